@@ -1,9 +1,10 @@
 """Search and similarity in the soft vector space model.
 
-Cosine similarity says that *dead* and *killed* have nothing in common. Soft cosine, with a sparse
-matrix of term similarities, knows better, exactly and on an inverted index.
+Cosine similarity counts only the terms that two texts share, so *dead* and *killed* have nothing in
+common. Soft cosine adds a sparse matrix of term similarities. It is computed exactly, on an
+inverted index.
 
-Importing this package is cheap: each name is loaded when it is first used.
+Importing this package is cheap: each name is loaded at its first use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Progress of long work: the callbacks, and how one reaches the sources that do the work.
+"""Progress of long work: the callbacks, and how sources of term similarity reach them.
 
-The protocol of sources has no argument for progress, and a source may be wrapped in several
-others. `reporting` sets the callback around a search; the source that does the work calls `report`.
-Where work has several stages, ``partial(report, "reading")`` is the `Progress` of one of them.
+The protocol of sources has no argument for progress, and one source may wrap several others.
+`reporting` sets the callback around a search; the source that does the work calls `report`.
+For work in several stages, ``partial(report, "reading")`` is the `Progress` of one stage.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextvars import ContextVar
 
 __all__ = ["Progress", "Report", "report", "reporting", "silent"]
 
-# Called with how far the work is, and out of how many.
+# Called with the work done and the total.
 Progress = Callable[[int, int], None]
-# Called with what is being done, how far it is, and out of how many or None.
+# Called with the name of the stage, the work done, and the total or None.
 Report = Callable[[str, int, int | None], None]
 
 _listener: ContextVar[Progress | None] = ContextVar("softcosine_progress", default=None)
@@ -23,9 +23,9 @@ _listener: ContextVar[Progress | None] = ContextVar("softcosine_progress", defau
 
 @contextmanager
 def reporting(progress: Progress | None) -> Iterator[None]:
-    """Have searches inside the block call ``progress(terms done, terms in all)``.
+    """Call ``progress(n_done, n_total)`` from searches inside the block.
 
-    They call from the thread that asked. A source made of several counts anew for each.
+    The calls come from the calling thread. A source made of several sources counts anew for each.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def reporting(progress: Progress | None) -> Iterator[None]:
 
 
 def report(done: int, total: int) -> None:
-    """Call what `reporting` set, if anything."""
+    """Call the callback that `reporting` set, if any."""
     progress = _listener.get()
     if progress is not None:
         progress(done, total)

@@ -1,4 +1,4 @@
-"""Text files, compressed or not, decoded line by line, with places for messages."""
+"""Text files, plain or compressed, decoded line by line, with error messages that name the line."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ STANDARD_INPUT = "-"
 ADVICE = "name the encoding that it is in, such as latin-1"
 _CONVERT = "convert it: iconv -f latin-1 -t utf-8"
 
-# What compressed files that are cut short or altered raise.
+# Errors that damaged or truncated compressed files raise.
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
-# Cuts a line, given its file and number, into cells.
+# Splits a line into cells; the file and the line number are for messages.
 Cells = Callable[[Path, int, str], list[str]]
 
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
@@ -48,24 +48,24 @@ _OPENERS: dict[bytes, Callable[[Any], Any]] = {
 _REPORTED = 1 << 16  # lines between two reports of progress
 _SHOWN = 80  # characters of a line in a message
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
-# Other byte order marks than that of UTF-8, which is skipped.
+# Byte order marks other than that of UTF-8, which is skipped.
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An open text, and what to call it in messages.
+    """An open text file and its name in messages.
 
     Attributes
     ----------
     stream : text file
     path : str
     encoding : str
-        As it was given.
+        As passed.
     advice : str
-        What to do about another one.
+        What to do if the file has another encoding.
     raw : binary file
-        As it lies on disk.
+        The file as stored on disk.
     """
 
     stream: IO[str]
@@ -75,7 +75,7 @@ class Text:
     raw: BinaryIO
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Give every line, with its end, and its number; the first that is no text is an error."""
+        """Yield the number and the text of each line with its end; undecodable text raises."""
         number = 0
         try:
             for number, line in enumerate(self.stream, 1):
@@ -92,7 +92,7 @@ class Text:
             ) from error
 
     def error(self, problem: str, line: int | None = None) -> MalformedFileError:
-        """Make the error that names this text and a line."""
+        """Return the error that names this file and a line."""
         return MalformedFileError(self.path, f"{problem}.", line=line)
 
 
@@ -104,9 +104,9 @@ def opened(
     *,
     advice: str = _CONVERT,
 ) -> Iterator[Text]:
-    """Open a text, so that undecodable bytes are found line by line.
+    """Open a text file so that undecodable bytes are reported with their line.
 
-    A file is compressed, by gzip or xz, if its first bytes say so, whatever its name is.
+    The first bytes decide whether a file is compressed by gzip or xz, not its name.
 
     Parameters
     ----------
@@ -116,15 +116,15 @@ def opened(
     newline : str or None
         As for Python's ``open``.
     advice : str
-        What to do where the text is in another encoding.
+        What to do if the text has another encoding.
 
     Raises
     ------
     InvalidInputError
-        If there is no such encoding, or standard input is closed.
+        If the encoding does not exist, or standard input is closed.
     MalformedFileError
-        If the text begins like UTF-16 and should be UTF-8, or its name ends in ``.gz`` and it is
-        not compressed.
+        If the text begins like UTF-16 where UTF-8 is expected, or the name ends in ``.gz`` and the
+        file is not compressed.
     """
     standard = path == STANDARD_INPUT
     name = "standard input" if standard else str(path)
@@ -159,14 +159,14 @@ def opened(
 
 
 def unpacked(raw: Any, *, gzipped: bool = False) -> BinaryIO:
-    """Return a stream of a file's bytes, unpacked if its first bytes say that it is compressed.
+    """Return a stream of a file's bytes, decompressed if its first bytes mark it as compressed.
 
     Parameters
     ----------
     raw : buffered reader
         At its start.
     gzipped : bool
-        Unpack it by gzip whatever its first bytes say.
+        Decompress by gzip whatever the first bytes are.
     """
     opener = _OPENERS[b"\x1f\x8b"] if gzipped else _OPENERS.get(raw.peek(2)[:2])
     return cast(BinaryIO, opener(raw) if opener else raw)
@@ -175,20 +175,21 @@ def unpacked(raw: Any, *, gzipped: bool = False) -> BinaryIO:
 def numbered_lines(
     path: str | Path, *, encoding: str | None = None, progress: Progress | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Give every line that is not blank, without its end, and its number from 1.
+    """Yield the number, from 1, and the text of each line that is not blank, without line end.
 
     Parameters
     ----------
     path : path
     encoding : str, optional
-        UTF-8 by default; give it where the user can choose one, for then an error advises so.
+        UTF-8 by default. Pass it only where the user can choose it: error messages then suggest
+        another encoding.
     progress : callable, optional
-        Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
+        Called as ``progress(n_done, n_total)``, in bytes of the file on disk.
 
     Raises
     ------
     MalformedFileError
-        If it is cut short, or a line is not of this encoding; the line is named.
+        If the file is truncated, or a line cannot be decoded; names the line.
     """
     path, advice = Path(path), ADVICE if encoding else _CONVERT
     total = path.stat().st_size
@@ -203,12 +204,12 @@ def numbered_lines(
 
 
 def tab_cells(path: Path, number: int, line: str) -> list[str]:
-    """Cut a line of a table at its tabs; quotation marks are characters like any other."""
+    """Split a line of a table at its tabs; quotation marks have no meaning."""
     return [cell.strip() for cell in line.split("\t")]
 
 
 def comma_cells(path: Path, number: int, line: str) -> list[str]:
-    """Cut a line of a table at its commas, but for those in double quotes.
+    """Split a line of a table at its commas, except commas in double quotes.
 
     Raises
     ------

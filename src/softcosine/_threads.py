@@ -1,4 +1,4 @@
-"""How many threads work, and pools that work on chunks of rows.
+"""The number of threads, and thread pools that work on chunks of rows.
 
 Kernels and BLAS release the interpreter lock. No result depends on the number of threads.
 """
@@ -37,19 +37,19 @@ _given: ContextVar[int | None] = ContextVar("softcosine_threads", default=None)
 
 
 def n_threads(threads: int | None = None) -> int:
-    """Return the number of threads to work in.
+    """Return the number of threads to use.
 
     Parameters
     ----------
     threads : int, optional
-        A number of threads; -1 stands for all usable CPUs, -2 for all but one, and so on. By
-        default the number that `using_threads` set, else the environment variable
+        A number of threads; -1 means all usable CPUs, -2 all but one, and so on. The default is
+        the number that `using_threads` set, else the environment variable
         ``SOFTCOSINE_THREADS``, else all usable CPUs.
 
     Raises
     ------
     InvalidInputError
-        If it is 0 or no whole number, or the variable is not one.
+        If the number is 0 or not an integer, or the variable is invalid.
     """
     if threads is None:
         threads = _given.get()
@@ -66,14 +66,14 @@ def n_threads(threads: int | None = None) -> int:
 
 @contextmanager
 def using_threads(threads: int | None) -> Iterator[None]:
-    """Work in so many threads inside the block, where no other number is given.
+    """Set the default number of threads inside the block.
 
-    The methods of sources have no argument for it, and a source may be wrapped in several others.
+    Use it for methods without a ``threads`` argument, such as those of term similarity sources.
 
     Parameters
     ----------
     threads : int or None
-        -1 stands for all usable CPUs, -2 for all but one, and so on; None changes nothing.
+        -1 means all usable CPUs, -2 all but one, and so on; None changes nothing.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def using_threads(threads: int | None) -> Iterator[None]:
 
 
 def takes_threads(function: _Function) -> _Function:
-    """Have a function work in as many threads as its keyword argument ``threads`` says."""
+    """Run a function with the number of threads that its keyword argument ``threads`` gives."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -103,14 +103,14 @@ def takes_threads(function: _Function) -> _Function:
 
 @cache
 def usable_cpus() -> int:
-    """Return the CPUs that this process may use: its affinity, and the quotas of its cgroups."""
+    """Return the number of CPUs this process may use, by its affinity and cgroup quotas."""
     affinity = getattr(os, "sched_getaffinity", None)
     n = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
     return max(1, min(n, math.ceil(min(_quota(), n))))
 
 
 def _quota(root: Path = Path("/")) -> float:
-    """CPUs that the control groups of this process allow; infinity without a limit."""
+    """CPUs that the cgroups of this process allow; infinity without a limit."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -137,7 +137,7 @@ def _limit(folder: Path, *, version: int) -> float:
 
 
 class Workers:
-    """Threads for several rounds of work; they start with the first that needs them."""
+    """Thread pool for several rounds of work; threads start when first needed."""
 
     __slots__ = ("_pool",)
 
@@ -154,9 +154,8 @@ class Workers:
     def for_each_chunk(self, work: Callable[[int, int], None], n_rows: int, *, chunk: int) -> None:
         """Call ``work(start, stop)`` for consecutive chunks of rows, several at a time.
 
-        The chunks do not depend on the number of threads, so neither does what is computed,
-        provided that every chunk writes its own rows only. A single chunk runs in the calling
-        thread.
+        The chunks do not depend on the number of threads, so neither do the results, provided that
+        each chunk writes only its own rows. A single chunk runs in the calling thread.
         """
         starts = range(0, n_rows, chunk)
         n = n_threads()
@@ -180,12 +179,12 @@ def for_each_chunk(work: Callable[[int, int], None], n_rows: int, *, chunk: int)
 def in_threads(
     work: Callable[[_Task], _Result], tasks: Sequence[_Task], threads: int | None
 ) -> list[_Result]:
-    """Return the result of each task, in their order, worked at by several threads.
+    """Return the result of each task, in order; several threads share the tasks.
 
     Raises
     ------
     InvalidInputError
-        See `n_threads`; and whatever `work` raises.
+        As for `n_threads`. Errors of `work` pass through.
     """
     workers = min(n_threads(threads), len(tasks))
     if workers <= 1:

@@ -1,7 +1,7 @@
-"""Checks of what users pass: numbers, choices, switches, matrices.
+"""Checks of user input: numbers, choices, flags, matrices.
 
-A check returns nothing and raises InvalidInputError, ``NAME is X; it must be Y.``, otherwise.
-Importing this module does not import NumPy, for ``softcosine --help`` imports it.
+A check returns None or raises InvalidInputError, ``NAME is X; it must be Y.``
+This module does not import NumPy, because ``softcosine --help`` imports it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = [
 
 
 def must_be(name: str, value: object, needed: str) -> InvalidInputError:
-    """Return the error ``NAME is X; it must be NEEDED.``; X is cut short."""
+    """Return the error ``NAME is X; it must be NEEDED.``; a long X is truncated."""
     return InvalidInputError(f"{name} is {value!r:.80}; it must be {needed}.")
 
 
 def check_whole(
     name: str, value: Any, *, least: int = 1, most: int | None = None, optional: bool = False
 ) -> None:
-    """Refuse what is no whole number in the range; a bool is none, None is if `optional`."""
+    """Require an integer in the range, not a bool; None passes if `optional`."""
     if optional and value is None:
         return
     if not is_whole(value) or value < least or (most is not None and value > most):
@@ -59,9 +59,9 @@ def check_number(
     below: float | None = None,
     optional: bool = False,
 ) -> None:
-    """Refuse what is no finite number in the range; None is one if `optional`.
+    """Require a finite number in the range; None passes if `optional`.
 
-    `least` and `most` belong to the range, `above` and `below` do not; give one of each two.
+    `least` and `most` are inclusive, `above` and `below` exclusive; pass one of each pair.
     """
     if optional and value is None:
         return
@@ -84,7 +84,7 @@ def check_number(
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str], *, optional: bool = False) -> None:
-    """Refuse what is none of the strings, and name the nearest one."""
+    """Require one of the strings; the error suggests the nearest one."""
     if optional and value is None:
         return
     strings = list(choices)
@@ -96,19 +96,19 @@ def check_choice(name: str, value: Any, choices: Iterable[str], *, optional: boo
 
 
 def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
-    """Refuse what is neither True nor False; None is a flag if `optional`."""
+    """Require True or False; None passes if `optional`."""
     if not (isinstance(value, bool) or (optional and value is None)):
         raise must_be(name, value, "True, False or None" if optional else "True or False")
 
 
 def check_type(name: str, value: Any, types: Any, advice: str) -> None:
-    """Refuse what is no instance of `types`; the advice begins with a verb and ends in no dot."""
+    """Require an instance of `types`; `advice` begins with a verb and has no final dot."""
     if not isinstance(value, types):
         raise InvalidInputError(f"{name} is of type {type(value).__name__}; {advice}.")
 
 
 def check_list(name: str, value: Any, of: str = "strings", *, types: Any = Iterable) -> None:
-    """Refuse a single string, and what is none of the types, such as Sequence."""
+    """Require an instance of `types`, such as Sequence, that is not a single string."""
     if isinstance(value, str):
         raise InvalidInputError(f"{name} is a single string; wrap it in a list: [{name}].")
     if not isinstance(value, types):
@@ -116,7 +116,7 @@ def check_list(name: str, value: Any, of: str = "strings", *, types: Any = Itera
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a real number that float64 can hold; infinity is, NaN is not."""
+    """Whether a value is a real number that float64 can hold; infinity is, NaN is not."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     try:
@@ -126,17 +126,17 @@ def is_number(value: object) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number."""
+    """Whether a value is an integer."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_pair(value: object) -> bool:
-    """Whether a value is a sequence of two, and no string of two characters."""
+    """Whether a value is a sequence of two items, not a string of two characters."""
     return isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
 
 
 def refuse_texts(X: Any, name: str) -> None:
-    """Raise InvalidInputError, which says what to do, where X is texts and no matrix."""
+    """Raise InvalidInputError if X holds texts instead of a matrix; the message says what to do."""
     from scipy.sparse import issparse
 
     if issparse(X) or getattr(X, "ndim", 1) != 1:
@@ -151,12 +151,12 @@ def refuse_texts(X: Any, name: str) -> None:
 
 
 def read_matrix(X: Any, name: str) -> csr_array:
-    """Read a matrix as canonical float64 CSR; what was given is not changed.
+    """Return a matrix as canonical float64 CSR; the input is not changed.
 
     Raises
     ------
     InvalidInputError
-        If it is not two-dimensional, real and finite. The message calls it `name`.
+        If the matrix is not two-dimensional, real and finite. The message calls it `name`.
     """
     import numpy as np
     from scipy.sparse import csr_array, issparse
@@ -167,7 +167,7 @@ def read_matrix(X: Any, name: str) -> csr_array:
             raise InvalidInputError(f"{name} has {given.ndim} dimension(s); a matrix has two.")
         if given.dtype.kind == "c":
             raise InvalidInputError(f"{name} holds complex numbers; they must be real.")
-        # NumPy reads objects as numbers where it can; SciPy refuses them all.
+        # NumPy reads an object array as numbers where it can; SciPy refuses all object arrays.
         given = given if issparse(given) else given.astype(np.float64)
         matrix = csr_array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -1,23 +1,23 @@
-"""Every error and warning that softcosine raises on purpose.
+"""All errors and warnings of softcosine.
 
 ::
 
     SoftCosineError
-     ├─ InvalidInputError (ValueError)          what was given cannot be used
-     │   ├─ VocabularyMismatchError             X, S or an index speak of different terms
-     │   ├─ DuplicateIdError                    one id for two documents
+     ├─ InvalidInputError (ValueError)          an argument cannot be used
+     │   ├─ VocabularyMismatchError             X, S or an index have different terms
+     │   ├─ DuplicateIdError                    two documents have the same id
      │   └─ MalformedFileError                  a file breaks its format; names path and line
-     ├─ UnknownTermError (KeyError)             a term that the vocabulary does not have
-     ├─ UnknownDocumentError (KeyError)         an id that the index does not have
+     ├─ UnknownTermError (KeyError)             a term is not in the vocabulary
+     ├─ UnknownDocumentError (KeyError)         an id is not in the index
      ├─ NotFittedError (ValueError, AttributeError)
      ├─ IndefiniteMatrixError (ArithmeticError) x'Sx < 0 where a norm is needed
-     ├─ MissingDependencyError (ImportError)    an extra is not installed; says the pip command
+     ├─ MissingDependencyError (ImportError)    an extra is not installed; gives the pip command
      ├─ IndexFormatError (OSError)              a folder is not an index this version can read
-     │   └─ CorruptIndexError                   a file of it is missing, cut short or altered
+     │   └─ CorruptIndexError                   a file is missing, truncated or altered
      ├─ IndexLockedError (TimeoutError)         another writer has the index open
-     └─ AlreadyExistsError (FileExistsError)    a target is there and overwriting was not asked for
+     └─ AlreadyExistsError (FileExistsError)    the target exists and overwriting is off
 
-    SoftCosineWarning (UserWarning)             the answer is right but slower, or needs thought
+    SoftCosineWarning (UserWarning)             the answer is right, but slow or worth a check
      └─ IndefiniteMatrixWarning                 S is not positive semidefinite
 
 A message gives what was seen, what was needed and what to do.
@@ -48,19 +48,19 @@ __all__ = [
 
 
 class SoftCosineError(Exception):
-    """Base of every deliberate error."""
+    """Base of all errors that softcosine raises itself."""
 
 
 class InvalidInputError(SoftCosineError, ValueError):
-    """What was given cannot be used; the message says what was needed."""
+    """An argument cannot be used; the message says what is needed."""
 
 
 class VocabularyMismatchError(InvalidInputError):
-    """Two objects that must share a vocabulary do not."""
+    """Two objects that must share a vocabulary have different ones."""
 
 
 class DuplicateIdError(InvalidInputError):
-    """Two documents were given the same id."""
+    """Two documents have the same id."""
 
 
 class MalformedFileError(InvalidInputError):
@@ -71,7 +71,7 @@ class MalformedFileError(InvalidInputError):
     path : Path
         The file.
     line : int or None
-        The line at fault, counted from 1, where the format has lines.
+        The faulty line, counted from 1, if the format has lines.
     """
 
     def __init__(self, path: str | Path, problem: str, *, line: int | None = None) -> None:
@@ -82,18 +82,18 @@ class MalformedFileError(InvalidInputError):
 
 
 class _KeyedError(SoftCosineError, KeyError):
-    """A KeyError whose message is shown as it is, not as its repr."""
+    """A KeyError that shows its message as it is, not as its repr."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class UnknownTermError(_KeyedError):
-    """A term that the vocabulary does not have."""
+    """A term is not in the vocabulary."""
 
 
 class UnknownDocumentError(_KeyedError):
-    """A document id that the index does not have."""
+    """A document id is not in the index."""
 
 
 class NotFittedError(SoftCosineError, ValueError, AttributeError):
@@ -101,11 +101,11 @@ class NotFittedError(SoftCosineError, ValueError, AttributeError):
 
 
 class IndefiniteMatrixError(SoftCosineError, ArithmeticError):
-    """A soft norm was needed where x'Sx is negative: S is not positive semidefinite."""
+    """A soft norm is needed, but x'Sx is negative: S is not positive semidefinite."""
 
 
 class MissingDependencyError(SoftCosineError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed but not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -119,7 +119,7 @@ class IndexFormatError(SoftCosineError, OSError):
 
 
 class CorruptIndexError(IndexFormatError):
-    """A file of a saved index or matrix is missing, cut short or altered."""
+    """A file of a saved index or matrix is missing, truncated or altered."""
 
 
 class IndexLockedError(SoftCosineError, TimeoutError):
@@ -127,11 +127,11 @@ class IndexLockedError(SoftCosineError, TimeoutError):
 
 
 class AlreadyExistsError(SoftCosineError, FileExistsError):
-    """A target exists and overwriting it was not asked for."""
+    """The target exists and overwriting is off."""
 
 
 class SoftCosineWarning(UserWarning):
-    """The answer is right, but slower than it could be, or needs a thought."""
+    """The answer is right, but slower than it could be or worth a check."""
 
 
 class IndefiniteMatrixWarning(SoftCosineWarning):

@@ -1,4 +1,4 @@
-"""Annoy: a forest of random planes, in one file that many processes map."""
+"""Annoy: a forest of random projection trees, in one memory-mapped file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _FILE = "index.annoy"
 
 
 class Annoy:
-    """A forest of Annoy, which never changes once it is built.
+    """A forest of Annoy; it cannot change once it is built.
 
     Parameters
     ----------
     metric : {"angular", "dot"}
-        ``angular`` ranks by cosine, and so vectors get the coordinate of theory T10; ``dot`` ranks
+        ``angular`` ranks by cosine; vectors get the extra coordinate of theory T10. ``dot`` ranks
         by dot product.
     trees : int, default 50
     width : int, optional
-        Vectors that are looked at (``search_k``); trees times answers by default.
+        Number of vectors to inspect (``search_k``); trees times k by default.
     seed : int, default 1
     """
 
@@ -55,14 +55,14 @@ class Annoy:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Approximate, and built once."""
+        """Approximate; without adds and deletes."""
         return Capabilities(
             exact=False, measure="cosine" if self.metric == "angular" else "dot product"
         )
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """Arguments of the constructor."""
         return {
             "metric": self.metric,
             "trees": int(self.trees),
@@ -76,7 +76,7 @@ class Annoy:
         return f"annoy {version('annoy')}"
 
     def build(self, vectors: Vectors, *, threads: int) -> None:
-        """Add all vectors and plant the trees."""
+        """Add all vectors and build the trees."""
         index = self._kind(vectors.n_dimensions, self.metric)
         index.set_seed(int(self.seed))
         number = 0
@@ -88,7 +88,7 @@ class Annoy:
         self._index = index
 
     def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> EngineMatches:
-        """Search one query after the other, on several threads."""
+        """Search the forest, one query per task, on several threads."""
         look = self.width if width is None else width
         search_k = -1 if look is None else int(look)
         slots = np.full((queries.shape[0], k), -1, np.int64)
@@ -107,19 +107,19 @@ class Annoy:
         return EngineMatches(slots, scores)
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
-        """Not possible."""
+        """Raise: Annoy cannot add vectors."""
         raise NotImplementedError
 
     def delete(self, slots: NDArray[np.int64]) -> None:
-        """Not possible."""
+        """Raise: Annoy cannot delete vectors."""
         raise NotImplementedError
 
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """Return the one file, in Annoy's own format."""
+        """Return the only file, in Annoy's own format."""
         return {_FILE: lambda path: self._index.save(str(path))}
 
     def load(self, folder: Path, *, n_dimensions: int) -> None:
-        """Map the file."""
+        """Memory-map the file."""
         index = self._kind(n_dimensions, self.metric)
         index.load(str(folder / _FILE))
         self._index = index

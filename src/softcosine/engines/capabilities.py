@@ -1,4 +1,4 @@
-"""What an engine can do, so that nobody has to try."""
+"""Capabilities of a vector engine."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ __all__ = ["Capabilities"]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an engine with its settings can do.
+    """Capabilities of an engine with its settings.
 
     Attributes
     ----------
     exact : bool
-        Whether a search never misses one of the k best of the vectors that it holds, rounding
-        aside.
+        Whether a search returns the k best vectors, up to rounding.
     measure : {"dot product", "cosine"}
-        What it ranks by. Vectors for a cosine get a coordinate more (theory T10).
+        Measure of the ranking. For a cosine, vectors get an extra coordinate (theory T10).
     vectors : {"dense", "sparse"}
     negative : bool
         Whether vectors may have negative coordinates.
     max_non_zeros : int or None
-        Most non-zeros, or dimensions, of a vector; None for no limit.
+        Maximum number of non-zeros, or dimensions, of a vector; None for no limit.
     adds, deletes : bool
-        Whether vectors can be added, and deleted, once it is built.
+        Whether vectors can be added or deleted after the build.
     persistent : bool
-        Whether it can be saved, or keeps what it holds by itself.
+        Whether the engine can be saved, or stores its vectors itself.
     """
 
     exact: bool
@@ -41,5 +40,5 @@ class Capabilities:
 
     @property
     def incremental(self) -> bool:
-        """Whether it can follow any change of an index."""
+        """Whether the engine can follow all changes of an index."""
         return self.adds and self.deletes

@@ -1,4 +1,4 @@
-"""Which document stands in which place of an engine."""
+"""The document of each vector in an engine."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Contents:
     Attributes
     ----------
     numbers : ndarray of shape (n_slots,), int64
-        The document of each slot; -1 where it was deleted.
+        The document of each slot; -1 for a deleted one.
     digests : ndarray of shape (n_slots, 2), uint64
-        A checksum of the vector W y in each.
+        A checksum of the vector W y of each slot.
     zeros : ndarray of shape (n_zeros,), int64, ascending
-        Documents of norm 0, whose score is 0 with everything; no engine holds them.
+        Documents of norm 0. Their score is always 0, and engines do not hold them.
     """
 
     numbers: NDArray[np.int64]
@@ -40,7 +40,7 @@ class Contents:
 
     @classmethod
     def of(cls, ranked: RankedVectors) -> Contents:
-        """Give the documents of an index slots, in their order."""
+        """Return fresh contents: slots in the order of the documents."""
         numbers, digests, zeros = [_NO_NUMBERS], [_NO_DIGESTS], [_NO_NUMBERS]
         for own, rows in ranked.documents():
             there = _non_zero(rows)
@@ -50,12 +50,12 @@ class Contents:
         return cls(np.concatenate(numbers), np.concatenate(digests), np.concatenate(zeros))
 
     def check(self, ranked: RankedVectors | None) -> None:
-        """Raise CorruptIndexError if they cannot be those of an engine.
+        """Raise CorruptIndexError if the contents are inconsistent or do not fit the documents.
 
         Parameters
         ----------
         ranked : RankedVectors or None
-            The documents that they should be; None if these have changed since.
+            The documents to compare with; None if the index has changed since.
         """
         check_array("numbers", self.numbers, ("int64",))
         check_array("zeros", self.zeros, ("int64",))
@@ -68,18 +68,18 @@ class Contents:
 
     @property
     def n_live(self) -> int:
-        """How many documents the engine holds."""
+        """Number of documents in the engine."""
         return int(np.count_nonzero(self.numbers >= 0))
 
     def checksum(self, subject: Subject) -> str:
-        """Return a checksum of all that answers depend on, whatever the order of the slots."""
+        """Return a checksum of all that answers depend on, independent of the order of slots."""
         live = np.flatnonzero(self.numbers >= 0)
         order = live[np.argsort(self.numbers[live])]
         numbers = np.concatenate([self.numbers[order], self.zeros])
         return subject.content(self.digests[order], numbers)
 
     def changes(self, ranked: RankedVectors) -> Changes:
-        """Compare with another state: equal vectors keep their slots, whosever they are."""
+        """Compare with another state; a vector that occurs in both keeps its slot."""
         newer = Contents.of(ranked)
         free = defaultdict(list)
         for slot in np.flatnonzero(self.numbers >= 0)[::-1].tolist():
@@ -103,16 +103,16 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What leads from one state of an index to another.
+    """Difference between two states of an index.
 
     Attributes
     ----------
     contents : Contents
-        Of the newer state.
+        Contents of the newer state.
     added : ndarray of shape (n_added,), int64, ascending
-        Numbers of documents whose vectors are to be added.
+        Documents whose vectors are to be added.
     gone : ndarray of shape (n_gone,), int64
-        Slots to be deleted.
+        Slots to delete.
     """
 
     contents: Contents
@@ -121,14 +121,14 @@ class Changes:
 
 
 def rows_of_slots(space: RowSpace, ranked: RankedVectors, contents: Contents) -> Block:
-    """Return the vectors of contents as one array, slot by slot; those of deleted slots are zero.
+    """Return the vectors of contents as one array, slot by slot; zeros for deleted slots.
 
     Returns
     -------
     array of shape (n_slots, n_dimensions), float32
     """
     live = np.flatnonzero(contents.numbers >= 0)
-    slots = live[np.argsort(contents.numbers[live])]  # by their documents, as blocks come
+    slots = live[np.argsort(contents.numbers[live])]  # in document order, as blocks come
     shape = len(contents.numbers), space.n_dimensions
     if space.route.sparse:
         blocks = list(vectors_of_slots(space, ranked, contents).blocks())
@@ -146,7 +146,7 @@ def rows_of_slots(space: RowSpace, ranked: RankedVectors, contents: Contents) ->
 
 
 def vectors_of_slots(space: RowSpace, ranked: RankedVectors, contents: Contents) -> Vectors:
-    """Return the vectors of all documents but zero ones in their order, as fresh slots have it."""
+    """Return the vectors of all documents except zero vectors, in the order of fresh slots."""
 
     def blocks() -> Iterator[Block]:
         for _, rows, block in space.documents(ranked):

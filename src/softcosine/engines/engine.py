@@ -1,7 +1,7 @@
-"""What every engine looks like from here.
+"""The protocol of vector engines.
 
 An engine is one file: a class with the methods of `Engine`, whose constructor takes its settings,
-and a line in `softcosine.engines.registry`. The rest, from texts to hits, is the same for all.
+and a line in `softcosine.engines.registry`. All other code, from texts to hits, is shared.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from softcosine.engines.capabilities import Capabilities
 
 __all__ = ["Block", "Engine", "EngineMatches", "Vectors"]
 
-# Some vectors as rows: float32 in C order for engines of dense vectors, csr_array for the others.
+# Vectors as rows: float32 in C order for engines of dense vectors, csr_array for the others.
 Block: TypeAlias = NDArray[np.float32] | csr_array
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vectors that an engine is built of, block by block, as often as it wants to see them.
+    """Vectors to build an engine of, block by block; they can be read several times.
 
     Attributes
     ----------
     n : int
-        At least 1.
+        Number of vectors, at least 1.
     n_dimensions : int
         At least 1.
     blocks : callable
-        Gives the vectors anew at each call, the same each time, in the order of their numbers:
-        blocks of shape (any, n_dimensions).
+        Yields the same vectors at each call, in the order of their numbers, as blocks of shape
+        (any, n_dimensions).
     """
 
     n: int
@@ -43,7 +43,7 @@ class Vectors:
     blocks: Callable[[], Iterator[Block]]
 
     def sample(self, most: int) -> NDArray[np.float32]:
-        """Return at most so many dense vectors, at even distances: to train on."""
+        """Return at most that many dense vectors, evenly spaced, as a training sample."""
         step = max(1, -(-self.n // most))
         taken, first = [], 0
         for block in self.blocks():
@@ -54,14 +54,14 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class EngineMatches:
-    """What an engine finds.
+    """Result of an engine's search.
 
     Attributes
     ----------
     slots : ndarray of shape (n_queries, k), int64
-        Numbers of vectors, in any order; -1 where there are fewer.
+        Numbers of vectors, in any order; -1 if fewer than k were found.
     scores : ndarray of shape (n_queries, k), float32 or float64
-        Dot products or cosines, as its `Capabilities` say; what stands beside -1 is not read.
+        Dot products or cosines, as the `Capabilities` say; ignored beside -1.
     """
 
     slots: NDArray[np.int64]
@@ -70,64 +70,63 @@ class EngineMatches:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Finds the vectors of greatest dot product, or cosine, with a query.
+    """Searches the vectors of largest dot product, or cosine, with a query.
 
-    Vectors are numbered from 0 in the order in which they are built and added; numbers of deleted
-    ones are not given again. A search may run in several threads at once; nothing else does
-    meanwhile.
+    Vectors are numbered from 0 in the order of build and add; numbers of deleted vectors are not
+    reused. Several threads may search at once; no other method runs during a search.
     """
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do with its settings."""
+        """Capabilities with these settings."""
         ...
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What its constructor takes, in JSON's types; defaults too."""
+        """Arguments of the constructor, with defaults, as JSON types."""
         ...
 
     @property
     def package(self) -> str:
-        """Name and version of the package that does the work."""
+        """Name and version of the package behind the engine."""
         ...
 
     def build(self, vectors: Vectors, *, threads: int) -> None:
-        """Hold vectors, and no others.
+        """Replace the contents by these vectors.
 
         Raises
         ------
         InvalidInputError
-            If the settings do not go with them.
+            If the settings do not fit the vectors.
         """
         ...
 
     def search(self, queries: Block, k: int, *, width: int | None, threads: int) -> EngineMatches:
-        """Find k vectors for each query, or more.
+        """Return at least k vectors for each query.
 
         Parameters
         ----------
         queries : array of shape (n_queries, n_dimensions)
         k : int
-            At least 1, at most as many as there are vectors.
+            At least 1, at most the number of vectors.
         width : int, optional
-            How broadly to look, in the engine's own measure; that of its settings by default.
+            Search width in the engine's own unit; its setting by default.
         threads : int
         """
         ...
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
-        """Hold more vectors, numbered from `first` on; asked only of engines that add."""
+        """Add vectors, numbered from `first`; called only if the capabilities include adds."""
         ...
 
     def delete(self, slots: NDArray[np.int64]) -> None:
-        """Let go of vectors; asked only of engines that delete."""
+        """Delete vectors; called only if the capabilities include deletes."""
         ...
 
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """Return the files to save, each with what writes it to a path."""
+        """Return the files to save, each with a function that writes it to a path."""
         ...
 
     def load(self, folder: Path, *, n_dimensions: int) -> None:
-        """Read the files of a folder back, in place of `build`; their checksums are right."""
+        """Load the files of a folder instead of `build`; their checksums are already verified."""
         ...

@@ -1,4 +1,4 @@
-"""An index served by another engine: the same questions, the same kind of answers."""
+"""An index served by a vector engine, with the same queries and results."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["EngineIndex"]
 
 
 class EngineIndex:
-    """An index in another engine: Faiss, Annoy, hnswlib or USearch.
+    """An index in a vector engine: Faiss, Annoy, hnswlib or USearch.
 
-    Make one by `build` or `open`. It answers from the state of the index that it was made of, until
-    `update`. What the engine finds can be scored once more by the index, exactly: ``rerank=100``
-    scores a hundred candidates, and the answers then have the index's own scores and order. What
-    the engine misses is missed all the same; `recall` tells how much that is.
+    Create one by `build` or `open`. It serves the state of the index it was built from, until
+    `update`. The index can score the engine's candidates again, exactly: with ``rerank=100`` it
+    scores a hundred candidates, and the results have the index's own scores and order. Documents
+    that the engine misses stay missing; `recall` measures how many.
 
-    It may be searched from many threads at once, but not while it is updated.
+    Several threads may search at once, but not during an update.
 
     Examples
     --------
@@ -64,42 +64,43 @@ class EngineIndex:
         progress: Report | None = None,
         **settings: Any,
     ) -> Self:
-        """Bring the documents of an index into an engine.
+        """Load the documents of an index into an engine.
 
         Parameters
         ----------
         index : SoftIndex or SoftNeighbors
-            Of one field.
+            With one field.
         engine : str
-            See `softcosine.engines.registry.ENGINES`.
+            A key of `softcosine.engines.registry.ENGINES`.
         route : {"auto", "basis", "lsa", "sparse"}
             How documents become vectors; see `softcosine.engines.routes`. ``auto`` takes the
-            basis, by which nothing is lost, where it fits into `max_memory`, else ``lsa``.
+            lossless ``basis`` if it fits into `max_memory`, else ``lsa``.
         n_dimensions : int
-            Of ``lsa``. The more, the less is lost.
+            Dimensions of ``lsa``. More dimensions lose less.
         max_memory : int, optional
-            Bytes that coordinates in the basis, and the factor of S, may take; 1 GiB for ``auto``.
+            Limit in bytes for the coordinates in the basis and for the factor of S; 1 GiB for
+            ``auto``.
         ranking : str, optional
-            Another one than the index's.
+            The ranking of the index by default.
         threads : int, optional
-            All processors by default. Graphs that several threads build differ from run to run.
+            All CPUs by default. Graphs that several threads build differ from run to run.
         progress : callable, optional
-            Called with (what is being done, how far, out of how many or None).
+            Called with (name of the stage, work done, total or None).
         **settings
-            Of the engine, such as ``factory="IVF256,Flat"``; see its class.
+            Settings of the engine, such as ``factory="IVF256,Flat"``; see its class.
 
         Raises
         ------
         InvalidInputError
-            If there is no such engine, route or setting, or they do not go together, or the index
+            If the engine, the route or a setting is unknown, they do not go together, or the index
             has several fields.
         MissingDependencyError
-            If the engine's package is not installed; says the pip command.
+            If the engine's package is not installed; gives the pip command.
         IndefiniteMatrixError
             If the route is ``basis`` and S is not positive definite.
         """
         asked = EngineRequest(engine, settings, route, n_dimensions, max_memory)
-        asked.engine()  # what is wrong with it is told before there is work
+        asked.engine()  # errors in its settings are raised before any work
         subject = subject_of(index, ranking)
         return cls(State.made(asked, subject, threads=threads, progress=progress or silent))
 
@@ -115,26 +116,26 @@ class EngineIndex:
     ) -> Self:
         """Open an engine that `save` wrote.
 
-        Every file is read and its checksum compared, since engines read theirs without a check.
+        Every file is read and its checksum verified, because engines do not check theirs.
 
         Parameters
         ----------
         path : path of a folder
         index : SoftIndex or SoftNeighbors
-            That it was made of.
+            The index it was built from.
         update : bool
-            Whether to follow the index where it has changed since; see `update`.
+            Whether to apply the changes of the index since; see `update`.
 
         Raises
         ------
         FileNotFoundError
-            If there is nothing at `path`.
+            If `path` does not exist.
         IndexFormatError
-            If it is no engine, or stale: made of another state of the index.
+            If it is not an engine, or is stale: built from another state of the index.
         CorruptIndexError
-            If a file is missing or has changed.
+            If a file is missing or altered.
         InvalidInputError
-            If it is to be updated, and the engine cannot.
+            If `update` is true and the engine cannot be updated.
         MissingDependencyError
         """
         state = opened(path, index, stale=update)
@@ -152,7 +153,7 @@ class EngineIndex:
         threads: int | None = None,
         progress: Report | None = None,
     ) -> Self:
-        """Open the engine that `save`, without a path, put into the folder of an index.
+        """Open the engine that `save` without a path wrote into the folder of an index.
 
         Parameters and errors are otherwise those of `open`.
         """
@@ -175,7 +176,7 @@ class EngineIndex:
 
     @property
     def state(self) -> State:
-        """What answers come from; another takes its place at an update."""
+        """The state that is served; an update replaces it."""
         return self._state
 
     @property
@@ -190,43 +191,43 @@ class EngineIndex:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the engine can do."""
+        """Capabilities of the engine."""
         return self._state.engine.capabilities
 
     @property
     def route(self) -> str:
-        """How documents became vectors; that asked for, where there are none."""
+        """How documents became vectors; the requested route if there are no vectors."""
         space = self._state.space
         return self._state.asked.route if space is None else space.route.name
 
     @property
     def note(self) -> str:
-        """Why the route is not the basis, if it was left to choose; else empty."""
+        """Why ``auto`` did not choose the basis; empty otherwise."""
         return self._state.why
 
     @property
     def n_dimensions(self) -> int:
-        """Of the route's vectors; 0 where there are none."""
+        """Dimensions of the route's vectors; 0 if there are none."""
         return 0 if self._state.space is None else self._state.space.route.n_dimensions
 
     @property
     def ranking(self) -> str:
-        """What ranks."""
+        """Name of the ranking."""
         return self._state.subject.ranking
 
     @property
     def stale(self) -> bool:
-        """Whether the index object has gone on to another state; `update` follows."""
+        """Whether the index object has moved to another state; `update` follows it."""
         return not self._state.subject.current
 
     @property
     def updated(self) -> Update:
-        """What the last update did."""
+        """Result of the last update."""
         return self._updated
 
     @property
     def package(self) -> str:
-        """Name and version of the package that does the work."""
+        """Name and version of the package behind the engine."""
         return self._state.engine.package
 
     def search(
@@ -238,28 +239,28 @@ class EngineIndex:
         width: int | None = None,
         threads: int | None = None,
     ) -> Matches:
-        """Return the k best documents of each query, as far as the engine finds them.
+        """Return the k best documents of each query that the engine finds.
 
         Parameters
         ----------
         queries : list of texts or token lists, or array of shape (n_queries, n_terms)
-            Texts for a `SoftIndex`, without filters and demands (``+word``, ``"some words"``); a
-            matrix for `SoftNeighbors`.
+            For a `SoftIndex` texts, without filters and required terms (``+word``, ``"a phrase"``);
+            for `SoftNeighbors` a matrix.
         k : int
         rerank : int, optional
-            How many candidates of the engine are scored exactly, k at least. Without it scores
-            are the engine's own: rounded to float32, of few dimensions or of quantised vectors.
+            Number of candidates that the index scores exactly, at least k. Without it the scores
+            are the engine's: in float32, with the loss of few dimensions or quantisation.
         width : int, optional
-            How broadly the engine looks, in its own measure; see its class.
+            Search width in the engine's own unit; see its class.
         threads : int, optional
-            All processors by default.
+            All CPUs by default.
 
         Returns
         -------
         Matches
-            `ids` are numbers of documents, or of rows of the fitted matrix. Where fewer than k are
-            found, -1 with a score of -inf stands in their place; those of a score of 0 or less are
-            never found in a `SoftIndex`.
+            `ids` are numbers of documents, or rows of the fitted matrix. Missing results are -1
+            with a score of -inf. For a `SoftIndex`, documents with a score of 0 or less are never
+            results.
 
         Raises
         ------
@@ -288,7 +289,7 @@ class EngineIndex:
         max_terms: int | None = 512,
         threads: int | None = None,
     ) -> list[Hits]:
-        """Search texts, with ids, texts and passages in the answers, as `SoftIndex.search_batch`.
+        """Search texts and return hits with ids, texts and passages, as `SoftIndex.search_batch`.
 
         Parameters
         ----------
@@ -301,7 +302,7 @@ class EngineIndex:
         Raises
         ------
         InvalidInputError
-            Also if a query demands anything, and for `SoftNeighbors`, which have no texts.
+            Also if a query has required terms, and for `SoftNeighbors`, which have no texts.
         IndefiniteMatrixError
         """
         state = self._state
@@ -319,7 +320,7 @@ class EngineIndex:
         return state.subject.hits(find, queries, asked)
 
     def query_vectors(self, queries: Any) -> Block:
-        """Return the vectors to ask the engine's own file, or any other vector store, with.
+        """Return query vectors for the engine's own file or any other vector store.
 
         Parameters
         ----------
@@ -330,36 +331,36 @@ class EngineIndex:
         -------
         ndarray of shape (n_queries, n_dimensions), float32
             In C order. Their dot products with `document_vectors` are the scores, rounded to
-            float32; for an engine that ranks by cosine there is one dimension more, and cosines
-            have the order of the scores. Zeros for a query that reaches nothing. For an engine of
-            sparse vectors a csr_array. No columns where no document has a vector.
+            float32. For an engine that ranks by cosine there is one extra dimension, and cosines
+            have the order of the scores. Zeros for a query without matching terms. A csr_array for
+            an engine of sparse vectors. No columns if no document has a vector.
 
         Raises
         ------
         InvalidInputError
-            Also if float32 cannot hold a vector, which only rankings without norms lead to.
+            Also if a vector overflows float32, possible only for rankings without norms.
         IndefiniteMatrixError, NotFittedError
         """
         return self._state.query_rows(self._state.subject.vectors(queries))
 
     def document_vectors(self) -> Block:
-        """Return the documents' vectors as the engine was given them, before it quantises any.
+        """Return the documents' vectors as passed to the engine, before any quantisation.
 
-        They are those of the state that it stands for, made anew from the index.
+        They are those of the current `state`, computed anew from the index.
 
         Returns
         -------
         ndarray of shape (n_vectors, n_dimensions), float32
-            Row n is the vector that the engine calls n, of the document ``document_ids()[n]``;
-            zeros where that was deleted. Documents of norm 0 have none. Shape, dtype and type are
-            otherwise those of `query_vectors`.
+            Row n is the engine's vector n, of the document ``document_ids()[n]``; zeros if it was
+            deleted. Documents of norm 0 have no vector. Shape, dtype and type are otherwise those
+            of `query_vectors`.
         """
         return self._state.document_rows()
 
     def document_ids(self) -> list[str | int | None]:
-        """Return the id of each vector's document, for SoftNeighbors its row; None if deleted.
+        """Return the document id of each vector, for SoftNeighbors its row; None if deleted.
 
-        The same list lies beside the engine's own file, as ``ids.jsonl``.
+        `save` writes the same list beside the engine's own file, as ``ids.jsonl``.
         """
         return self._state.document_ids()
 
@@ -373,10 +374,10 @@ class EngineIndex:
         n_sampled: int = 100,
         threads: int | None = None,
     ) -> float:
-        """Return the share of the exact k best that is found, the mean over queries.
+        """Return the mean share of the exact k best documents that the engine finds.
 
-        Of documents with equal scores any counts. Without queries, it is measured on some drawn
-        from the index: the eight weightiest terms of `n_sampled` documents each.
+        Documents with equal scores are interchangeable. Without `queries`, recall is measured on
+        sampled queries: the eight terms of largest weight in each of `n_sampled` documents.
 
         Parameters
         ----------
@@ -393,21 +394,21 @@ class EngineIndex:
         return recall_of(state, vectors, check_k(k), rerank=rerank, width=width, threads=threads)
 
     def update(self, *, threads: int | None = None, progress: Report | None = None) -> Update:
-        """Follow the index: its last commit on disk, or what else its object answers from now.
+        """Follow the index: its last commit on disk, or the current state of its object.
 
-        Vectors that are still there stay, others are deleted, new ones added. Where more than half
-        are new, as where weights were counted anew, all are put in anew.
+        Unchanged vectors stay, others are deleted, new ones added. If more than half are new, for
+        example because weights changed, the engine is rebuilt.
 
         Returns
         -------
         Update
-            False where nothing was to be done.
+            False if there was nothing to do.
 
         Raises
         ------
         InvalidInputError
-            If the engine cannot add or delete, or the basis is another one: build it anew. The
-            state is then the old one.
+            If the engine cannot add or delete, or the basis has changed: build it anew. The old
+            state stays valid.
         """
         subject, done = self._state.subject.newest(), Update()
         if subject is not self._state.subject:
@@ -418,20 +419,20 @@ class EngineIndex:
         return done
 
     def save(self, path: str | Path | None = None, *, overwrite: bool = False) -> Path:
-        """Write the engine to a folder, whole or not at all, and return its path.
+        """Write the engine to a folder atomically and return its path.
 
         Parameters
         ----------
         path : path of a folder, optional
-            ``engines/NAME`` in the folder of the index by default, where `open` and
+            By default ``engines/NAME`` in the folder of the index, where `open` and
             ``softcosine search --engine NAME`` find it.
         overwrite : bool
-            Whether an engine that is there may be replaced.
+            Whether an existing engine may be replaced.
 
         Raises
         ------
         AlreadyExistsError, FileNotFoundError, OSError
         InvalidInputError
-            If no path is given and the index is in memory alone.
+            If no path is given and the index is in memory only.
         """
         return saved(self._state, path, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""Faiss: flat, graphs, inverted lists and product quantisation, each by a string.
+"""Faiss: flat indexes, graphs, inverted lists and product quantisation, by a factory string.
 
 Douze et al. 2024, "The Faiss library", arXiv:2401.08281.
 """
@@ -35,15 +35,15 @@ class Faiss:
     Parameters
     ----------
     factory : str, default "HNSW32"
-        What Faiss's factory makes an index of: ``Flat`` (exact), ``HNSW32`` (a graph),
-        ``IVF256,Flat`` (inverted lists), ``PQ32`` (32 bytes a vector), ``OPQ32,IVF256,PQ32``.
+        Faiss factory string: ``Flat`` (exact), ``HNSW32`` (a graph),
+        ``IVF256,Flat`` (inverted lists), ``PQ32`` (32 bytes per vector), ``OPQ32,IVF256,PQ32``.
     width : int, optional
-        Candidates of a graph (``efSearch``; 128 by default, and better no fewer than answers or
-        candidates to re-rank), or inverted lists that are looked at (``nprobe``; 16 by default).
+        Candidates of a graph (``efSearch``; 128 by default; use at least k, or `rerank`), or
+        inverted lists to inspect (``nprobe``; 16 by default).
     construction : int, default 200
-        Candidates of a graph while it is built (``efConstruction``).
+        Candidates during the build of a graph (``efConstruction``).
     trained_on : int, default 100_000
-        Most vectors that quantisers and lists are trained on.
+        Maximum number of vectors to train quantisers and lists on.
 
     Notes
     -----
@@ -70,7 +70,7 @@ class Faiss:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Depend on the factory's string, and are not promised before the index is built."""
+        """Depend on the factory string, and are known only after the build."""
         faiss, core = self._faiss, self._core()
         deletes = isinstance(core, faiss.IndexFlatCodes | faiss.IndexIVF)
         return Capabilities(
@@ -81,7 +81,7 @@ class Faiss:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """Arguments of the constructor."""
         return {
             "factory": self.factory,
             "width": None if self.width is None else int(self.width),
@@ -95,7 +95,7 @@ class Faiss:
         return f"faiss {self._faiss.__version__}"
 
     def build(self, vectors: Vectors, *, threads: int) -> None:
-        """Train on a sample, if there is anything to train, and add all vectors."""
+        """Train on a sample if the index needs training, and add all vectors."""
         try:
             index = self._made(vectors.n_dimensions)
             with self._on(threads):
@@ -127,19 +127,19 @@ class Faiss:
                 numbers = np.arange(first, first + block.shape[0], dtype=np.int64)
                 self._index.add_with_ids(block, numbers)
             else:
-                self._index.add(block)  # numbered by how many there are already
+                self._index.add(block)  # Faiss numbers them from its current size
 
     def delete(self, slots: NDArray[np.int64]) -> None:
         """Delete vectors."""
         self._index.remove_ids(slots)
 
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """Return the one file, in Faiss's own format."""
+        """Return the only file, in Faiss's own format."""
         return {_FILE: self._write}
 
     def load(self, folder: Path, *, n_dimensions: int) -> None:
         """Read the index into memory."""
-        # Through Python's files, which know every path on every system.
+        # By Python's file objects, which accept all paths on all systems.
         with (folder / _FILE).open("rb") as file:
             self._index = self._faiss.read_index(self._faiss.PyCallbackIOReader(file.read))
 
@@ -150,32 +150,32 @@ class Faiss:
     def _made(self, n_dimensions: int) -> Any:
         """Return an empty index that ranks by dot product."""
         faiss = self._faiss
-        if _NO_GRAPH.search(self.factory):  # which Faiss itself does not survive
+        if _NO_GRAPH.search(self.factory):  # crashes Faiss
             raise RuntimeError("a graph needs 2 links or more")
         index = faiss.index_factory(n_dimensions, self.factory, faiss.METRIC_INNER_PRODUCT)
-        # Some combinations drop the metric that was asked for, and rank by distance.
+        # Some combinations drop the requested metric and rank by distance.
         if index.metric_type != faiss.METRIC_INNER_PRODUCT:
             raise RuntimeError("it does not rank by dot product")
-        if isinstance(index, faiss.IndexRefine):  # whose width Faiss does not hand on
+        if isinstance(index, faiss.IndexRefine):  # does not pass a width on
             raise RuntimeError("leave the refining out, and re-rank by rerank, which is exact")
         self._index = index
         core = self._core()
         if isinstance(index, faiss.IndexPreTransform):
             for number in range(index.chain.size()):
                 self._check_transform(faiss.downcast_VectorTransform(index.chain.at(number)))
-        # It prints a warning where clusters have few points; how good they are, recall tells.
+        # Faiss prints a warning if clusters have few points; `recall` measures their quality.
         for owner in [core, getattr(core, "pq", core)]:
             if hasattr(owner, "cp"):
                 owner.cp.min_points_per_centroid = 1
         if isinstance(core, faiss.IndexHNSW):
             core.hnsw.efConstruction = int(self.construction)
-        # What has no numbers of its own gets some, so that vectors can be deleted.
+        # Indexes without ids of their own get an id map, so that vectors can be deleted.
         if isinstance(core, faiss.IndexFlatCodes) and not isinstance(index, faiss.IndexIDMap):
             return faiss.IndexIDMap2(index)
         return index
 
     def _check_transform(self, transform: Any) -> None:
-        """Refuse what does not keep dot products: centring, whitening, dividing by lengths."""
+        """Raise for transforms that change dot products: centring, whitening, normalisation."""
         faiss = self._faiss
         kept = (faiss.OPQMatrix, faiss.RandomRotationMatrix, faiss.RemapDimensionsTransform)
         if not isinstance(transform, kept):
@@ -185,21 +185,21 @@ class Faiss:
             )
 
     def _bare(self) -> Any:
-        """Return the index without the numbers around it."""
+        """Return the index without its id map."""
         index, faiss = self._index, self._faiss
         if isinstance(index, faiss.IndexIDMap):
             return faiss.downcast_index(index.index)
         return index
 
     def _core(self) -> Any:
-        """Return the index that holds the vectors, behind numbers and transforms."""
+        """Return the index that holds the vectors, behind id maps and transforms."""
         index = self._bare()
         while isinstance(index, self._faiss.IndexPreTransform):
             index = self._faiss.downcast_index(index.index)
         return index
 
     def _parameters(self, index: Any, width: int | None) -> Any:
-        """Return what tells a search how broadly to look; None where there is nothing to tell."""
+        """Return the parameters of a search that set its width; None if the index has none."""
         faiss = self._faiss
         if isinstance(index, faiss.IndexIDMap):
             return self._parameters(faiss.downcast_index(index.index), width)
@@ -216,7 +216,7 @@ class Faiss:
 
     @contextmanager
     def _on(self, threads: int) -> Iterator[None]:
-        """Have Faiss work on so many threads; it knows one number for the whole process."""
+        """Set the number of threads of Faiss, which is one number for the whole process."""
         before = self._faiss.omp_get_max_threads()
         if before != threads:
             self._faiss.omp_set_num_threads(threads)
@@ -236,5 +236,5 @@ def _faiss() -> Any:
 
 
 def _reason(error: RuntimeError) -> str:
-    """Return the last sentence of an error, without the place in Faiss's code."""
+    """Return the last sentence of an error, without the position in Faiss's code."""
     return " ".join(str(error).rpartition(": ")[2].split()).rstrip(".") + "."

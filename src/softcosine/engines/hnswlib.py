@@ -1,4 +1,7 @@
-"""hnswlib: a navigable graph (Malkov and Yashunin 2018, arXiv:1603.09320)."""
+"""hnswlib: a hierarchical navigable small-world graph.
+
+Malkov and Yashunin 2018, arXiv:1603.09320.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,17 @@ class Hnswlib:
     Parameters
     ----------
     links : int, default 32
-        Edges of a vector (``M``).
+        Edges per vector (``M``).
     construction : int, default 200
-        Candidates while the graph is built (``ef_construction``).
+        Candidates during the build (``ef_construction``).
     width : int, default 128
         Candidates of a search (``ef``).
     seed : int, default 1
 
     Notes
     -----
-    On one thread the same vectors give the same graph. Deleted vectors are passed over and keep
-    their room.
+    On one thread the same vectors give the same graph. Deleted vectors are skipped but keep
+    their memory.
     """
 
     def __init__(
@@ -54,12 +57,12 @@ class Hnswlib:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Approximate; follows every change."""
+        """Approximate; with adds and deletes."""
         return Capabilities(exact=False, adds=True, deletes=True)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """Arguments of the constructor."""
         names = ("links", "construction", "width", "seed")
         return {name: int(getattr(self, name)) for name in names}
 
@@ -95,20 +98,20 @@ class Hnswlib:
         return EngineMatches(slots, scores)
 
     def add(self, first: int, block: Block, *, threads: int) -> None:
-        """Add vectors; room grows by half where there is none left."""
+        """Add vectors; a full graph grows by at least half."""
         needed = first + block.shape[0]
         if needed > self._index.get_max_elements():
             self._index.resize_index(max(needed, self._index.get_max_elements() * 3 // 2))
         self._index.add_items(block, np.arange(first, needed), num_threads=threads)
 
     def delete(self, slots: NDArray[np.int64]) -> None:
-        """Mark vectors, which searches then pass over."""
+        """Mark vectors as deleted; searches skip them."""
         for slot in slots.tolist():
             self._index.mark_deleted(slot)
         self._n_deleted += len(slots)
 
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """Return the file, in hnswlib's own format."""
+        """Return the graph in hnswlib's own format, and the list of deleted slots."""
         return {_FILE: self._write, "deleted": self._write_deleted}
 
     def load(self, folder: Path, *, n_dimensions: int) -> None:
@@ -122,7 +125,7 @@ class Hnswlib:
 
     def _write(self, path: Path) -> None:
         self._saved(path)
-        # It says nothing where there is no room.
+        # hnswlib raises no error when the disk is full.
         if not path.is_file() or path.stat().st_size != self._index.index_file_size():
             raise OSError(errno.ENOSPC, "could not be written", str(path))
 
@@ -137,7 +140,7 @@ class Hnswlib:
         slots: NDArray[np.int64],
         scores: NDArray[np.float32],
     ) -> None:
-        """Search; a query from which fewer than k vectors can be reached is an error there."""
+        """Search; a query that reaches fewer than k vectors raises in hnswlib."""
         try:
             found, distances = self._index.knn_query(queries, k=k, num_threads=threads)
         except RuntimeError:

@@ -1,4 +1,4 @@
-"""How many of the exact answers an engine finds."""
+"""Recall of an engine against the exact results."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def recall_of(
     width: int | None,
     threads: int | None,
 ) -> float:
-    """Return the share of the exact k best that is found, the mean over queries.
+    """Return the mean share of the exact k best documents that the engine finds.
 
-    Of equally good documents any will do: what counts is whether the exact score of a found one
-    reaches that of the last exact answer. Queries without answers do not count; 1 where none has
-    any.
+    Equally good documents are interchangeable: a result counts if its exact score reaches the
+    score of the last exact result. Queries without results do not count; 1 if all are without
+    results.
     """
     found = state.find(vectors, k, rerank=rerank, width=width, threads=threads)
     exact = state.subject.best(vectors, k, threads)
@@ -43,7 +43,7 @@ def recall_of(
 
 
 def sampled_queries(subject: Subject, n: int) -> list[QueryVector]:
-    """Return queries as people ask them: the weightiest terms of n documents at even distances."""
+    """Return sample queries: the terms of largest weight of n evenly spaced documents."""
     step = max(1, -(-len(subject.ranked) // n))
     term_weights = subject.term_weights
     queries, first = [], 0
@@ -57,7 +57,7 @@ def sampled_queries(subject: Subject, n: int) -> list[QueryVector]:
             query = QueryVector(heaviest.astype(np.int32), term_weights[heaviest])
             try:
                 subject.ranked.queries([query])
-            except IndefiniteMatrixError:  # nobody asked it
+            except IndefiniteMatrixError:  # skip a query that the user did not choose
                 continue
             queries.append(query)
         first += rows.shape[0]

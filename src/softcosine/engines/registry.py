@@ -1,4 +1,4 @@
-"""Engines by their names; each is imported when it is asked for."""
+"""Engines by name; each is imported on demand."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ ENGINES: dict[str, str] = {
 
 
 def engine_by_name(name: str, settings: Mapping[str, Any] | None = None) -> Engine:
-    """Return an engine that holds nothing yet.
+    """Return an empty engine.
 
     Parameters
     ----------
     name : str
         A key of `ENGINES`.
     settings : mapping, optional
-        What its constructor takes.
+        Arguments of its constructor.
 
     Raises
     ------
     InvalidInputError
-        If there is no such engine, or it has no such setting.
+        If the engine or a setting is unknown.
     MissingDependencyError
-        If its package is not installed; says the pip command.
+        If its package is not installed; gives the pip command.
     """
     check_choice("engine", name, ENGINES)
     module, _, kind = ENGINES[name].partition(":")

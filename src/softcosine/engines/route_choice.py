@@ -1,4 +1,4 @@
-"""Which route documents take into an engine, and how it is made."""
+"""Choice and construction of the route from documents to vectors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from softcosine.index.search.ranked_vectors import RankedVectors
 
 __all__ = ["MAX_MEMORY", "N_DIMENSIONS", "made_route"]
 
-# Bytes that dense coordinates, or a factor of S, may take where nobody chose the route.
+# Limit in bytes of dense coordinates, and of a factor of S, for the automatic choice.
 MAX_MEMORY = 1 << 30
 N_DIMENSIONS = 256
-_PASSES = 3  # more make the singular vectors better, and recall no better
+_PASSES = 3  # more passes improve the singular vectors, but not recall
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a route is made of."""
+    """Inputs of a route."""
 
     ranked: RankedVectors
     n_dimensions: int
@@ -42,28 +42,27 @@ def made_route(
     max_memory: int | None = None,
     progress: Report | None = None,
 ) -> tuple[Route, str]:
-    """Make the route of a name, and say why that one where the name is ``auto``.
+    """Return the route of a name, and for ``auto`` the reason of the choice.
 
-    ``auto`` is ``sparse`` for engines of sparse vectors. For others it is ``basis`` where n_docs ·
-    n_terms · 4 bytes, the documents' dense coordinates, and the factor of S, by the estimate of its
-    fill-in, both stay within `max_memory`, and S has a factor; else ``lsa``.
+    ``auto`` is ``sparse`` for engines of sparse vectors. For others it is ``basis`` if S has a
+    factor, and both the factor, by its estimated fill-in, and the documents' dense coordinates,
+    n_docs · n_terms · 4 bytes, stay within `max_memory`; else ``lsa``.
 
     Parameters
     ----------
     name : {"auto", "basis", "lsa", "sparse"}
     ranked : RankedVectors
     capabilities : Capabilities
-        Of the engine.
     n_dimensions : int
-        Of ``lsa``; as many as there are, where there are fewer.
+        Upper limit of the dimensions of ``lsa``.
     max_memory : int, optional
-        Bytes; 1 GiB for ``auto``, and what `orthonormal_basis` allows where ``basis`` is named.
+        In bytes; 1 GiB for ``auto``, the default of `orthonormal_basis` for ``basis``.
     progress : callable, optional
 
     Raises
     ------
     InvalidInputError
-        If there is no such route, the engine cannot hold its vectors, or the factor is too large.
+        If the route is unknown, the engine cannot hold its vectors, or the factor is too large.
     IndefiniteMatrixError
         If ``basis`` is named and S is not positive definite.
     """
@@ -86,7 +85,7 @@ def made_route(
 
 
 def _chosen(asked: _Asked) -> tuple[Route, str]:
-    """Take the basis where it fits."""
+    """Return the basis if it fits, else ``lsa``, with the reason."""
     from softcosine.space.fill_in import estimate_fill_in
 
     S, limit = asked.ranked.S, asked.max_memory or MAX_MEMORY
@@ -105,7 +104,7 @@ def _chosen(asked: _Asked) -> tuple[Route, str]:
         return _basis(asked), ""
     except IndefiniteMatrixError:
         return _lsa(asked), "S is not positive definite and has no basis"
-    except InvalidInputError:  # the factor fits, and what is needed while it is made does not
+    except InvalidInputError:  # the factor fits, but its computation does not
         return _lsa(asked), f"factoring S takes more than {_size(limit)}"
 
 
@@ -133,7 +132,7 @@ def _lsa(asked: _Asked) -> Route:
 
     k = min(asked.n_dimensions, n_terms, len(ranked))
     V, sigma = right_singular_vectors(blocks, n_terms, k=k, n_iterations=_PASSES)
-    # Of a lower rank, columns of zeros would be carried along.
+    # With a lower rank, the last columns would be zeros.
     return Lsa(np.ascontiguousarray(V[:, : max(1, int(np.count_nonzero(sigma)))], np.float32))
 
 
@@ -145,7 +144,7 @@ _MAKERS: dict[str, Callable[[_Asked], Route]] = {"basis": _basis, "lsa": _lsa, "
 
 
 def _check_fit(route: Route, ranked: RankedVectors, capabilities: Capabilities) -> None:
-    """Refuse what the engine could not hold."""
+    """Raise if the engine cannot hold the vectors of a route."""
     if not capabilities.negative and not (route.sparse and ranked.S.non_negative):
         raise InvalidInputError(
             "this engine takes no negative numbers, and these vectors have some; take another "

@@ -1,12 +1,12 @@
-"""How documents and queries become vectors that an engine can hold (theory T7, T8, T11).
+"""Routes: how documents and queries become vectors for an engine (theory T7, T8, T11).
 
 ==========  ================================================================================
-``basis``   coordinates in an orthonormal basis, as many as there are terms: nothing is lost
+``basis``   coordinates in an orthonormal basis, one per term: lossless
 ``lsa``     coordinates of latent semantic analysis, few: scores are approximate
-``sparse``  documents as they are, expanded queries: nothing is lost; for sparse engines
+``sparse``  documents as they are, expanded queries: lossless; for sparse engines
 ==========  ================================================================================
 
-By any of them the dot product of a document and a query is the index's score for them.
+In each, the dot product of a document and a query is the score that the index gives them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Rows: TypeAlias = NDArray[np.float64] | csr_array
 
 
 class Route(Protocol):
-    """A way from documents and queries to vectors; immutable."""
+    """A map from documents and queries to vectors; immutable."""
 
     name: ClassVar[str]
 
     @property
     def n_dimensions(self) -> int:
-        """Of the vectors."""
+        """Dimensions of the vectors."""
         ...
 
     @property
@@ -46,24 +46,24 @@ class Route(Protocol):
         ...
 
     def documents(self, rows: csr_array) -> Rows:
-        """Return vectors of documents W y, given and returned as rows."""
+        """Return the vectors of documents W y, given and returned as rows."""
         ...
 
     def queries(self, rows: QueryRows, S: TermSimilarityMatrix) -> Rows:
-        """Return vectors of queries."""
+        """Return the vectors of queries."""
         ...
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
-        """Whether vectors stay what they are where this S takes the place of the old one."""
+        """Whether documents keep their vectors if this S replaces the old one."""
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what is to be saved."""
+        """Return the arrays to save."""
         ...
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], S: TermSimilarityMatrix) -> Self:
-        """Make it again of what was saved."""
+        """Rebuild the route from saved arrays."""
         ...
 
 
@@ -76,12 +76,12 @@ class Basis:
 
     @property
     def n_dimensions(self) -> int:
-        """As many as there are terms."""
+        """Number of terms."""
         return self.basis.n_terms
 
     @property
     def sparse(self) -> bool:
-        """They are taken as dense."""
+        """False: coordinates are handled as dense."""
         return False
 
     def documents(self, rows: csr_array) -> Rows:
@@ -89,7 +89,7 @@ class Basis:
         return np.asarray(self.basis.coordinates(rows).toarray())
 
     def queries(self, rows: QueryRows, S: TermSimilarityMatrix) -> Rows:
-        """Return Eᵀ W x, and E⁻¹ of what words outside the vocabulary add to Sᵀ W x."""
+        """Return Eᵀ W x, plus E⁻¹ of what words outside the vocabulary add to Sᵀ W x."""
         coordinates = np.asarray(self.basis.coordinates(rows.weighted).toarray())
         if rows.outside.nnz:
             outside = self.basis.solved(rows.outside)
@@ -97,7 +97,7 @@ class Basis:
         return coordinates
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
-        """Only the same S has the same basis."""
+        """Whether S is the same: another S has another basis."""
         return _same(self.basis.S, S)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -106,7 +106,7 @@ class Basis:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], S: TermSimilarityMatrix) -> Self:
-        """Make it of the factor."""
+        """Rebuild the route from the factor."""
         from softcosine.space.basis import OrthonormalBasis
 
         return cls(OrthonormalBasis.from_arrays(S, dict(arrays)))
@@ -119,7 +119,7 @@ class Lsa:
     Attributes
     ----------
     V : ndarray of shape (n_terms, n_dimensions), float32
-        Orthonormal columns. Terms that came later are not among them and count for nothing.
+        Orthonormal columns. Terms added to the vocabulary later are ignored.
     """
 
     name: ClassVar[str] = "lsa"
@@ -127,12 +127,12 @@ class Lsa:
 
     @property
     def n_dimensions(self) -> int:
-        """As many as were asked for, or as there are."""
+        """The requested number, or the rank if that is lower."""
         return int(self.V.shape[1])
 
     @property
     def sparse(self) -> bool:
-        """They are dense."""
+        """False."""
         return False
 
     def documents(self, rows: csr_array) -> Rows:
@@ -147,7 +147,7 @@ class Lsa:
         return self.documents(rows.expanded(S))
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
-        """Documents do not depend on S, but for their norms, and terms come behind the others."""
+        """Whether S has at least as many terms: documents depend on S only by their norms."""
         return len(S) >= int(self.V.shape[0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -156,7 +156,7 @@ class Lsa:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], S: TermSimilarityMatrix) -> Self:
-        """Make it of V."""
+        """Rebuild the route from V."""
         return cls(arrays["V"])
 
 
@@ -169,12 +169,12 @@ class Sparse:
 
     @property
     def n_dimensions(self) -> int:
-        """As many as there are terms."""
+        """Number of terms."""
         return self.n_terms
 
     @property
     def sparse(self) -> bool:
-        """They are."""
+        """True."""
         return True
 
     def documents(self, rows: csr_array) -> Rows:
@@ -186,7 +186,7 @@ class Sparse:
         return rows.expanded(S)
 
     def follows(self, S: TermSimilarityMatrix) -> bool:
-        """Documents do not depend on S, but for their norms."""
+        """Whether S has as many terms: documents depend on S only by their norms."""
         return len(S) == self.n_terms
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -195,7 +195,7 @@ class Sparse:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], S: TermSimilarityMatrix) -> Self:
-        """Make it of the number of terms."""
+        """Rebuild the route from the number of terms."""
         return cls(int(arrays["n_terms"][0]))
 
 

@@ -1,4 +1,4 @@
-"""The vectors of a route as an engine takes them: in float32, scaled, for a cosine one longer."""
+"""Vectors of a route in the form an engine takes: float32, scaled, extended for a cosine."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 __all__ = ["RowSpace"]
 
 _CELLS = 1 << 22  # float64 numbers of a block
-_ROOM = 1.0 + 1e-6  # what rounding may make of a length of 1
+_ROOM = 1.0 + 1e-6  # a length of 1 after rounding
 
 
 @dataclass(frozen=True, slots=True)
 class RowSpace:
-    """Rows that an engine can hold, and what its scores mean.
+    """Rows for an engine, and the meaning of its scores.
 
-    Documents are divided by the length M of the longest one, and queries by their own. For engines
-    that rank by cosine, documents get one coordinate more, with which all have length 1, and
+    Documents are divided by the length M of the longest one, queries by their own length. For
+    engines that rank by cosine, documents get an extra coordinate that makes all lengths 1, and
     queries a zero (theory T10 in its general form): the cosine is then the dot product.
 
     Attributes
     ----------
     route : Route
     scale : float
-        M; 1 where there are no documents, or all are zero.
+        M; 1 if there are no documents, or only zero vectors.
     cosine : bool
         Whether the engine ranks by cosine.
     """
@@ -44,7 +44,7 @@ class RowSpace:
 
     @classmethod
     def of(cls, route: Route, ranked: RankedVectors, capabilities: Capabilities) -> RowSpace:
-        """Measure the documents."""
+        """Return the row space of these documents; measures M."""
         longest = max(
             (float(_lengths(rows).max(initial=0.0)) for _, rows in _projected(route, ranked)),
             default=0.0,
@@ -53,18 +53,18 @@ class RowSpace:
 
     @property
     def n_dimensions(self) -> int:
-        """Of the rows."""
+        """Dimensions of the rows."""
         return self.route.n_dimensions + self.cosine
 
     def documents(
         self, ranked: RankedVectors
     ) -> Iterator[tuple[NDArray[np.int64], csr_array, Block]]:
-        """Give documents block by block: numbers, vectors W y, and rows for the engine."""
+        """Yield documents block by block: numbers, vectors W y, and rows for the engine."""
         for numbers, rows in ranked.documents(rows=_block_rows(self.route)):
             yield numbers, rows, self.rows(rows)
 
     def rows(self, documents: csr_array) -> Block:
-        """Return the rows for the engine of documents W y."""
+        """Return the engine's rows for documents W y."""
         rows = self.route.documents(documents) / self.scale
         if not self.cosine:
             return _single(rows)
@@ -72,7 +72,7 @@ class RowSpace:
         return _single(_longer(rows, rest))
 
     def holds(self, documents: csr_array) -> bool:
-        """Whether documents that came later can stand beside those that were measured."""
+        """Whether new documents fit; for a cosine, none may be longer than M."""
         if not self.cosine:
             return True
         lengths = _lengths(self.route.documents(documents))
@@ -81,9 +81,9 @@ class RowSpace:
     def queries(
         self, queries: QueryRows, S: TermSimilarityMatrix
     ) -> tuple[Block, NDArray[np.float64]]:
-        """Return rows of length 1, and what the engine's scores are to be multiplied by.
+        """Return rows of length 1, and the factors of the engine's scores.
 
-        The factor is 0 for queries that reach nothing.
+        The factor is 0 for queries without matching terms.
         """
         rows = self.route.queries(queries, S)
         lengths = _lengths(rows)
@@ -105,7 +105,7 @@ def _block_rows(route: Route) -> int:
 
 
 def _lengths(rows: Rows) -> NDArray[np.float64]:
-    """Return |row|, without overflow: ranked by inner product, rows may be of any size."""
+    """Return |row| without overflow: inner-product rankings have rows of any size."""
     if isinstance(rows, csr_array):
         largest = np.asarray(abs(rows).max(axis=1).toarray()).ravel() if rows.nnz else None
         if largest is None:

@@ -1,4 +1,4 @@
-"""What engines check of their settings."""
+"""Checks of engine settings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["check_settings"]
 
 
 def check_settings(engine: str, **settings: object) -> None:
-    """Raise InvalidInputError unless each setting is a whole number that engines take, or None.
+    """Raise InvalidInputError unless each setting is None or an integer from 1 to 2³¹ - 1.
 
-    From 1 to 2³¹ - 1, and 2 to 1,000 `links`: what is outside ends some of them without a word.
+    `links` must be from 2 to 1,000. Values outside these ranges crash some engines.
     """
     for name, value in settings.items():
         least, most = (2, 1000) if name == "links" else (1, 2**31 - 1)

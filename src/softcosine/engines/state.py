@@ -1,4 +1,4 @@
-"""An engine, what it holds of which state of an index, and how it is asked."""
+"""An engine with the state of the index that it holds, and its search."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from softcosine.index.search.top_docs import QueryVector, Top
 
 __all__ = ["EngineRequest", "State", "told"]
 
-_ROUNDING = 2.0**-20  # of a product of vectors of length 1 in float32
-# Lengths of vectors whose coordinates float32 holds to full precision, but for negligible ones.
+_ROUNDING = 2.0**-20  # error of a float32 product of vectors of length 1
+# Lengths of vectors whose coordinates float32 holds at full precision, except negligible ones.
 _SMALLEST, _LARGEST = 1e-30, 1e38
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """What an engine was asked to be.
+    """The requested engine.
 
     Attributes
     ----------
     name : str
     settings : mapping
-        Of the engine.
+        Settings of the engine.
     route : str
     n_dimensions : int
     max_memory : int or None
@@ -51,13 +51,13 @@ class EngineRequest:
     max_memory: int | None = None
 
     def engine(self) -> Engine:
-        """Return the engine, empty."""
+        """Return a new, empty engine."""
         return engine_by_name(self.name, self.settings)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """An engine and what it holds; an update puts another in its place.
+    """An engine and its contents; an update replaces the whole state.
 
     Attributes
     ----------
@@ -65,11 +65,11 @@ class State:
     subject : Subject
     contents : Contents
     space : RowSpace or None
-        None where there is nothing to hold.
+        None if there are no vectors.
     engine : Engine
-        Empty then.
+        Empty if there are no vectors.
     why : str
-        Why ``auto`` did not choose the basis; empty if it did, or nobody left it to choose.
+        Why ``auto`` did not choose the basis; empty otherwise.
     """
 
     asked: EngineRequest
@@ -83,7 +83,7 @@ class State:
     def made(
         cls, asked: EngineRequest, subject: Subject, *, threads: int | None, progress: Report
     ) -> State:
-        """Find the route, and build the engine."""
+        """Choose the route and build the engine."""
         engine, workers = asked.engine(), n_threads(threads)
         progress("weighing documents", 0, None)
         contents = Contents.of(subject.ranked)
@@ -100,7 +100,7 @@ class State:
 
     @property
     def plan(self) -> Plan:
-        """How every query is answered."""
+        """The plan of every query."""
         if self.space is None:
             return NOTHING
         route, kind = self.space.route, "exact" if self.engine.capabilities.exact else "approximate"
@@ -118,16 +118,16 @@ class State:
         width: int | None = None,
         threads: int | None = None,
     ) -> list[Top]:
-        """Return at most k documents a query, by (score descending, number ascending).
+        """Return at most k documents per query, by (score descending, number ascending).
 
         Parameters
         ----------
         vectors : sequence of QueryVector
         k : int
         min_score : float
-            Documents below it are left out; for a SoftIndex also those of a score of 0 or less.
+            Documents below it are left out; for a SoftIndex also those with a score of 0 or less.
         rerank : int, optional
-            How many candidates of the engine are scored exactly.
+            Number of the engine's candidates that are scored exactly.
         width, threads
             See `Engine.search`.
         """
@@ -156,7 +156,7 @@ class State:
         Raises
         ------
         InvalidInputError
-            If float32 does not hold them.
+            If a vector overflows float32.
         """
         if self.space is None:
             return np.zeros((len(vectors), 0), np.float32)
@@ -178,7 +178,7 @@ class State:
         return self.subject.ids(self.contents.numbers)
 
     def document_rows(self) -> Block:
-        """Return the vectors that the engine was given, slot by slot; zeros for deleted ones."""
+        """Return the vectors passed to the engine, slot by slot; zeros for deleted ones."""
         if self.space is None:
             return np.zeros((0, 0), np.float32)
         return rows_of_slots(self.space, self.subject.ranked, self.contents)
@@ -192,7 +192,7 @@ class State:
         *,
         exact: bool,
     ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Return documents and their scores by the engine, in any order.
+        """Return documents and the engine's scores for them, in any order.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class State:
             doubtful = np.abs(scores) < _ROUNDING
             scores *= factors[query] * self.subject.weight
             if self.subject.positive and not exact and doubtful.any():
-                # Whether it is above 0 decides whether a document is an answer.
+                # Whether the score is above 0 decides whether a document is a result.
                 scores[doubtful] = self.subject.scores(vectors[query], documents[doubtful])
             finite = np.isfinite(scores)
             found[query] = documents[finite], scores[finite]
@@ -231,18 +231,18 @@ class State:
     def _with_zeros(
         self, documents: NDArray[np.int64], scores: NDArray[np.float64], k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Add documents of score 0, where they may be answers."""
+        """Add documents of score 0, if they can be results."""
         if self.subject.positive:
             return documents, scores
         zeros = self.contents.zeros[:k]
-        if not len(documents):  # the query reaches nothing: all documents have score 0
+        if not len(documents):  # no term of the query matches: all documents have score 0
             zeros = np.sort(np.concatenate([self.contents.numbers, self.contents.zeros]))
             zeros = zeros[zeros >= 0][:k]
         return np.concatenate([documents, zeros]), np.concatenate([scores, np.zeros(len(zeros))])
 
 
 def told(vectors: Vectors, progress: Report) -> Vectors:
-    """Return vectors that tell how many of them were taken."""
+    """Return the same vectors; reading them reports progress."""
 
     def blocks() -> Any:
         done = 0

@@ -1,18 +1,18 @@
-"""An engine on disk: its own files beside what of the index it holds.
+"""An engine on disk: its own files beside the state of the index that it holds.
 
 ::
 
     faq.index/engines/faiss/
-      manifest.json     engine, settings, route, and which commit of which index it was made of
-      arrays.npys       numbers, digests, zeros: which document stands where
+      manifest.json     engine, settings, route, and the commit of the index it was built from
+      arrays.npys       numbers, digests, zeros: the document of each vector
       ids.jsonl         the same for other programs: line n is the id of the engine's vector n, as
-                        JSON; null where it was deleted; of SoftNeighbors the row
+                        JSON; null if it was deleted; for SoftNeighbors the row
       route.npys        the basis, or the singular vectors
-      engine/...        files of the engine's own
+      engine/...        the engine's own files
 
-Beside the parts of an index, where its writer sweeps nothing; whoever replaces the index by another
-one replaces this with it. Engines made of another commit are refused: their numbers of documents
-would be wrong.
+The folder lies beside the parts of an index, where its writer deletes nothing; replacing the index
+replaces the engines too. Engines of another commit are refused: their document numbers would be
+wrong.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _FILES, _IDS = "engine", "ids.jsonl"
 
 
 def place(owner: Owner, name: str) -> Path:
-    """Return where the engine of a name belongs beside an index.
+    """Return the folder of an engine beside an index.
 
     Raises
     ------
     InvalidInputError
-        If there is no such engine, or the index is in memory alone.
+        If the engine is unknown, or the index is in memory only.
     CorruptIndexError
-        If the place is a link, which leads out of the index.
+        If the folder is a link, which could lead out of the index.
     """
-    check_choice("engine", name, registry.ENGINES)  # a name becomes part of a path
+    check_choice("engine", name, registry.ENGINES)  # the name becomes a path component
     folder = folder_of(owner)
     if folder is None:
         raise InvalidInputError(
@@ -68,7 +68,7 @@ def place(owner: Owner, name: str) -> Path:
 
 
 def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
-    """Write an engine whole or not at all; see `EngineIndex.save`."""
+    """Write an engine atomically; see `EngineIndex.save`."""
     if not state.engine.capabilities.persistent:
         raise InvalidInputError(
             f"the engine {state.asked.name} keeps what it holds by itself; nothing is to be saved."
@@ -129,24 +129,24 @@ def opened(path: str | Path, owner: Owner, *, stale: bool) -> State:
     Parameters
     ----------
     stale : bool
-        Whether it may have been made of another state, which an update then makes up for.
+        Whether an engine of another state is accepted; an update must follow.
     """
     while True:
         folder = open_folder(path, ENGINE_KIND, version=ENGINE_VERSION)
         try:
-            # Engines read their files without a check: what has changed could end the process.
+            # Engines do not check their files: an altered one could crash the process.
             folder.verify()
             state = _opened(folder, owner, stale)
         except OSError:
             if _is_there(path, folder):
                 raise
-            continue  # it was replaced meanwhile
+            continue  # the folder was replaced during the read
         if _is_there(path, folder):
             return state
 
 
 def _is_there(path: str | Path, folder: Folder) -> bool:
-    """Whether the engine at a path is still the one that was opened."""
+    """Whether the path still holds the engine that was opened."""
     return open_folder(path, ENGINE_KIND, version=ENGINE_VERSION).checksum == folder.checksum
 
 
@@ -184,7 +184,7 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
         cosine = engine.capabilities.measure == "cosine"
         space = RowSpace(route, float.fromhex(stated["scale"]), cosine)
         for file in engine.files():
-            folder.file(f"{_FILES}/{file}")  # what the manifest names was checked, and nothing else
+            folder.file(f"{_FILES}/{file}")  # only files of the manifest are checked
         try:
             engine.load(folder.path / _FILES, n_dimensions=space.n_dimensions)
         except (RuntimeError, OSError) as error:
@@ -196,11 +196,11 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
 
 
 def _check_fresh(folder: Folder, subject: Subject, contents: Contents) -> None:
-    """Refuse an engine that was made of another state of the index, or of another index."""
+    """Raise if an engine was built from another state of the index, or from another index."""
     generation = subject.generation()
     if folder.settings["generation"] and generation:
         fresh = folder.settings["generation"] == generation
-    else:  # made of an index in memory, or asked about one
+    else:  # built from an index in memory, or opened for one
         own = Contents.of(subject.ranked).checksum(subject)
         fresh = folder.settings["content"] == own
     if not fresh:
@@ -208,7 +208,7 @@ def _check_fresh(folder: Folder, subject: Subject, contents: Contents) -> None:
 
 
 def _readable(folder: Folder, subject: Subject, *, same: bool) -> bool:
-    """Whether vectors mean what they meant: terms have their numbers, and S is the same."""
+    """Whether vectors are still valid: terms have the same numbers, and S is the same."""
     stated = folder.settings
     if subject.terms(int(stated["n_terms"])) != stated["terms"]:
         return False

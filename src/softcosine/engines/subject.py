@@ -1,4 +1,4 @@
-"""What is served: the one state of a SoftIndex or SoftNeighbors that an engine stands for."""
+"""The state of a SoftIndex or SoftNeighbors that an engine serves."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ Owner = SoftIndex | SoftNeighbors
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A state of an index, by one ranking.
+    """A state of an index with one ranking.
 
     Attributes
     ----------
     owner : SoftIndex or SoftNeighbors
     ranking : str
     ranked : RankedVectors
-        Of the only field.
+        Vectors of the only field.
     weight : float
-        Of the field: what its dot products are multiplied by.
+        Weight of the field, a factor of its dot products.
     snapshot : Snapshot or None
-        Of a SoftIndex.
+        None for SoftNeighbors.
     """
 
     owner: Owner
@@ -64,18 +64,18 @@ class Subject:
 
     @property
     def positive(self) -> bool:
-        """Whether only documents of a score above 0 are answers, as those of a SoftIndex."""
+        """Whether only documents with a score above 0 are results, as in a SoftIndex."""
         return self.snapshot is not None
 
     @property
     def current(self) -> bool:
-        """Whether the owner still answers from this state."""
+        """Whether the owner still serves this state."""
         if isinstance(self.owner, SoftIndex):
             return self.owner.snapshot is self.snapshot
         return getattr(self.owner, "searcher_", None) is self._searcher
 
     def vectors(self, queries: Any) -> list[QueryVector]:
-        """Weigh queries: texts for a SoftIndex, a matrix for SoftNeighbors."""
+        """Return weighted queries: of texts for a SoftIndex, of a matrix for SoftNeighbors."""
         if isinstance(self.owner, SoftNeighbors):
             return self.owner.query_vectors(queries)
         assert self.snapshot is not None
@@ -88,7 +88,7 @@ class Subject:
         queries: Sequence[str | Sequence[str]],
         asked: SearchRequest,
     ) -> list[Hits]:
-        """Answer texts by what is found for their vectors."""
+        """Return the hits of texts; `find` searches their vectors."""
         if self.snapshot is None:
             raise InvalidInputError(
                 "there are no texts in SoftNeighbors; use search, which takes a matrix."
@@ -99,13 +99,13 @@ class Subject:
         )
 
     def scores(self, vector: QueryVector, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return exact scores, the same bits as in a search of the index."""
+        """Return exact scores, bit for bit those of a search of the index."""
         if isinstance(self.owner, SoftIndex):
             return np.asarray(self._searcher.scores([vector], documents))
         return np.asarray(self._searcher.scores(vector, documents))
 
     def best(self, vectors: Sequence[QueryVector], k: int, threads: int | None) -> list[Top]:
-        """Return the exact answers."""
+        """Return the exact results."""
         if isinstance(self.owner, SoftIndex):
             return list(
                 self._searcher.search_batch([(one,) for one in vectors], k=k, threads=threads)
@@ -114,7 +114,7 @@ class Subject:
         return list(self._searcher.search_batch(list(vectors), k=k, threads=threads, **least))
 
     def ids(self, numbers: NDArray[np.int64]) -> list[str | int | None]:
-        """Return ids of documents, of SoftNeighbors their rows; None for numbers below 0."""
+        """Return document ids, for SoftNeighbors rows; None for numbers below 0."""
         if self.snapshot is None:
             return [None if number < 0 else number for number in numbers.tolist()]
         live = self.ranked.numbers().tolist()
@@ -122,11 +122,11 @@ class Subject:
         return [None if number < 0 else ids[number] for number in numbers.tolist()]
 
     def generation(self) -> str:
-        """Return the checksum of what scores depend on in the commit; empty in memory."""
+        """Return the checksum of the commit's data that scores depend on; empty in memory."""
         return "" if self.snapshot is None else self.snapshot.scores_checksum
 
     def content(self, digests: NDArray[np.uint64], numbers: NDArray[np.int64]) -> str:
-        """Return a checksum of ids and all that scores depend on, given that of each document."""
+        """Return a checksum of ids and all that scores depend on, given the documents' digests."""
         seen = hashlib.sha256(f"{self.ranking} {self.weight!r} {self.similarity()}".encode())
         seen.update(np.ascontiguousarray(numbers).data)
         seen.update(np.ascontiguousarray(digests).data)
@@ -146,19 +146,19 @@ class Subject:
         return hashlib.sha256("\0".join(terms).encode("utf-8", "surrogatepass")).hexdigest()
 
     def newest(self) -> Subject:
-        """Return the state that the owner answers from now, or this one if it is that."""
+        """Return the state that the owner serves now, or self if it is the same."""
         if isinstance(self.owner, SoftIndex):
             self.owner.refresh()
         return self if self.current else subject_of(self.owner, self.ranking)
 
 
 def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
-    """Return the present state of an index.
+    """Return the current state of an index.
 
     Raises
     ------
     InvalidInputError
-        If it is no index, one of several fields, or SoftNeighbors of another ranking.
+        If it is not an index, has several fields, or is a SoftNeighbors of another ranking.
     NotFittedError
         If SoftNeighbors is not fitted.
     """
@@ -185,7 +185,7 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
 
 
 def digests_of(rows: Any) -> NDArray[np.uint64]:
-    """Return a checksum of each row, (n, 2): equal rows, equal checksums."""
+    """Return a checksum of each row, shape (n, 2); equal rows have equal checksums."""
     terms = np.ascontiguousarray(rows.indices, np.int64)
     values = np.ascontiguousarray(rows.data, np.float64)
     bounds = rows.indptr.tolist()

@@ -1,4 +1,4 @@
-"""An engine that follows its index."""
+"""Updates of an engine after changes of its index."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Update", "followed"]
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What was done to follow an index; false where nothing was to be done.
+    """Result of an update; false if there was nothing to do.
 
     Attributes
     ----------
     n_added, n_deleted : int
-        Vectors.
+        Numbers of vectors.
     rebuilt : bool
-        Whether all were put in anew, since most had changed: as where weights were counted anew.
+        Whether all vectors were added anew because most had changed, as when weights change.
     """
 
     n_added: int = 0
@@ -40,14 +40,14 @@ class Update:
 def followed(
     state: State, subject: Subject, *, threads: int | None, progress: Report
 ) -> tuple[State, Update]:
-    """Return the state that stands for a newer one of the index; the old one is not to be used.
+    """Return the engine's state for the newer index; do not use the old one afterwards.
 
     Raises
     ------
     InvalidInputError
-        If the engine cannot, and has to be built anew. The old state stays good.
+        If the engine must be built anew instead. The old state stays valid.
     """
-    if state.space is None:  # there was nothing to hold
+    if state.space is None:  # there were no vectors
         made = State.made(state.asked, subject, threads=threads, progress=progress)
         return made, Update(len(made.contents.numbers), 0, made.space is not None)
     if not state.space.route.follows(subject.S):
@@ -78,7 +78,7 @@ def followed(
 def _refilled(
     state: State, subject: Subject, changes: Changes, threads: int | None, progress: Report
 ) -> tuple[State, Update]:
-    """Put all documents of the newer state into an engine of the same route."""
+    """Put all documents of the newer state into a new engine of the same route."""
     assert state.space is not None
     engine = state.asked.engine()
     contents = type(state.contents).of(subject.ranked)
@@ -90,7 +90,7 @@ def _refilled(
 
 
 def _fit(space: RowSpace, subject: Subject, changes: Changes) -> bool:
-    """Whether what is added can stand beside what is there."""
+    """Whether the vectors to add fit into the row space."""
     for numbers, rows in subject.ranked.documents() if space.cosine else ():
         if not space.holds(rows[np.isin(numbers, changes.added)]):
             return False

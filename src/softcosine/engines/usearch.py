@@ -1,4 +1,7 @@
-"""USearch: a navigable graph (Malkov and Yashunin 2018, arXiv:1603.09320)."""
+"""USearch: a hierarchical navigable small-world graph.
+
+Malkov and Yashunin 2018, arXiv:1603.09320.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,13 @@ class Usearch:
     Parameters
     ----------
     links : int, default 32
-        Edges of a vector (``connectivity``).
+        Edges per vector (``connectivity``).
     construction : int, default 200
-        Candidates while the graph is built (``expansion_add``).
+        Candidates during the build (``expansion_add``).
     width : int, default 128
         Candidates of a search (``expansion_search``).
     dtype : {"f32", "f16", "bf16", "i8"}
-        How coordinates are kept.
+        Stored type of the coordinates.
     exact : bool, default False
         Whether searches compare all vectors.
 
@@ -66,12 +69,12 @@ class Usearch:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Follows every change; exact where it compares all, in full precision."""
+        """With adds and deletes; exact if all vectors are compared at full precision."""
         return Capabilities(exact=self.exact and self.dtype == "f32", adds=True, deletes=True)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the constructor takes."""
+        """Arguments of the constructor."""
         return {
             "links": int(self.links),
             "construction": int(self.construction),
@@ -98,9 +101,9 @@ class Usearch:
         n_queries = queries.shape[0]
         slots, scores = np.full((n_queries, k), -1, np.int64), np.zeros((n_queries, k), np.float32)
         looked = min(int(self.width if width is None else width), len(self._index))
-        self._index.expansion_search = max(looked, k)  # it makes room for so many
+        self._index.expansion_search = max(looked, k)  # USearch allocates that many
         found = self._index.search(queries, k, threads=threads, exact=self.exact)
-        # For a single query only what is there comes back, for several also how much is.
+        # A single query returns only the results; several also return their number.
         keys = np.atleast_2d(np.asarray(found.keys)).astype(np.int64)
         counts = np.asarray(getattr(found, "counts", [keys.shape[1]])).reshape(-1, 1)
         there = np.arange(keys.shape[1]) < counts
@@ -118,7 +121,7 @@ class Usearch:
         self._index.remove(slots.astype(np.uint64))
 
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """Return the one file, in USearch's own format."""
+        """Return the only file, in USearch's own format."""
         return {_FILE: self._write}
 
     def load(self, folder: Path, *, n_dimensions: int) -> None:
@@ -129,7 +132,7 @@ class Usearch:
     def _write(self, path: Path) -> None:
         try:
             self._index.save(str(path))
-        except RuntimeError as error:  # as where the disk is full
+        except RuntimeError as error:  # for example on a full disk
             raise OSError(errno.ENOSPC, f"could not be written: {error}", str(path)) from error
 
     def _empty(self, n_dimensions: int) -> Any:

@@ -1,9 +1,11 @@
-"""Text files and files of records, read as a stream; documents taken from the records.
+"""Text files and record files, read as streams, and the documents in their records.
 
-`lines` decodes a text file, compressed or not, line by line. `records` reads JSON lines, JSON, CSV,
-TSV, plain text and parquet. `documents` says which field of a record is the id, which are the text,
-and what is metadata. The command line and the judged collections both read by them, so that they
-agree on every file.
+``records.py``
+    Records of JSON lines, JSON, CSV, TSV, plain text and parquet files.
+``documents.py``
+    Documents from records: which field is the id, which are text, which are metadata.
+
+The command line and the judged collections both use this folder, so they read all files alike.
 """
 
 from softcosine._textio import STANDARD_INPUT, Text, opened

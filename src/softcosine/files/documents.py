@@ -1,7 +1,7 @@
-"""From records to documents: which field is the id, which are the text, and the rest as metadata.
+"""Documents from records: the id, the text fields, and the metadata.
 
-Without other names, as in BEIR's files, the id stands in ``id`` or ``_id``, else in ``docid``, and
-the text in ``text``, which a ``title`` precedes where there is one.
+By default, as in BEIR's files, the id is the field ``id`` or ``_id``, else ``docid``, and the text
+is ``text``, preceded by ``title`` if there is one.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from softcosine.files.records import Record
 
 __all__ = ["Document", "Fields", "RecordReader", "id_field", "joined_text", "place"]
 
-_IDS = ("id", "_id")  # where both are there, they are the same
+_IDS = ("id", "_id")  # a record may have both if they are equal
 _OTHER_ID = "docid"
 _TITLE, _TEXT = "title", "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of a record are what; all others are metadata.
+    """Roles of the fields of a record; all other fields are metadata.
 
     Attributes
     ----------
     id : str or None
-        None takes what the first record has: ``id`` or ``_id``, else ``docid``, else running
-        numbers. A record may have both of the first two where they say the same.
+        None takes the field of the first record: ``id`` or ``_id``, else ``docid``, else running
+        numbers. A record may have both ``id`` and ``_id`` if they are equal.
     text : tuple of str, or None
-        A record needs one of them. None takes ``text``, which every record needs, and the ``title``
-        before it where there is one.
+        A record needs at least one of them. None means ``text``, which every record needs,
+        preceded by ``title`` if there is one.
     separate : bool
-        Whether each is a text of its own; otherwise they are joined, see `joined_text`, and a
-        ``title`` stays in the metadata too, so that it can be shown.
+        Whether each field stays a text of its own; otherwise they are joined by `joined_text`,
+        and ``title`` is stored in the metadata too.
     id_advice, text_advice : str
-        What to do about fields that cannot be taken so; put at the end of messages as it stands.
+        End of error messages about these fields: what to do.
     """
 
     id: str | None = None
@@ -49,13 +49,13 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all fields that may hold text, in order."""
+        """Names of all possible text fields, in order."""
         return (_TITLE, _TEXT) if self.text is None else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as `IndexWriter.add` takes it."""
+    """Arguments of `IndexWriter.add` for one document."""
 
     id: str
     text: str | dict[str, str]
@@ -63,13 +63,13 @@ class Document:
 
     @property
     def n_characters(self) -> int:
-        """How long its texts are together."""
+        """Total number of characters of its texts."""
         texts = (self.text,) if isinstance(self.text, str) else self.text.values()
         return sum(map(len, texts))
 
 
 class RecordReader:
-    """Takes records apart by the names of their fields; the first record decides about the ids."""
+    """Splits records into id, text and metadata; the first record decides on the id field."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
@@ -79,12 +79,12 @@ class RecordReader:
         self._known: dict[str, None] = {}
 
     def id(self, record: Record) -> str | None:
-        """Return the id of a record; None if the records have none.
+        """Return the id of a record; None if the records have no ids.
 
         Raises
         ------
         InvalidInputError
-            If this record has none, none that is a text or a number, or two different ones.
+            If the id is missing, not a string or number, or there are two different ones.
         """
         if not self._decided:
             self._decided = True
@@ -109,12 +109,12 @@ class RecordReader:
         return str(value)
 
     def text(self, record: Record) -> str | dict[str, str]:
-        """Return the text of a record, or those of its fields where they stay apart.
+        """Return the text of a record, or the texts of its fields if they are separate.
 
         Raises
         ------
         InvalidInputError
-            If none of the fields is there, or one holds no text.
+            If all fields are missing, or one is not a string.
         """
         parts = {}
         for name in self._fields.names:
@@ -135,7 +135,7 @@ class RecordReader:
         return parts if self._fields.separate else joined_text([*parts.values()])
 
     def metadata(self, record: Record) -> dict[str, Any] | None:
-        """Return what is neither id nor text, and a title beside a joined text."""
+        """Return all fields except id and text, but with the title of a joined text."""
         taken: set[str | None] = set(self._fields.names)
         if not self._fields.separate and record.values.get(_TITLE):
             taken.discard(_TITLE)
@@ -143,7 +143,7 @@ class RecordReader:
         return {name: value for name, value in record.values.items() if name not in taken} or None
 
     def check_all_seen(self) -> None:
-        """Raise InvalidInputError if a field of the text was in no record."""
+        """Raise InvalidInputError if a text field occurred in no record."""
         if self._unseen:
             raise InvalidInputError(
                 f"no document has a field {' or '.join(map(_short, sorted(self._unseen)))}; "
@@ -151,7 +151,7 @@ class RecordReader:
             )
 
     def _check_same(self, record: Record, id: str) -> None:
-        """Raise where another usual field of ids says something else."""
+        """Raise if another usual id field has a different value."""
         for name in _IDS:
             other = record.values.get(name, id)
             if str(other) != id:
@@ -169,14 +169,15 @@ class RecordReader:
 
 
 def id_field(values: Mapping[str, Any]) -> str | None:
-    """Return the name of the field that holds a record's id; None if no usual one is there."""
+    """Return the name of the id field of a record; None if it has no usual one."""
     return next((name for name in (*_IDS, _OTHER_ID) if name in values), None)
 
 
 def joined_text(texts: Sequence[str]) -> str:
-    """Return texts as one, each on a line; empty ones are left out.
+    """Return texts joined by line ends; empty ones are left out.
 
-    A text that the next one begins with is said once, as where an abstract repeats its title.
+    A text that is the beginning of the next one is left out, such as a title repeated in an
+    abstract.
     """
     return texts[0] if len(texts) == 1 else "\n".join(_said_once(texts))
 
@@ -189,18 +190,18 @@ def _said_once(texts: Sequence[str]) -> Iterator[str]:
 
 
 def place(record: Record) -> str:
-    """Return where a record stands, for messages."""
+    """Return the location of a record, for messages."""
     return record.path if record.line is None else f"{record.path}, line {record.line}"
 
 
 def _short(value: object) -> str:
-    """Return a value as Python writes it, a long one cut."""
+    """Return the repr of a value, truncated if long."""
     shown = repr(value[:81] if isinstance(value, str) else value)
     return shown if len(shown) <= 82 else f"{shown[:80]}…"
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return the first names, each cut if it is long."""
+    """Return the first names, long ones truncated."""
     every = [name if len(name) <= 40 else f"{name[:39]}…" for name in names]
     more = f" and {len(every) - 20} more" if len(every) > 20 else ""
     return ", ".join(every[:20]) + more

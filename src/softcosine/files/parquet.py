@@ -13,16 +13,15 @@ __all__ = ["read_rows"]
 
 
 def read_rows(path: str) -> Iterator[dict[str, Any]]:
-    """Read the rows of a parquet file, each value as metadata can hold it.
+    """Read the rows of a parquet file, with values that metadata can store.
 
-    Dates and datetimes stay as they are, so that an index stores them as it stores all others;
-    times of day, durations and decimals become strings, bytes the text that they are in UTF-8, and
-    NaN becomes null.
+    Dates and datetimes stay as they are; times of day, durations and decimals become strings, bytes
+    are decoded as UTF-8, and NaN becomes null.
 
     Raises
     ------
     MalformedFileError
-        If the file is damaged, names a column twice, or holds bytes that are no text.
+        If the file is damaged, a column name is repeated, or bytes cannot be decoded.
     MissingDependencyError
         If pyarrow is not installed.
     """

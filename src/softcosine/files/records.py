@@ -1,4 +1,4 @@
-"""From files to records: JSON lines, CSV, plain text and the others, read once and as a stream."""
+"""Readers of record files: JSON lines, JSON, CSV, TSV, plain text and parquet, as streams."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _SUFFIXES = {
     ".txt": "lines",
     ".parquet": "parquet",
 }
-_MOST_DIGITS = 4000  # of a whole number; Python reads few more
-_LARGEST_FIELD = 2**31 - 1  # what csv takes on every system
+_MOST_DIGITS = 4000  # of an integer; Python's own limit is a little higher
+_LARGEST_FIELD = 2**31 - 1  # the limit of csv that works on all systems
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Named values from one place of one file.
+    """Named values of one record of a file.
 
     Attributes
     ----------
     values : dict
-        Strings from text formats; otherwise anything that JSON holds, from parquet dates too.
+        Strings in text formats; otherwise JSON values, and dates from parquet.
     path : str
         The file.
     line : int or None
-        Where the record ends, from 1, in a format with lines.
+        Last line of the record, from 1, if the format has lines.
     """
 
     values: dict[str, Any]
@@ -59,21 +59,21 @@ def read_records(
     path : str
         Text formats may be compressed by gzip.
     format : str, optional
-        One of `FORMATS`; by default the file's name tells. Standard input holds JSON lines if its
-        first line is a JSON object, else plain lines.
+        One of `FORMATS`; by default from the file's name. Standard input is read as JSON lines if
+        its first line is a JSON object, else as plain lines.
     encoding : str
-        Of text formats. A byte order mark of UTF-8 is skipped.
+        Encoding of text formats. A byte order mark of UTF-8 is skipped.
     advice : str
-        What to do where a text is in another encoding.
+        What to do if a text has another encoding.
 
     Raises
     ------
     MalformedFileError
         If the file breaks its format; names the line.
     InvalidInputError
-        If the name tells no format, or there is no such encoding.
+        If the file's name gives no format, or the encoding does not exist.
     MissingDependencyError
-        If a parquet file is given and pyarrow is not installed.
+        If the file is parquet and pyarrow is not installed.
     """
     chosen = format or format_of(path)
     check_choice("format", chosen, FORMATS)
@@ -92,7 +92,7 @@ def read_records(
 
 
 def format_of(path: str) -> str:
-    """Return the format that a file's name tells."""
+    """Return the format that a file's name gives."""
     if path == STANDARD_INPUT:
         return "lines"
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
@@ -106,7 +106,7 @@ def format_of(path: str) -> str:
 
 
 def _lines_of_some_kind(text: Text) -> Iterator[Record]:
-    """Read JSON lines where the first line is a JSON object, else plain lines."""
+    """Read JSON lines if the first line is a JSON object, else plain lines."""
     numbered = text.lines()
     for number, line in numbered:
         if line.strip():
@@ -166,13 +166,12 @@ def _json(text: Text) -> Iterator[Record]:
 
 
 def parsed_json(line: str) -> Any:
-    """Return what JSON says.
+    """Return the value of a JSON text.
 
     Raises
     ------
     ValueError
-        If it is none, is nested too deeply, or holds a number that JSON has not or that is too
-        large.
+        If it is not valid JSON, is nested too deeply, or holds a non-finite or too large number.
     """
     try:
         return json.loads(line, parse_constant=_no_number, parse_float=_finite, parse_int=_readable)
@@ -217,7 +216,7 @@ def _csv(text: Text) -> Iterator[Record]:
 
 
 def _tsv(text: Text) -> Iterator[Record]:
-    # As IANA registers it, without quoting: a quotation mark is a character like any other.
+    # Without quoting, as IANA registers the format: quotation marks have no meaning.
     return _rows(
         text,
         csv.reader((line for _, line in text.lines()), delimiter="\t", quoting=csv.QUOTE_NONE),
@@ -225,7 +224,7 @@ def _tsv(text: Text) -> Iterator[Record]:
 
 
 def _rows(text: Text, reader: Any) -> Iterator[Record]:
-    """Name each row's values by the header."""
+    """Yield each row as a record, named by the header."""
     csv.field_size_limit(_LARGEST_FIELD)
     header: list[str] | None = None
     try:

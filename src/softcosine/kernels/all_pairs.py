@@ -1,9 +1,9 @@
 """All pairs of documents: a panel of expanded documents against all later ones.
 
-A panel holds PANEL expanded documents, each a column of 8-bit weights: multiples of a unit, the
-255th part of the column's largest weight, rounded up. Values of one size stand together in a
-document, so most of its rows are added as they are, in integers, and multiplied once for all.
-Bounds and their proof: `softcosine.index.near_duplicates.panels`.
+A panel holds PANEL expanded documents, each a column of 8-bit weights: multiples of a unit, 1/255
+of the column's largest weight, rounded up. Terms of equal value are adjacent in a document, so most
+rows of the panel are summed as integers and multiplied once per run. Bounds and their proof:
+`softcosine.index.near_duplicates.panels`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from softcosine.kernels.prefetch import prefetch
 __all__ = ["PANEL", "expand_documents", "gather_pairs", "order_values", "scan_panel"]
 
 PANEL = 64  # documents; a row of the panel is one cache line
-_FETCH = 32  # so many postings ahead of its use, a row is fetched
-_RUN = 256  # rows whose sum, at most 255 each, 16 bits hold
+_FETCH = 32  # number of postings that a row is prefetched ahead
+_RUN = 256  # rows whose sum, at most 255 each, fits into 16 bits
 
 _VALUES = (
     "int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1], float64,"
@@ -27,13 +27,13 @@ _VALUES = (
 
 @inlined
 def _term(kind, entry):  # type: ignore[no-untyped-def]
-    """Return the term of an entry; of real weights, it is the entry."""
+    """Return the term of an entry; with real weights the entry is the term."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
 @inlined
 def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
-    """Return the level of entry number p."""
+    """Return the frequency level of entry number p."""
     level = np.int64(entry >> np.uint32(24))
     if level == 255:
         level = np.int64(spilled_levels[np.searchsorted(spilled, p)])
@@ -42,7 +42,7 @@ def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
 
 @inlined
 def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
-    """As in `softcosine.kernels.documents`, to the bit."""
+    """Return the value as in `softcosine.kernels.documents`, bit for bit."""
     if kind == 2:
         return reals[p]
     tf = table[_level(p, entry, spilled, spilled_levels)]
@@ -59,12 +59,11 @@ def order_values(  # type: ignore[no-untyped-def]
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
     documents, places, out_terms, out_starts, run_values, run_sizes, run_starts,
 ):  # fmt: skip
-    """Write the terms of some documents, those of equal values together; the runs' number returned.
+    """Write the terms of documents grouped by value; returns the number of runs.
 
     A run is up to 256 terms of one value. `documents` (n,) ascending; `places` (n_levels,) int64 is
-    zero on entry and exit. `out_terms` and, as far as there are runs, `run_values` and `run_sizes`
-    (the documents' postings each) are written; `out_starts` and `run_starts` (n,) say where each
-    document begins.
+    zero on entry and exit. Out: `out_terms` and, per run, `run_values` and `run_sizes`, each as
+    long as the documents' postings; `out_starts` and `run_starts` (n,), where each document begins.
     """
     n_runs = 0
     at = 0
@@ -93,7 +92,7 @@ def order_values(  # type: ignore[no-untyped-def]
             left = places[level]
             places[level] = at
             at += left
-            # All postings of a level have one value; the first level is the commonest.
+            # All postings of a level have one value; the first level is the most frequent.
             value = table[level]
             if kind == 1:
                 value = value * (k1 + 1.0) / (value + saturation[d])
@@ -123,15 +122,14 @@ def expand_documents(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Write W S W x of up to PANEL documents.
 
-    To the bit as `softcosine.kernels.search.expand_queries`. The values of d are multiplied by
-    ``scales[d]`` first. `expansion` (n_terms,) float64 is zero on
-    entry and exit. `kept_terms`, `kept_weights` receive the expansions one after the other,
-    `kept_starts` (PANEL + 1,) where each begins; they have room for as many entries as the
-    documents' rows of S, and one. A term whose weight came back to 0 on the way stands there
-    again, with a weight of 0. `facts` (PANEL, 4) receives each one's largest absolute weight, the
-    number of negative ones, x'WSWx, and the number of weights that are not finite. An expansion
-    with neither negative weights nor such goes into its column of `panel` (n_terms, PANEL), which
-    is zero on entry.
+    Equal to `softcosine.kernels.search.expand_queries`, bit for bit. The values of d are multiplied
+    by ``scales[d]`` first. `expansion` (n_terms,) float64 is zero on entry and exit. Out:
+    `kept_terms` and `kept_weights`, one expansion after the other, and `kept_starts` (PANEL + 1,),
+    where each begins; their size must be the entries of the documents' rows of S, plus one. A term
+    whose sum returns to 0 on the way occurs twice, the second time with weight 0. `facts`
+    (PANEL, 4) gets each expansion's largest absolute weight, number of negative weights, x'WSWx,
+    and number of non-finite weights. An expansion without negative or non-finite weights is written
+    to its column of `panel` (n_terms, PANEL), which is zero on entry.
     """
     n = 0
     for c in range(documents.shape[0]):
@@ -153,7 +151,7 @@ def expand_documents(  # type: ignore[no-untyped-def]
             for q in range(s_pointers[i], s_pointers[i + 1]):
                 j = s_indices[q]
                 old = expansion[j]
-                # Without a branch: whether a term was reached cannot be predicted.
+                # Branchless: whether a term was reached is unpredictable.
                 kept_terms[n] = j
                 n += int(old == 0.0)
                 expansion[j] = old + s_values[q] * x
@@ -190,7 +188,7 @@ def expand_documents(  # type: ignore[no-untyped-def]
 
 @helper
 def _push(heap, value):  # type: ignore[no-untyped-def]
-    """Replace the least value, at the root, by a larger one."""
+    """Replace the smallest value, at the root, by a larger one."""
     size = heap.shape[0]
     parent = 0
     while True:
@@ -215,25 +213,25 @@ def scan_panel(  # type: ignore[no-untyped-def]
     starts, terms, run_starts, run_values, run_sizes, factors, panel, begin, end, first,
     units, own_bars, bars, heaps, slack, out_columns, out_documents, out_bounds, state,
 ):  # fmt: skip
-    """Write the pairs whose similarity may reach a bar; their number is returned.
+    """Write the pairs whose similarity may reach a bound (bar); returns their number.
 
-    The columns of `panel` are the documents `first`, `first` + 1, ...; each meets the documents
-    begin..end that come after it. A pair counts if the upper bound of its similarity, in float32
-    with `units` (PANEL,) for the columns and `factors` (n,) for the documents, reaches the bar of
-    its column, `own_bars` (PANEL,), or of its document, `bars` (n,), read only. Each column's
-    `heaps` (PANEL, k) holds the largest lower bounds met, zeros at first; `own_bars` rise with
-    them, all bars being `slack` times what must be reached. A column of a bar below 0 gets all
-    documents, and k = 0 keeps bars as they are.
+    The columns of `panel` are the documents `first`, `first` + 1, ...; each is compared with the
+    documents begin..end that come after it. A pair is written if the upper bound of its similarity,
+    in float32 with `units` (PANEL,) for the columns and `factors` (n,) for the documents, reaches
+    the bar of its column, `own_bars` (PANEL,), or of its document, `bars` (n,), read only. A
+    column's `heaps` (PANEL, k), zeros at first, holds the largest lower bounds so far; `own_bars`
+    rise with them; a bar is `slack` times the value to reach. A column with a bar below 0 gets all
+    documents; k = 0 keeps bars constant.
 
-    It stops where `out_columns`, `out_documents`, `out_bounds` may not hold the pairs of another
-    document; ``state[0]`` receives the document to go on with.
+    Stops if `out_columns`, `out_documents` and `out_bounds` may lack space for the pairs of another
+    document; ``state[0]`` gets the document to continue with.
     """
     total = np.empty(PANEL, np.float32)
     sums = np.empty(PANEL, np.uint16)
     k = heaps.shape[1]
     best = np.empty(k, np.float32)
     zero = np.float32(0.0)
-    # Covers the rounding of an upper bound, and of its difference from the lower one.
+    # Covers the rounding of an upper bound and of its difference from the lower one.
     margin = np.float32(4.0 * (1.0 - slack))
     room = out_columns.shape[0] - PANEL
     ahead = terms.shape[0] - _FETCH - 3
@@ -318,17 +316,17 @@ def scan_panel(  # type: ignore[no-untyped-def]
     " int64[::1], uint32[::1])"
 )
 def gather_pairs(columns, documents, bounds, n, own_bars, bars, out_starts, out_documents):  # type: ignore[no-untyped-def]
-    """Order the first `n` pairs of a scan by column, those below both bars left out; their number.
+    """Order the first `n` pairs of a scan by column and drop those below both bars.
 
-    `columns` is used up.
-    `out_starts` (PANEL + 1,) receives where each column begins in `out_documents` (n or more).
+    Returns the number of remaining pairs. `columns` is overwritten. `out_starts` (PANEL + 1,) gets
+    the start of each column in `out_documents` (at least n).
     """
     out_starts[:] = 0
     for c in range(n):
         q = columns[c]
         if bounds[c] >= min(own_bars[q], bars[documents[c]]):
             out_starts[q + 1] += 1
-        else:  # marked, since another thread may raise bars meanwhile
+        else:  # mark it now, because another thread may raise bars meanwhile
             columns[c] = PANEL
     for q in range(PANEL):
         out_starts[q + 1] += out_starts[q]

@@ -18,14 +18,12 @@ def assemble_symmetric(  # type: ignore[no-untyped-def]
 ):
     """Enter pairs greedily so that no column holds more than `limit` off-diagonal entries.
 
-    Columns are taken in `order` (int32, distinct; those that are not in it do not choose), the
-    candidates of a column as they stand in the lists (best first). A pair goes in on both sides or
-    not at all. With `dominant`, it goes in only if both columns' sums of absolute off-diagonals
-    stay below 1.
+    Columns choose in `order` (int32, distinct; other columns do not choose), each from its list of
+    candidates, best first. A pair is entered on both sides or not at all. With `dominant`, it is
+    entered only if both columns' sums of absolute off-diagonals stay below 1.
 
-    `columns` and `values` (n, width), `counts` (n,) and, with `dominant`, `sums` (n,), what the
-    columns hold, are added to; no column comes to hold more than `width`. Cost O(candidates +
-    entries).
+    `columns` and `values` (n, width), `counts` (n,) and, with `dominant`, `sums` (n,) are updated;
+    no column gets more than `width` entries. Cost O(candidates + entries).
     """
     n = counts.shape[0]
     held_by = np.full(n, -1, np.int32)
@@ -60,11 +58,11 @@ def lay_out_symmetric(  # type: ignore[no-untyped-def]
 ):
     """Write a symmetric matrix, with unit diagonal, row by row with ascending column indices.
 
-    Every row is written by the others: column i of all rows, then column i + 1 of all. So the
-    entries come into order without being sorted.
+    Column i of all rows is written before column i + 1, so the entries of each row are in order
+    without sorting.
 
     `columns` and `values` (n, width), `counts` (n,) read: the off-diagonals of each row in any
-    order. `places` (n,), where each row begins, becomes where it ends; `indices` and `data`
+    order. `places` (n,): starts of rows on entry, their ends on exit. `indices` and `data`
     (n + counts.sum(),) out. O(n + entries).
     """
     for i in range(counts.shape[0]):
@@ -87,10 +85,10 @@ def lay_out_symmetric(  # type: ignore[no-untyped-def]
 def append_to_rows(  # type: ignore[no-untyped-def]
     starts, columns, values, more_starts, more_columns, more_values, indptr, indices, data
 ):
-    """Copy the rows of one sparse matrix, each followed by the row of another.
+    """Copy the rows of one sparse matrix, each followed by the same row of another.
 
-    `starts`, `more_starts` and `indptr` (n + 1,) read: where the rows begin; `columns`, `values`
-    and `more_columns`, `more_values` read; `indices` and `data` (indptr[n],) out. O(entries).
+    `starts`, `more_starts` and `indptr` (n + 1,) read: starts of rows; `columns`, `values`,
+    `more_columns`, `more_values` read; `indices` and `data` (indptr[n],) out. O(entries).
     """
     for i in range(indptr.shape[0] - 1):
         place = indptr[i]

@@ -1,8 +1,8 @@
-"""Strings that share runs of characters: their n-grams, and the cosine of the counts of these.
+"""Character n-grams of strings, and the cosine of their counts.
 
-Strings are code points, one after another, as in `softcosine.kernels.edit_distance`. An n-gram is
-known by 62 bits of hash. Weights are whole numbers up to 255, so that sums are exact in any order,
-and a pair has the same bits whichever way it is come by (strings of 100,000 characters still do).
+Strings are concatenated code points, as in `softcosine.kernels.edit_distance`. An n-gram is
+identified by a 62-bit hash. Weights are integers up to 255, so sums are exact in any order, and a
+pair has the same bits on every path of computation (up to strings of 100,000 characters).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["find_alike", "invert", "measure_cosines", "write_ngrams"]
 
 _PRIME = 2**31 - 1
 _BASES = (1_190_494_759, 668_265_263)
-_BEGIN = 0x110000  # the marks around a string: no code points
+_BEGIN = 0x110000  # boundary marks of a string; not code points
 _END = 0x110001
 
 
@@ -65,11 +65,11 @@ def write_ngrams(
 ) -> None:
     """Write the distinct n-grams of the strings `first` to `last`, with marks at both ends.
 
-    codes, starts read; weights (power of 2,) read: weight by the low bits of an n-gram's hash;
-    places (n_strings + 1,) read: where the n-grams of each string begin, with room for all; ngrams,
-    values (places[-1],) out: hashes, ascending within a string, and how often each is there times
-    its weight; ends (n_strings,) out: where those of each string end; squares (n_strings,) out: sum
-    of the squares of its values. Strings are independent. O(g log g) for g n-grams, about.
+    codes, starts read; weights (power of 2,) read: weights by the low bits of an n-gram's hash;
+    places (n_strings + 1,) read: starts of the strings' n-grams, with space for all; ngrams,
+    values (places[-1],) out: hashes, ascending within a string, and their count times the weight;
+    ends (n_strings,) out: end of each string's n-grams; squares (n_strings,) out: sum of the
+    squares of its values. Strings are independent. About O(g log g) for g n-grams.
     """
     mask = weights.shape[0] - 1
     for string in range(first, last):
@@ -123,9 +123,9 @@ def invert(
 ) -> None:
     """Sort n-grams into buckets by the low bits of their hashes: an inverted index.
 
-    places, ends, ngrams, values read: as written by write_ngrams; mask read: one less than the
-    number of buckets, a power of two; bucket_starts (n_buckets + 1,), bucket_ngrams,
-    bucket_strings, bucket_values (n_ngrams,) out: bucket after bucket, rising strings within one.
+    places, ends, ngrams, values read: from write_ngrams; mask read: number of buckets, a power of
+    two, minus one; bucket_starts (n_buckets + 1,), bucket_ngrams, bucket_strings, bucket_values
+    (n_ngrams,) out: bucket after bucket, strings ascending within each.
     """
     bucket_starts[:] = 0
     for string in range(ends.shape[0]):
@@ -135,7 +135,7 @@ def invert(
     for bucket in range(bucket_starts.shape[0]):
         end += bucket_starts[bucket]
         bucket_starts[bucket] = end
-    # Filled from the back, each start comes down from the end of its bucket to its beginning.
+    # Filled from the back: each start moves from the end of its bucket to its beginning.
     for string in range(ends.shape[0] - 1, -1, -1):
         for i in range(places[string], ends[string]):
             bucket = ngrams[i] & mask
@@ -201,8 +201,8 @@ def measure_cosines(
 ) -> None:
     """Similarities of the pairs `first` to `last` of different strings.
 
-    places, ends, ngrams, values, squares read: as written by write_ngrams; left, right (n_pairs,)
-    read: numbers of strings; similarities (n_pairs,) out. O(n-grams) a pair.
+    places, ends, ngrams, values, squares read: from write_ngrams; left, right (n_pairs,) read:
+    numbers of strings; similarities (n_pairs,) out. O(n-grams) per pair.
     """
     for pair in range(first, last):
         i = left[pair]
@@ -243,16 +243,16 @@ def find_alike(
     similarities: NDArray[np.float32],
     ends_of_found: NDArray[np.int64],
 ) -> int:
-    """Find the strings that are alike the asked ones from `first` to `last`, equal ones too.
+    """Find the strings similar or equal to the query strings `first` to `last`.
 
-    The commonest n-grams of an asked string are not followed as long as they alone could not bring
-    the cosine to the threshold; what they add is measured for strings found by the rarer ones.
-    Returns the first asked string that had no room left, or `last`.
+    The most frequent n-grams of a query string are skipped as long as they alone cannot raise the
+    cosine to the threshold; their contribution is computed for strings found by the rarer ones.
+    Returns the first query string without enough space, or `last`.
 
-    asked_*, places, ends, ngrams, values, squares read: as written by write_ngrams; bucket_* read:
-    as written by invert; sums (n_strings,) scratch: all 0 before and after; found,
-    similarities (at least n_strings,) out; ends_of_found (n_asked,) out: where the strings found
-    for each asked one end. Asked strings are independent.
+    asked_*, places, ends, ngrams, values, squares read: from write_ngrams; bucket_* read: from
+    invert; sums (n_strings,) scratch: 0 on entry and exit; found, similarities (at least
+    n_strings,) out; ends_of_found (n_asked,) out: end of each query string's results. Query strings
+    are independent.
     """
     mask = bucket_starts.shape[0] - 2
     longest = 1
@@ -271,8 +271,8 @@ def find_alike(
             bucket = own[i] & mask
             order[i] = ((bucket_starts[bucket + 1] - bucket_starts[bucket]) << 32) | i
         _sort(order[: own.shape[0]])
-        # Of a string that shares left-out n-grams alone, the cosine is at most the root of their
-        # part of the square (Cauchy); a millionth for rounding.
+        # The cosine with a string that shares only skipped n-grams is at most the square root of
+        # their share of the square (Cauchy); a millionth for rounding.
         left_out = 0.0
         n_followed = own.shape[0]
         budget = np.float64(threshold) * np.float64(threshold) * own_square * (1.0 - 1e-6)

@@ -1,8 +1,8 @@
-"""The sparse Cholesky factor, all but a core that LAPACK is to factor; and solving with it (T7).
+"""The sparse Cholesky factor, except a core that LAPACK factors, and solving with it (T7).
 
-For order, rank and parents see `softcosine.kernels.elimination`. `core` marks, by their place in
-the order, rows that are left: with each, all of its ancestors in the elimination tree. Of the
-factor, columns outside the core are computed, down to the rows of the core.
+For order, rank and parents see `softcosine.kernels.elimination`. `core` marks the rows left to
+LAPACK, by position in the order; with each row it includes all ancestors in the elimination tree.
+These kernels compute the factor's columns outside the core, down to the rows of the core.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ __all__ = [
 def factor_outside_core(  # type: ignore[no-untyped-def]
     indptr, indices, data, order, rank, parents, core, least, starts, rows, values, splits, ends
 ):
-    """Compute row after row of the factor: each by a triangular system with those before it.
+    """Compute the factor row by row, each by a triangular solve with the rows before it.
 
-    Which columns a row has entries in is read off the tree: the paths up from those of S.
+    The elimination tree gives the columns of a row: the paths upwards from its entries in S.
 
     `indptr` (n + 1,), `indices`, `data`, `order`, `rank`, `parents`, `core` (n,) read: a symmetric
-    matrix. `starts` (n + 1,) read: where the columns begin, with room for as many entries as they
-    have, none for those of the core. `rows` and `values` (starts[n],) out: column k in
-    starts[k]:ends[k], the diagonal first, rows ascending, those of the core from splits[k].
-    `splits` and `ends` (n,) out. Returns -1, or the first place in the order whose pivot is not
-    above `least`; ``values[0]`` is that pivot then. O(operations of the factorisation), float64.
+    matrix. `starts` (n + 1,) read: starts of the columns, with space for all their entries, none
+    for columns of the core. `rows` and `values` (starts[n],) out: column k in starts[k]:ends[k],
+    the diagonal first, rows ascending, those of the core from splits[k]. `splits` and `ends` (n,)
+    out. Returns -1, or the first position in the order whose pivot is not above `least`;
+    ``values[0]`` is then that pivot. O(operations of the factorisation), float64.
     """
     n = order.shape[0]
     x = np.zeros(n, np.float64)
@@ -65,7 +65,7 @@ def factor_outside_core(  # type: ignore[no-untyped-def]
                 path[length] = j
                 length += 1
                 j = parents[j]
-            while length > 0:  # what is lower in the tree comes before
+            while length > 0:  # lower nodes of the tree come first
                 length -= 1
                 top -= 1
                 pattern[top] = path[length]
@@ -103,13 +103,13 @@ def factor_outside_core(  # type: ignore[no-untyped-def]
 def subtract_from_core(  # type: ignore[no-untyped-def]
     indptr, indices, data, order, rank, members, places, columns, splits, ends, rows, values, square
 ):
-    """Set up what is left of a core when the columns beside it have been eliminated.
+    """Set up the Schur complement of a core after elimination of the columns outside it.
 
-    `indptr`, `indices`, `data`, `order`, `rank` read: S. `members` (m,) read: the core's places in
-    the order; `places` (n,) all -1, and again afterwards. `columns` read: of the factor, those
-    whose rows from `splits` to `ends` lie in this core; `rows`, `values` read. `square` (m, m)
-    zeros in, out: on and below the diagonal the Schur complement, above it S. O(entries of S in
-    the core, and sum of squares of the columns' entries there).
+    `indptr`, `indices`, `data`, `order`, `rank` read: S. `members` (m,) read: the core's positions
+    in the order; `places` (n,) is -1 on entry and exit. `columns` read: columns of the factor whose
+    rows from `splits` to `ends` lie in this core; `rows`, `values` read. `square` (m, m) zeros in,
+    out: the Schur complement on and below the diagonal, S above it. O(entries of S in the core +
+    sum of the squared column counts there).
     """
     for a in range(members.shape[0]):
         places[members[a]] = a
@@ -132,9 +132,9 @@ def subtract_from_core(  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[::1], int64[::1], int32[::1], int32[::1], int64[::1])")
 def count_outside_core(starts, ends, rows, order, counts):  # type: ignore[no-untyped-def]
-    """Add up the entries that every row has in columns outside the core.
+    """Count the entries of each row in columns outside the core.
 
-    `starts`, `ends`, `rows`, `order` read; `counts` (n,) added to, by the row's number in S.
+    `starts`, `ends`, `rows`, `order` read; `counts` (n,), by row of S, is increased.
     """
     for k in range(ends.shape[0]):
         for p in range(starts[k], ends[k]):
@@ -143,9 +143,9 @@ def count_outside_core(starts, ends, rows, order, counts):  # type: ignore[no-un
 
 @kernel("void(float64[:, ::1], int32[::1], int32[::1], int64[::1])")
 def count_in_core(square, members, order, counts):  # type: ignore[no-untyped-def]
-    """Add up the entries on and below the diagonal of a factored core, but for zeros.
+    """Count the non-zeros on and below the diagonal of a factored core, by row.
 
-    `square` (m, m) read, its rows at the places `members` (m,) of the order; `counts` as above.
+    `square` (m, m) read, its rows at the positions `members` (m,) of the order; `counts` as above.
     """
     for a in range(members.shape[0]):
         for b in range(a + 1):
@@ -160,9 +160,10 @@ def count_in_core(square, members, order, counts):  # type: ignore[no-untyped-de
 def lay_out_outside_core(  # type: ignore[no-untyped-def]
     starts, ends, rows, values, order, places, indices, data
 ):
-    """Write what `count_outside_core` counted, row by row, columns ascending.
+    """Write the entries that `count_outside_core` counted, row by row, columns ascending.
 
-    `places` (n,), where the rows of S begin, becomes where they go on; `indices`, `data` out.
+    `places` (n,): starts of the rows of S on entry, where they continue on exit; `indices`, `data`
+    out.
     """
     for k in range(ends.shape[0]):
         for p in range(starts[k], ends[k]):
@@ -174,7 +175,7 @@ def lay_out_outside_core(  # type: ignore[no-untyped-def]
 
 @kernel("void(float64[:, ::1], int32[::1], int32[::1], int64[::1], int32[::1], float64[::1])")
 def lay_out_core(square, members, order, places, indices, data):  # type: ignore[no-untyped-def]
-    """Write what `count_in_core` counted, behind the entries of the columns outside it."""
+    """Write the entries that `count_in_core` counted, after those of the columns outside it."""
     for a in range(members.shape[0]):
         row = order[members[a]]
         for b in range(a + 1):
@@ -186,7 +187,7 @@ def lay_out_core(square, members, order, places, indices, data):  # type: ignore
 
 @kernel("void(int64[::1], int32[::1], float64[::1], int32[::1], float64[:, ::1], float64[:, ::1])")
 def solve_rows(indptr, indices, data, order, Z, solutions):  # type: ignore[no-untyped-def]
-    """Solve E x = z for every row z of Z, E of the rows of S by the places in the order.
+    """Solve E x = z for every row z of Z; solutions are in the order of elimination.
 
     `indptr` (n + 1,), `indices`, `data` read: E by rows, columns ascending; row ``order[k]`` ends
     with column k. `order` (n,), `Z` (m, n) read; `solutions` (m, n) out. O(m times entries).

@@ -1,13 +1,13 @@
-"""Strings that may be few edits apart, found by the hashes of parts that they have in common.
+"""Candidate strings within a few edits, found by common hashes.
 
-Strings are code points, one after another: string ``s`` is ``codes[starts[s]:starts[s + 1]]``.
+Strings are concatenated code points: string ``s`` is ``codes[starts[s]:starts[s + 1]]``.
 
-Two strings within k insertions, deletions and substitutions have a common subsequence that either
-reaches by deleting at most k characters (Mor & Fraenkel 1982), so a string that keeps a hash of
-everything that such deletions leave of it is found by the hashes of the other. What deletions
-leave grows like length^k, so strings longer than `max_deleted` keep the hashes of k + 1 equal
-pieces instead: one of them stands unchanged, and nearly in place, in every string within k edits
-(Li, Deng, Wang & Feng 2011). Nothing within k edits is missed; what is found has to be measured.
+Two strings within k insertions, deletions and substitutions have a common subsequence that each
+reaches by at most k deletions (Mor & Fraenkel 1982). So a string is stored under the hashes of all
+results of such deletions, and found by the hashes of the other string. Their number grows like
+length^k, so strings longer than `max_deleted` are stored under the hashes of k + 1 equal slices
+instead: one of them occurs unchanged, and almost in place, in every string within k edits (Li,
+Deng, Wang & Feng 2011). No string within k edits is missed; candidates must still be measured.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def _write_deletions(
     powers: NDArray[np.int64],
     keys: NDArray[np.int32],
 ) -> int:
-    """Write a hash of everything that at most so many deletions leave; returns how many.
+    """Write a hash of each result of at most that many deletions; returns their number.
 
-    Of equal neighbours the first is deleted, since deleting either leaves the same. `rests`,
-    `powers` are scratch, longer than the string.
+    Of equal neighbours only the first is deleted, because deleting either has the same result.
+    `rests`, `powers` are scratch, longer than the string.
     """
     n = string.shape[0]
     rests[n] = 0
@@ -56,7 +56,7 @@ def _write_deletions(
     n_keys = 1
     if n_deletions < 1:
         return n_keys
-    one = 0  # hash of what is kept before the first deletion, and so on
+    one = 0  # hash of the characters before the first deletion, and so on
     for i in range(n):
         if i == 0 or string[i] != string[i - 1]:
             keys[n_keys] = _times_plus(one, powers[n - 1 - i], rests[i + 1])
@@ -79,7 +79,7 @@ def _write_deletions(
 
 @helper
 def _piece_key(string: NDArray[np.int32], length: int, piece: int) -> int:
-    """Hash of a piece of a string of that length."""
+    """Hash of a slice of a string of that length."""
     key: int = _times_plus(length & _PRIME, _PIECE, piece + 1)
     for i in range(string.shape[0]):
         key = _times_plus(key, _BASE, string[i] + 1)
@@ -90,10 +90,11 @@ def _piece_key(string: NDArray[np.int32], length: int, piece: int) -> int:
 def _write_pieces(
     string: NDArray[np.int32], size: int, k: int, keys: NDArray[np.int32], n_keys: int
 ) -> int:
-    """Add the hashes under which a string finds longer ones of that size; returns how many in all.
+    """Add the hashes by which a string finds longer ones of that size; returns the new total.
 
-    Of the k + 1 pieces that at most k edits leave unchanged, take the first that has as many edits
-    before it as pieces: those move it at most so far, and the rest moves it back from the end.
+    Of the k + 1 slices, at least one is unchanged by k edits. Take the first with as many edits
+    before it as slices: they move it by at most that many places, and the rest of the edits moves
+    it back relative to the end.
     """
     length = string.shape[0]
     across = length - size
@@ -120,13 +121,13 @@ def write_keys(
     key_starts: NDArray[np.int64],
     keys: NDArray[np.int32],
 ) -> None:
-    """Write the hashes by which the strings `first` to `last` are found.
+    """Write the hashes under which the strings `first` to `last` are stored.
 
-    codes, starts read; n_deletions (k + max_deleted + 1,) read: by length, how many characters a
-    string can have to lose to become what it shares with a similar one, -1 if none is similar;
-    strings longer than max_deleted keep k + 1 pieces instead; key_starts (n_strings + 1,) read:
-    where the keys of each string begin; keys (key_starts[-1],) out: -1 where a string has fewer.
-    Strings are independent. O(keys), and O(length) for a long string.
+    codes, starts read; n_deletions (k + max_deleted + 1,) read: by length, the maximum number of
+    deletions that lead to a common subsequence with a similar string, -1 if no string is similar;
+    strings longer than max_deleted have k + 1 slices instead; key_starts (n_strings + 1,) read:
+    starts of the strings' keys; keys (key_starts[-1],) out: -1 fills unused places. Strings are
+    independent. O(keys), and O(length) for a long string.
     """
     max_deleted = n_deletions.shape[0] - 1 - k
     rests = np.empty(max_deleted + 1, np.int64)
@@ -157,9 +158,9 @@ def fill_buckets(
 ) -> None:
     """Sort strings into buckets by the low bits of their hashes.
 
-    key_starts, keys read: as written by write_keys; mask read: one less than the number of
-    buckets, a power of two; bucket_starts (n_buckets + 1,) out; entries (n_keys,) out: hash << 32
-    | string, bucket after bucket, rising strings within one. O(keys + buckets).
+    key_starts, keys read: from write_keys; mask read: number of buckets, a power of two, minus one;
+    bucket_starts (n_buckets + 1,) out; entries (n_keys,) out: hash << 32 | string, bucket after
+    bucket, strings ascending within each. O(keys + buckets).
     """
     bucket_starts[:] = 0
     for i in range(keys.shape[0]):
@@ -169,7 +170,7 @@ def fill_buckets(
     for bucket in range(bucket_starts.shape[0]):
         end += bucket_starts[bucket]
         bucket_starts[bucket] = end
-    # Filled from the back, each start comes down from the end of its bucket to its beginning.
+    # Filled from the back: each start moves from the end of its bucket to its beginning.
     for string in range(key_starts.shape[0] - 2, -1, -1):
         for i in range(key_starts[string], key_starts[string + 1]):
             if keys[i] >= 0:
@@ -196,15 +197,15 @@ def propose(
     proposed: NDArray[np.int32],
     ends: NDArray[np.int64],
 ) -> int:
-    """Find the strings that may be near the asked ones from `first` to `last`, each once.
+    """Write the candidates of the query strings `first` to `last`, without duplicates.
 
-    Returns the first asked string that had no room left, or `last`.
+    Returns the first query string without enough space, or `last`.
 
-    codes, starts read: the asked strings; n_deletions, k read: as for write_keys; n_of_length
-    (longest + 1,) read: how many strings of each length are searched; bucket_starts, entries read:
-    as filled by fill_buckets; seen (n_strings,) scratch, no value of it from first + 1 to last;
-    proposed (at least n_strings,) out; ends (n_asked,) out: where the strings proposed for each
-    asked one end. Asked strings are independent.
+    codes, starts read: the query strings; n_deletions, k read: as for write_keys; n_of_length
+    (longest + 1,) read: number of searched strings of each length; bucket_starts, entries read:
+    from fill_buckets; seen (n_strings,) scratch, without values from first + 1 to last; proposed
+    (at least n_strings,) out; ends (n_asked,) out: end of each query string's candidates. Query
+    strings are independent.
     """
     max_deleted = n_deletions.shape[0] - 1 - k
     mask = bucket_starts.shape[0] - 2

@@ -1,7 +1,7 @@
-"""Which terms stand near which: counted, weighed, and brought down to a few dimensions.
+"""Co-occurrence of terms: counts, pointwise mutual information, and dimension reduction.
 
-All sums run in a fixed order, over chunks that do not depend on the number of threads, and none
-goes through a BLAS: the same corpus gives the same bits everywhere that rounds alike.
+All sums run in a fixed order, over chunks that do not depend on the number of threads, and without
+BLAS: the same corpus gives the same bits on all machines with the same rounding.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = [
     "sparse_times_dense",
 ]
 
-_END = -2  # stands between documents
-_MARKED = 8  # terms that share a mark
+_END = -2  # separates documents
+_MARKED = 8  # terms per mark
 
 
 @kernel("void(int32[::1], int64[::1], int32[::1], int32[::1])")
@@ -37,7 +37,7 @@ def lay_out(
     """Renumber the running terms, with a mark before, between and after the documents.
 
     tokens (n,), offsets (n_docs + 1,) read: as in AnalyzedTexts; numbers (n_all_terms,) read: new
-    number of each term, or -1; stream (n + n_docs + 1,) out: -1 for terms left out. O(n).
+    number of each term, or -1; stream (n + n_docs + 1,) out: -1 for omitted terms. O(n).
     """
     place = 0
     stream[place] = _END
@@ -55,8 +55,8 @@ def sort_positions(
 ) -> None:
     """List the positions of every term.
 
-    stream (n,) read; ends (n_terms,) read and changed: where each term's list begins, afterwards
-    where it ends; positions (n_occurrences,) out: rising within a term. O(n).
+    stream (n,) read; ends (n_terms,): starts of the terms' lists on entry, their ends on exit;
+    positions (n_occurrences,) out: ascending within a term. O(n).
     """
     for place in range(stream.shape[0]):
         term = stream[place]
@@ -73,10 +73,10 @@ def _count_contexts(
     weights: NDArray[np.int64],
     met: NDArray[np.int32],
 ) -> int:
-    """Add up the weights of the terms near the given positions; returns how many were met.
+    """Sum the weights of the terms near the given positions; returns the number of terms.
 
-    A term at distance d weighs decay[d - 1]; a term is no context of itself. `weights` is zero
-    before; `met` holds the terms in the order they were met.
+    A term at distance d has weight decay[d - 1]; a term is not a context of itself. `weights` is
+    zero on entry; `met` gets the terms in order of occurrence.
     """
     n_met = 0
     for i in range(positions.shape[0]):
@@ -112,9 +112,9 @@ def context_sizes(
 ) -> None:
     """Count the distinct contexts of the terms `first` to `last`, and sum their weights.
 
-    stream, positions read; starts (n_terms + 1,) read: where each term's positions begin; decay
-    (window,) read: what a context at distance 1, 2, ... weighs, above 0; sizes, totals (n_terms,)
-    out, for these terms. O(window) an occurrence.
+    stream, positions read; starts (n_terms + 1,) read: starts of the terms' positions; decay
+    (window,) read: weight of a context at distance 1, 2, ..., above 0; sizes, totals (n_terms,)
+    out, for these terms. O(window) per occurrence.
     """
     weights = np.zeros(starts.shape[0] - 1, np.int64)
     met = np.empty(starts.shape[0] - 1, np.int32)
@@ -147,9 +147,9 @@ def fill_contexts(
 ) -> None:
     """Write the contexts of the terms `first` to `last` in order of their numbers.
 
-    stream, positions, starts, decay: as in context_sizes; row_starts (n_terms + 1,) read: the
-    running sum of the sizes that it gave; columns, counts out: contexts and their weights, those
-    of row i at row_starts[i] - origin. O(window) an occurrence and O(n_terms / 8) a term.
+    stream, positions, starts, decay: as in context_sizes; row_starts (n_terms + 1,) read:
+    cumulative sum of its sizes; columns, counts out: contexts and their weights, those of row i at
+    row_starts[i] - origin. O(window) per occurrence and O(n_terms / 8) per term.
     """
     weights = np.zeros(starts.shape[0] - 1, np.int64)
     met = np.empty(starts.shape[0] - 1, np.int32)
@@ -187,16 +187,16 @@ def positive_information(
     last: int,
     values: NDArray[np.float32],
 ) -> None:
-    """Weigh counted pairs by how much more often they stand together than by chance.
+    """Write the shifted positive pointwise mutual information of counted pairs.
 
-    starts (n_rows + 1,), columns, counts (n_entries,) read: some rows of the counts, the first of
-    which is that of the term `row`; surprise (n_terms,) read; values (n_entries,) out, for the
-    rows `first` to `last` of these: ln(count) + surprise_i + surprise_j - shift, or 0 if that is
-    negative. O(entries).
+    starts (n_rows + 1,), columns, counts (n_entries,) read: some rows of the counts, of which the
+    first is the term `row`; surprise (n_terms,) read; values (n_entries,) out, for the rows `first`
+    to `last` of these: ln(count) + surprise_i + surprise_j - shift, or 0 if that is negative.
+    O(entries).
     """
     for i in range(first, last):
         for entry in range(starts[i], starts[i + 1]):
-            # The sum of the two terms' own parts first: it is the same from both sides.
+            # The two terms' summands are added first: their sum is the same from both sides.
             both = surprise[row + i] + surprise[columns[entry]]
             values[entry] = max(np.log(counts[entry]) + both - shift, 0.0)
 
@@ -284,9 +284,9 @@ def _rotate(left: NDArray[np.float64], right: NDArray[np.float64], c: float, s: 
 def diagonalize(matrix: NDArray[np.float64], vectors: NDArray[np.float64]) -> None:
     """Eigenvalues and eigenvectors of a small symmetric matrix by cyclic Jacobi rotations.
 
-    matrix (n, n) in, symmetric; out: the eigenvalues on the diagonal, in no order, and rounding
-    beside it; vectors (n, n) out: row i is the eigenvector of matrix[i, i]. O(n³) a sweep, of which
-    it takes some eight.
+    matrix (n, n) in, symmetric; out: the eigenvalues on the diagonal, unordered, with rounding
+    errors off the diagonal; vectors (n, n) out: row i is the eigenvector of matrix[i, i]. O(n³) per
+    sweep, with about eight sweeps.
     """
     n = matrix.shape[0]
     vectors[:] = 0.0

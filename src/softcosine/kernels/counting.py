@@ -1,6 +1,6 @@
-"""Counting of running terms: from token streams to document-term counts.
+"""Document-term counts from token streams.
 
-Documents are given as one flat stream of int32 numbers and offsets: document ``d`` is
+Documents are one flat stream of int32 numbers with offsets: document ``d`` is
 ``tokens[offsets[d]:offsets[d + 1]]``.
 """
 
@@ -34,7 +34,7 @@ def expand(
         Piece ``p`` becomes ``terms[starts[p]:starts[p + 1]]``.
     terms : int32[:], read
     tokens : int32[:], out
-        As long as all pieces' terms together.
+        Length: all terms of all pieces.
     offsets : int64[n_docs + 1], out
     """
     end = 0
@@ -61,7 +61,7 @@ def count_documents(
     Parameters
     ----------
     tokens : int32[:], read
-        Negative numbers stand for no term.
+        Negative numbers are not terms.
     offsets : int64[n_docs + 1], read
     last : int32[n_terms], scratch
         All -1.
@@ -95,9 +95,9 @@ def count_terms(
     indices: NDArray[Any],
     data: NDArray[Any],
 ) -> None:
-    """Count each term in each document; rows come out sorted by term, with nothing to sort.
+    """Count each term in each document; rows are sorted by term without a sort.
 
-    Documents are dealt out to their terms, then read back term by term. O(tokens + pairs).
+    Documents are distributed to their terms, then read back term by term. O(tokens + pairs).
 
     Parameters
     ----------
@@ -106,10 +106,10 @@ def count_terms(
     term_ends : int64[n_terms], scratch
         A copy of `term_starts`.
     term_starts : int64[n_terms], read
-        Where the pairs of each term begin: the running sum of the document frequencies.
+        Starts of the terms' pairs: cumulative document frequencies.
     documents, frequencies : int32[n_pairs], scratch
     row_ends : int64[n_docs], scratch
-        Where the row of each document begins.
+        Starts of the documents' rows.
     indices, data : int32[n_pairs], out
         Terms and their counts, document by document.
     """

@@ -1,4 +1,4 @@
-"""Lines of a word and decimal numbers, parsed many at a time."""
+"""Parsing of lines with a word and decimal numbers, many at a time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from softcosine.kernels.jit import helper, kernel
 
 __all__ = ["find_words", "parse_rows"]
 
-_EXACT = 22  # the greatest power of ten that float64 holds exactly
+_EXACT = 22  # the largest power of ten that float64 holds exactly
 _POWERS = np.array([float(f"1e{power}") for power in range(_EXACT + 1)])
-_DIGITS = 18  # so many always fit into int64
+_DIGITS = 18  # number of digits that always fit into int64
 
 
 @helper
 def _count_spaces(text: NDArray[np.uint8]) -> int:
-    """Return the number of spaces, or -1 if two stand in a row; vectorises, unlike a branch."""
+    """Return the number of spaces, or -1 if two are adjacent; vectorises, unlike a branch."""
     spaces = np.int32(0)
     for i in range(text.shape[0]):
         spaces = np.int32(spaces + np.int32(text[i] == 32))
@@ -38,10 +38,10 @@ def find_words(
 ) -> None:
     """Find the first word of every line.
 
-    text (n_bytes,) read; starts, ends (n_lines,) changed: line ``i`` is ``text[starts[i]:ends[i]]``
-    with its line feed, and afterwards without the spaces, carriage returns and line feeds around
-    it; word_ends (n_lines,) out; n_spaces (n_lines,) out: how many spaces stand behind the word,
-    -1 if two of them in a row. O(n_bytes).
+    text (n_bytes,) read; starts, ends (n_lines,) changed: on entry line ``i`` with its line feed is
+    ``text[starts[i]:ends[i]]``, on exit it is stripped of spaces, carriage returns and line feeds;
+    word_ends (n_lines,) out; n_spaces (n_lines,) out: number of spaces after the word, -1 if two
+    are adjacent. O(n_bytes).
     """
     for line in range(starts.shape[0]):
         start = starts[line]
@@ -79,7 +79,7 @@ def _scaled(digits: int, power: int) -> float:
 
 @helper
 def _many_digits(text: NDArray[np.uint8]) -> tuple[int, int]:
-    """Return the first significant digits of digits with a point, and the power of ten of them."""
+    """Return the first significant digits of a number with a point, and their power of ten."""
     digits = 0
     n_taken = 0
     power = 0
@@ -106,14 +106,13 @@ def parse_rows(
     numbers: NDArray[np.float32],
     n_good: NDArray[np.int32],
 ) -> None:
-    """Parse rows of decimal numbers with single spaces between them.
+    """Parse rows of decimal numbers separated by single spaces.
 
     text (n_bytes,) read; starts, ends (n_rows,) read: row ``i`` is ``text[starts[i]:ends[i]]``,
-    with numbers such as ``-0.25`` or ``1e-3``; numbers (n_rows, d) out, of the rows `first` to
-    `last` only: correctly rounded for up to 15 digits and exponents up to 22, within one unit in
-    the last place of float32 beyond; n_good (n_rows,) out: how many numbers stand before the first
-    that is not finite in float32, or no number at all, or behind d others; d if all is well.
-    O(n_bytes).
+    with numbers such as ``-0.25`` or ``1e-3``; numbers (n_rows, d) out, only for rows `first` to
+    `last`: correctly rounded up to 15 digits and exponents up to 22, otherwise within one unit in
+    the last place of float32; n_good (n_rows,) out: d if the row is valid, else the number of
+    values before the first that is invalid, not finite in float32, or beyond the d-th. O(n_bytes).
     """
     dimensions = numbers.shape[1]
     for row in range(first, last):

@@ -1,16 +1,16 @@
 """Kernels over the forward index: each document's terms and values, in ascending term order.
 
-A document's value of a term comes in three kinds: ``COUNTS``, a table over the distinct
-frequencies (f(tf) of the weighting); ``SATURATED``, the BM25 form tf (k1+1) / (tf + K_d); and
-``REALS``, a float64 a posting. Every sum here runs over a document's terms in ascending order and
-in float64: this is the canonical order in which every final score is computed.
+There are three kinds of values: ``COUNTS``, a table over the distinct frequencies (f(tf) of the
+weighting); ``SATURATED``, the BM25 form tf (k1+1) / (tf + K_d); and ``REALS``, a float64 per
+posting. Every sum runs over a document's terms in ascending order, in float64: the canonical order
+of all final scores.
 
-An entry of the forward index is a term in 24 bits and, above it, the level of its frequency in 8;
-level 255 says that the level stands in `spilled_levels`, where its number stands in `spilled`. With
-real weights an entry is a term alone, and the weight stands in `reals`.
+An entry of the forward index holds a term in 24 bits and, above it, the level of its frequency in
+8. Level 255 means that the level is in `spilled_levels`, at the entry's position in `spilled`. With
+real weights an entry is a term only, and the weight is in `reals`.
 
-A search reads only the documents that it ranks, so their entries are not checked before:
-`rank_candidates` and `score_documents` check them, and report one that is impossible.
+A search reads only the documents that it ranks, so entries are not checked in advance:
+`rank_candidates` and `score_documents` check them and report an invalid one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 COUNTS, SATURATED, REALS = 0, 1, 2
 
-_HUGE = 1e30  # no bar is higher: float32 holds it
+_HUGE = 1e30  # upper limit of bars, within the range of float32
 
 _KIND, _FIRST, _N_DOCS, _N_POSTINGS, _N_LEVELS, _N_SPILLED = map(
     COLUMNS.index, ("KIND", "FIRST", "N_DOCS", "N_POSTINGS", "N_LEVELS", "N_SPILLED")
@@ -49,7 +49,7 @@ _POINTERS, _ENTRIES, _SPILLED, _SPILLED_LEVELS, _REALS, _TABLE, _SATURATION, _FA
 
 @inlined
 def _term(kind, entry):  # type: ignore[no-untyped-def]
-    """Return the term of an entry; of real weights, it is the entry."""
+    """Return the term of an entry; with real weights the entry is the term."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
@@ -60,10 +60,10 @@ def _score(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Score one document: the sum over its terms, ascending, in float64.
 
-    NaN if an entry is none that can be.
+    NaN if an entry is invalid.
     """
     begin, end = pointers[d], pointers[d + 1]
-    # Spelled out: a function of arrays, called for each entry, would cost ten times the rest.
+    # Inlined: a function with array arguments, called per entry, would take ten times as long.
     s = np.searchsorted(spilled, begin)
     total = 0.0
     n_terms, n_levels = expansion.shape[0], table.shape[0]
@@ -106,7 +106,7 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
     """Write (W d)' S (W d) of the documents start..stop into `out` (theory T5).
 
     `scratch` (n_terms,) float64 is zero on entry and on exit. Cost O(sum of the lengths of the
-    rows of S that the documents' terms own).
+    rows of S of the documents' terms).
     """
     for d in range(start, stop):
         begin, end = pointers[d], pointers[d + 1]
@@ -139,7 +139,7 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
 
 @helper
 def _arrays(row):  # type: ignore[no-untyped-def]
-    """Return the arrays of a segment of a table that `_score` takes."""
+    """Return the arrays of a segment in a table that `_score` takes."""
     n_docs, n_postings, kind = row[_N_DOCS], row[_N_POSTINGS], row[_KIND]
     return (
         array_at(row[_POINTERS], n_docs + 1, np.int64),
@@ -160,7 +160,7 @@ def _rank(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Offer the candidates of one query in one segment to a heap of the best.
 
-    The root of the heap is the worst. How many it holds is returned, -1 where a document has no
+    The root of the heap is the worst. Returns the size of the heap, or -1 if a document has no
     score.
     """
     pointers, entries, spilled, spilled_levels, table, saturation, reals, factors = _arrays(row)
@@ -192,14 +192,14 @@ def rank_candidates(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Score the candidates of each query exactly and write the best, best first.
 
-    `segments` is a table, see `softcosine.kernels.segment_table`. Queries and their candidates are
-    those of `softcosine.kernels.search.find_candidates`; candidates whose `approximate` score is
-    below ``bounds[q]`` are passed over. The score of d is ``(sum over its terms, ascending,
-    of expansion[t] * value(d, t)) * factors[d] * query_factors[q]``, in float64. Only scores of at
-    least `minimum` count, or above it if `exclusive`. Ties go to the earlier document. At most
-    ``places[q + 1] - places[q]`` documents and scores are written, from ``places[q]`` on, and how
-    many into ``n_ranked[q]``. `expansion` (n_terms,) float64 is zero on entry and exit. Returns -1,
-    or the first segment where an entry of a candidate is impossible.
+    For `segments` see `softcosine.kernels.segment_table`. Queries and candidates are those of
+    `softcosine.kernels.search.find_candidates`; candidates with an `approximate` score below
+    ``bounds[q]`` are skipped. The score of d is ``(sum over its terms, ascending, of expansion[t] *
+    value(d, t)) * factors[d] * query_factors[q]``, in float64. Only scores of at least `minimum`
+    count, or above it if `exclusive`. Ties go to the earlier document. At most ``places[q + 1] -
+    places[q]`` documents and scores are written, from ``places[q]``, and their number to
+    ``n_ranked[q]``. `expansion` (n_terms,) float64 is zero on entry and exit. Returns -1, or the
+    first segment with an invalid entry in a candidate.
     """
     n_queries, n_segments = query_factors.shape[0], segments.shape[0]
     wrong = -1
@@ -239,10 +239,10 @@ def rank_candidates(  # type: ignore[no-untyped-def]
 def score_documents(  # type: ignore[no-untyped-def]
     segments, k1, rounded_one, expansion, query_factor, documents, out_scores
 ):
-    """Write the scores of some documents, those of `rank_candidates` to the bit.
+    """Write the scores of documents, equal to those of `rank_candidates` bit for bit.
 
     `documents` are numbered as in the whole table. Returns -1, or the segment of the first document
-    with an impossible entry.
+    with an invalid entry.
     """
     s = 0
     firsts = segments[:, _FIRST]
@@ -275,12 +275,12 @@ def score_pairs(  # type: ignore[no-untyped-def]
     factors, rounded_one, local, begin, end, kept_starts, kept_terms, kept_weights,
     query_factors, pair_starts, pair_documents, expansion, scores,
 ):  # fmt: skip
-    """Write exact scores, those of `rank_candidates` to the bit.
+    """Write exact scores of pairs, equal to those of `rank_candidates` bit for bit.
 
-    The pairs, from `softcosine.kernels.all_pairs.gather_pairs`, whose document is one of
-    begin..end, those of one segment; `local` (n,) holds their numbers there. The kept expansions
-    are those of `expand_documents`.
-    `expansion` (n_terms,) float64 is zero on entry and exit.
+    The pairs come from `softcosine.kernels.all_pairs.gather_pairs`; only those whose document is in
+    begin..end, the documents of one segment, are scored; `local` (n,) holds their numbers there.
+    The kept expansions come from `expand_documents`. `expansion` (n_terms,) float64 is zero on
+    entry and exit.
     """
     for q in range(query_factors.shape[0]):
         filled = False
@@ -311,9 +311,9 @@ def push_pairs(  # type: ignore[no-untyped-def]
 ):
     """Offer pairs to the heaps of both their documents, and raise their bars.
 
-    The pairs of `score_pairs`, whose columns are the documents `first`, ...; those below `minimum`
-    or not above 0 do not count. `best` (n, k) and `others` (n, k) hold the k best of each
-    document, as far as `held` (n,) says. One caller at a time.
+    The pairs come from `score_pairs`, whose columns are the documents `first`, ...; those below
+    `minimum` or not above 0 are ignored. `best` (n, k) and `others` (n, k) hold the k best of each
+    document, as far as `held` (n,). Not thread-safe.
     """
     k = best.shape[1]
     for q in range(pair_starts.shape[0] - 1):
@@ -333,7 +333,7 @@ def push_pairs(  # type: ignore[no-untyped-def]
 
 @helper
 def _offer(scores, documents, held, score, document):  # type: ignore[no-untyped-def]
-    """Offer a document to a heap with the worst at its root; how many it holds is returned."""
+    """Offer a document to a heap with the worst at its root; returns the size of the heap."""
     if held < scores.shape[0]:
         child = held
         while child > 0:

@@ -1,8 +1,8 @@
-"""Levenshtein distances, of pairs and from one string to many, and the similarities made of them.
+"""Levenshtein distances of pairs and from one string to many, and similarities from them.
 
-Strings are code points, one after another: string ``s`` is ``codes[starts[s]:starts[s + 1]]``.
-Similarities are looked up: by number of the one string's length, by how much longer the other one
-is (0 if it is not), and by distance from 0 to k; 0 where a distance does not count.
+Strings are concatenated code points: string ``s`` is ``codes[starts[s]:starts[s + 1]]``.
+Similarities are looked up by number of the first string's length, by how much longer the other one
+is (at least 0), and by distance from 0 to k; 0 if the distance does not count.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from softcosine.kernels.jit import helper, kernel
 __all__ = ["measure_found", "measure_pairs"]
 
 _UNSET = -(2**40)
-_BITS = 60  # characters of a string that is compared bit by bit
+_BITS = 60  # maximum length of a string for the bit-parallel comparison
 _SLOTS = 255
 
 
 @helper
 def _limit(scores: NDArray[np.float32]) -> int:
-    """Greatest distance whose similarity counts, given those of the distances from 0 on."""
+    """Largest distance whose similarity counts, given the similarities by distance."""
     limit: int = scores.shape[0] - 1
     while limit > 0 and scores[limit] == 0.0:
         limit -= 1
@@ -37,8 +37,8 @@ def _distance(
 ) -> int:
     """Levenshtein distance, or limit + 1 if it is greater (Ukkonen 1985; Landau & Vishkin 1989).
 
-    `reach` is scratch of 2 limit + 3 places or more: how far every diagonal is reached with so
-    many edits. O(length + limit²) for most pairs, O(length limit) at most.
+    `reach` is scratch of at least 2 limit + 3 places: the furthest position on each diagonal with
+    that many edits. O(length + limit²) for most pairs, O(length limit) at most.
     """
     n = left.shape[0]
     m = right.shape[0]
@@ -55,7 +55,7 @@ def _distance(
         reach[place] = _UNSET
     reach[middle] = i
     for edits in range(1, limit + 1):
-        # Diagonals from which the rest of the edits cannot lead to the end are left as they are.
+        # Diagonals from which the remaining edits cannot reach the end are skipped.
         spare = limit - edits
         first = max(-edits, across - spare)
         last = min(edits, across + spare)
@@ -79,9 +79,9 @@ def _distance(
 def _set_letters(
     string: NDArray[np.int32], letters: NDArray[np.int32], masks: NDArray[np.int64]
 ) -> bool:
-    """Note in which places of a string each of its characters stands, as bits.
+    """Store the positions of each character of a string as bits.
 
-    False if the string is too long or two of its characters share a place in the tables.
+    False if the string is too long or two characters collide in the tables.
     """
     masks[:] = 0
     n = string.shape[0]
@@ -102,10 +102,10 @@ def _bit_distance(
 ) -> int:
     """Levenshtein distance from a string of n characters set by `_set_letters` (Myers 1999).
 
-    All cells of a column at once, without a branch (Hyyrö 2003). O(length).
+    Processes all cells of a column at once, without a branch (Hyyrö 2003). O(length).
     """
     whole = (np.int64(1) << n) - 1
-    rises = whole  # cells that are one more than the cell above
+    rises = whole  # cells that are one larger than the cell above
     falls = np.int64(0)
     distance = np.int64(n)
     for i in range(right.shape[0]):
@@ -131,10 +131,10 @@ def _keep_best(
     found: NDArray[np.int32],
     similarities: NDArray[np.float32],
 ) -> int:
-    """Keep of the strings found those that may be among the best; returns how many.
+    """Keep the found strings that may be among the best; returns their number.
 
-    Each is of one of few kinds, and all of a kind are equally similar: whole kinds are dropped
-    that come after the best `max_kept`.
+    Strings of one kind are equally similar, and there are few kinds: whole kinds after the best
+    `max_kept` are dropped.
     """
     n_found = 0
     cut = np.float32(0.0)
@@ -175,15 +175,15 @@ def measure_found(
     kinds: NDArray[np.uint8],
     similarities: NDArray[np.float32],
 ) -> int:
-    """Keep the similar ones of the strings found for the asked ones from `first` to `last`.
+    """Keep the similar ones among the strings found for the query strings `first` to `last`.
 
-    Equal strings are dropped, and some that are less similar than `max_found` others. Returns how
-    many stay in all.
+    Equal strings are dropped, and some that are less similar than `max_found` others. Returns the
+    total number kept.
 
-    asked_codes, asked_starts, codes, starts read; asked_lengths (n_asked,) read: number of the
-    length of each; scores (n_lengths, k + 1, k + 1) read; found (n_found,) in and out: numbers of
-    strings; ends (n_asked,) in and out: where those of each asked string end; kinds (n_found,)
-    scratch; similarities (n_found,) out. O(length) each.
+    asked_codes, asked_starts, codes, starts read; asked_lengths (n_asked,) read: number of each
+    query string's length; scores (n_lengths, k + 1, k + 1) read; found (n_found,) in and out:
+    numbers of strings; ends (n_asked,) in and out: end of each query string's results; kinds
+    (n_found,) scratch; similarities (n_found,) out. O(length) each.
     """
     k = scores.shape[1] - 1
     reach = np.empty(2 * k + 3, np.int64)
@@ -211,7 +211,7 @@ def measure_found(
                 distance = _bit_distance(letters, masks, length, other)
             else:
                 distance = _distance(own, other, limit, reach)
-            # Whether it counts is hard to foresee, so that a branch would cost more.
+            # Whether it counts is hard to predict, so a branch would be slower.
             counts = 1 if 0 < distance <= limit else 0
             kind = longer * (k + 1) + min(distance, k)
             found[end + n_found] = string
@@ -249,8 +249,8 @@ def measure_pairs(
     """Similarities of the pairs `first` to `last` of strings.
 
     left, left_starts, right, right_starts read; scores, left_lengths read: as scores and
-    asked_lengths for measure_found; similarities (n_pairs,) out: the score of distance 0 for equal
-    strings. O(length) a pair.
+    asked_lengths in measure_found; similarities (n_pairs,) out: the score of distance 0 for equal
+    strings. O(length) per pair.
     """
     k = scores.shape[1] - 1
     reach = np.empty(2 * k + 3, np.int64)

@@ -1,8 +1,8 @@
-"""What Cholesky factors of a sparse matrix hold, found out without computing them (theory T7).
+"""Structure of the Cholesky factor of a sparse matrix, without computing it (theory T7).
 
-The matrix is symmetric in its structure: of every row all columns are given, in any order, with or
-without the diagonal. `order` holds its rows in the order of elimination, `rank` the inverse: row
-``order[k]`` is eliminated k-th. Trees and counts are numbered by k.
+The matrix has a symmetric structure: each row lists all its columns, in any order, with or without
+the diagonal. `order` lists the rows in the order of elimination, `rank` is its inverse: row
+``order[k]`` is eliminated k-th. Trees and counts are indexed by k.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def elimination_tree(  # type: ignore[no-untyped-def]
     """Parent of every column: the row of the first entry below its diagonal in the factor.
 
     `indptr` (n + 1,), `indices`, `order`, `rank` (n,) read; `parents` (n,) out, -1 for roots.
-    O(entries log n), all but linear. Liu, A compact row storage scheme for Cholesky factors using
+    O(entries log n), almost linear. Liu, A compact row storage scheme for Cholesky factors using
     elimination trees, ACM TOMS 12(2), 1986.
     """
     n = order.shape[0]
-    # The highest known ancestor: paths are cut short as they are walked.
+    # The highest known ancestor: paths are compressed as they are walked.
     highest = np.full(n, -1, np.int32)
     for k in range(n):
         parents[k] = -1
@@ -43,10 +43,10 @@ def elimination_tree(  # type: ignore[no-untyped-def]
 
 @kernel("void(int32[::1], int32[::1])")
 def postorder(parents, sequence):  # type: ignore[no-untyped-def]
-    """Nodes of a forest, each after all that are below it, children by their numbers.
+    """Nodes of a forest in postorder, children by their numbers.
 
-    Eliminating in this order fills in the same. `parents` (n,) read, each larger than its child or
-    -1; `sequence` (n,) out. O(n).
+    Elimination in this order has the same fill-in. `parents` (n,) read, each larger than its child
+    or -1; `sequence` (n,) out. O(n).
     """
     n = parents.shape[0]
     first_child = np.full(n, -1, np.int32)
@@ -78,10 +78,10 @@ def postorder(parents, sequence):  # type: ignore[no-untyped-def]
 
 @kernel("int64(int32[::1], int32[::1])")
 def find_components(parents, components):  # type: ignore[no-untyped-def]
-    """Give the trees of a forest, the connected components of the matrix, numbers from 0.
+    """Assign numbers from 0 to the trees of a forest, the connected components of the matrix.
 
-    `parents` (n,) read, each larger than its child or -1; `components` (n,) out. Returns how many
-    there are. O(n).
+    `parents` (n,) read, each larger than its child or -1; `components` (n,) out. Returns their
+    number. O(n).
     """
     n_components = 0
     for j in range(parents.shape[0] - 1, -1, -1):
@@ -97,19 +97,19 @@ def find_components(parents, components):  # type: ignore[no-untyped-def]
 def column_counts(  # type: ignore[no-untyped-def]
     indptr, indices, order, rank, parents, sequence, counts
 ):
-    """Entries of every column of the factor, the diagonal included; chance zeros count.
+    """Entries of every column of the factor, including the diagonal and coincidental zeros.
 
-    A row of the factor is a subtree of the elimination tree. A column's count is that of the rows
-    whose subtrees it is in, and comes out by adding up the tree what the subtrees' leaves, and
-    the lowest common ancestors of successive leaves, contribute.
+    A row of the factor is a subtree of the elimination tree. A column's count is the number of rows
+    whose subtrees contain it. It is the sum, up the tree, of contributions from the leaves of the
+    subtrees and the lowest common ancestors of successive leaves.
 
     `indptr` (n + 1,), `indices`, `order`, `rank`, `parents` and their postorder `sequence` (n,)
-    read; `counts` (n,) out. O(entries log n), all but linear. Gilbert, Ng and Peyton, An efficient
+    read; `counts` (n,) out. O(entries log n), almost linear. Gilbert, Ng and Peyton, An efficient
     algorithm to compute row and column counts for sparse Cholesky factorization, SIAM J. Matrix
     Anal. Appl. 15(4), 1994.
     """
     n = order.shape[0]
-    # Position in the postorder of the first node below j. What is below j follows up to j itself.
+    # Postorder position of the first node below j. The nodes below j follow, up to j itself.
     first = np.full(n, -1, np.int32)
     for position in range(n):
         j = sequence[position]
@@ -117,7 +117,7 @@ def column_counts(  # type: ignore[no-untyped-def]
         while j >= 0 and first[j] < 0:
             first[j] = position
             j = parents[j]
-    latest_first = np.full(n, -1, np.int32)  # of each row, `first` of the last column met
+    latest_first = np.full(n, -1, np.int32)  # per row, `first` of the last column met
     latest_leaf = np.full(n, -1, np.int32)
     sets = np.arange(n).astype(np.int32)
     for position in range(n):
@@ -130,7 +130,7 @@ def column_counts(  # type: ignore[no-untyped-def]
             i = rank[indices[p]]
             if i <= j or first[j] <= latest_first[i]:
                 continue
-            # j is a leaf of row i's subtree: nothing below it has been met in this row.
+            # j is a leaf of row i's subtree: no node below it has occurred in this row.
             latest_first[i] = first[j]
             counts[j] += 1
             if latest_leaf[i] >= 0:
@@ -138,14 +138,14 @@ def column_counts(  # type: ignore[no-untyped-def]
             latest_leaf[i] = j
         if above >= 0:
             sets[j] = above
-    for j in range(n):  # a child's number is below its parent's
+    for j in range(n):  # a child's number is smaller than its parent's
         if parents[j] >= 0:
             counts[parents[j]] += counts[j]
 
 
 @helper
 def _found(sets, node):  # type: ignore[no-untyped-def]
-    """Return the representative of a node's set, cutting its path short."""
+    """Return the representative of a node's set, with path compression."""
     top = node
     while sets[top] != top:
         top = sets[top]

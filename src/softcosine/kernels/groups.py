@@ -1,4 +1,4 @@
-"""Groups of near duplicates from a stream of pairs."""
+"""Groups of near duplicates, from a stream of pairs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["follow", "roots_of", "unite"]
 
 @kernel("void(int64[::1], int64[::1], int64[::1])")
 def unite(parents, first, second):  # type: ignore[no-untyped-def]
-    """Join the trees of both ends of every pair; the earliest of a tree is its root.
+    """Join the trees of both ends of every pair; the earliest document is the root.
 
-    `parents` (n,), each itself at first, is updated. Nearly O(pairs).
+    `parents` (n,), initially each its own, is updated. Nearly O(pairs).
     """
     for p in range(first.shape[0]):
         a, b = first[p], second[p]
@@ -29,18 +29,19 @@ def unite(parents, first, second):  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[::1])")
 def roots_of(parents):  # type: ignore[no-untyped-def]
-    """Replace every parent by the root of its tree. Parents are earlier, so that one pass does."""
+    """Replace every parent by the root of its tree. Parents come earlier, so one pass is enough."""
     for a in range(parents.shape[0]):
         parents[a] = parents[parents[a]]
 
 
 @kernel("void(int64[::1], int64[::1], float64[::1], int64[::1], float64[::1])")
 def follow(first, second, similarities, leaders, best):  # type: ignore[no-untyped-def]
-    """Let every pair's second document follow the first, if that follows none itself.
+    """Let the second document of each pair follow the first, unless the first follows another.
 
-    The pairs stand by (first, second), so a document has met all earlier ones when it comes
-    first. `leaders` (n,), each itself at first, and `best` (n,), zeros at first, are updated: a
-    follower keeps its most similar leader, the earliest of equals.
+    Pairs are sorted by (first, second), so all pairs of a document with earlier ones precede those
+    in which it is first.
+    `leaders` (n,), initially each its own, and `best` (n,), initially zeros, are updated: a
+    follower keeps its most similar leader; ties go to the earliest.
     """
     for p in range(first.shape[0]):
         a, b = first[p], second[p]

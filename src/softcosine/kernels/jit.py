@@ -1,4 +1,4 @@
-"""How kernels are compiled: for fixed signatures, on first use, cached on disk."""
+"""Compilation of kernels: for fixed signatures, at first use, cached on disk."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["helper", "inlined", "kernel"]
 
 _logger = logging.getLogger(__name__)
 
-# A function that kernels of the same file call. It is compiled into them, never on its own, and
-# must stand in the same file: the disk cache does not notice an edit in an imported one.
+# A function that kernels of the same file call. It is compiled into them, never alone, and must be
+# in the same file: the disk cache does not notice an edit of an imported function.
 helper: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(nogil=True)
 
-# A helper of a few steps in an inner loop: handing over its arrays would cost more than they do.
+# An inlined helper of a few steps in an inner loop: passing its arrays would cost more than them.
 inlined: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(nogil=True, forceinline=True)
 
 
 class _Kernel:
-    """A function compiled for its declared signatures at the first call, and for no others."""
+    """A function compiled for its declared signatures only, at the first call."""
 
     def __init__(self, function: Callable[..., Any], signatures: list[str]) -> None:
         self._function = function
@@ -43,7 +43,7 @@ class _Kernel:
         try:
             return compiled(*args)
         except TypeError:
-            # Compiled code takes no read-only arrays; joblib maps those of other processes so.
+            # Compiled code takes no read-only arrays, which joblib passes between processes.
             if not any(map(_is_closed, args)):
                 raise
             writable = [arg.copy() if _is_closed(arg) else arg for arg in args]
@@ -64,13 +64,13 @@ class _Kernel:
         except RuntimeError as error:
             if "cannot cache function" not in str(error):
                 raise
-            # No folder can be written: compile for this process alone.
+            # No folder is writable: compile for this process only.
             compiled = njit(self._signatures, nogil=True)(self._function)
         return compiled
 
 
 class _Compilation(Listener):  # type: ignore[misc]  # numba has no types
-    """Logs the first time that a function is really compiled, not taken from the disk cache."""
+    """Logs the first real compilation of a function, not a load from the disk cache."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function

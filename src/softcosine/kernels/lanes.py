@@ -1,7 +1,7 @@
-"""What the processor does with many numbers at a time, and compiled loops do not find out.
+"""SIMD operations that compilers do not find in loops.
 
-Comparisons of 64 numbers whose outcome is the bits of one, and sums of products of float32 numbers
-in float64. Without the compiler they are plain Python, with the same bits.
+Comparisons of 64 numbers with the results as bits of one number, and sums of products of float32
+numbers in float64. Without the compiler they are plain Python, with the same bits.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if config.DISABLE_JIT:
         return sum(1 << int(i) for i in hits)
 
     def lowest_bit(mask: int) -> int:
-        """Return the number of the lowest bit that is set; there must be one."""
+        """Return the number of the lowest set bit; there must be one."""
         return (int(mask) & -int(mask)).bit_length() - 1
 
     def count_bits(mask: Any) -> int:
-        """Return how many bits are set."""
+        """Return the number of set bits."""
         return int(mask).bit_count()
 
     def sum_of_eights(left: Any, right: Any, whole: int) -> float:
@@ -90,7 +90,7 @@ else:
 
     @intrinsic
     def lowest_bit(context, mask):  # type: ignore[no-untyped-def]
-        """Return the number of the lowest bit that is set; there must be one."""
+        """Return the number of the lowest set bit; there must be one."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             return builder.cttz(arguments[0], ir.IntType(1)(1))
@@ -99,7 +99,7 @@ else:
 
     @intrinsic
     def count_bits(context, mask):  # type: ignore[no-untyped-def]
-        """Return how many bits are set."""
+        """Return the number of set bits."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             return builder.ctpop(arguments[0])
@@ -110,8 +110,8 @@ else:
     def sum_of_eights(context, left, right, whole):  # type: ignore[no-untyped-def]
         """Sum the first `whole` products, a multiple of 8, in float64: eight partial sums."""
 
-        # A product of two float32 numbers is exact in float64, so that a processor with fused
-        # multiplication and addition, and one without, get the same bits.
+        # A product of two float32 numbers is exact in float64, so processors with and without
+        # fused multiply-add give the same bits.
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             eight = ir.VectorType(_DOUBLE, 8)
             zero = ir.Constant(eight, [0.0] * 8)

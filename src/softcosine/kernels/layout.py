@@ -1,6 +1,6 @@
-"""Kernels for points in the plane that push each other away and that links pull together.
+"""Kernels of the layout forces: points repel each other, links attract.
 
-Both forces are those of t-SNE (van der Maaten & Hinton 2008): the nearness of two points is
+Both forces are those of t-SNE (van der Maaten & Hinton 2008); the nearness of two points is
 q = 1 / (1 + d²), d their distance.
 """
 
@@ -13,20 +13,20 @@ from softcosine.kernels.jit import kernel
 __all__ = ["pull", "push"]
 
 
-_SIDE_BY_SIDE = 64  # points whose sums stay in the fastest cache
+_SIDE_BY_SIDE = 64  # points whose sums stay in the first-level cache
 
 
 @kernel("void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
 def push(x, y, push_x, push_y, nearness):  # type: ignore[no-untyped-def]
-    """Write how all points push each of them, and how near they are, all in all.
+    """Write the repulsion of each point by all others, and its total nearness.
 
-    ``push_x[i]`` = Σ_j q² (x_i - x_j), ``push_y`` alike, ``nearness[i]`` = Σ_j q without the point
-    itself; points are gone through in ascending order. All arrays are (n,) float64, the last three
-    out. Cost O(n²).
+    ``push_x[i]`` = Σ_j q² (x_i - x_j), ``push_y`` likewise, ``nearness[i]`` = Σ_j q without the
+    point itself; points are processed in ascending order. All arrays are (n,) float64, the last
+    three out. Cost O(n²).
     """
     n = x.shape[0]
-    # The sums of many points grow side by side, so that none waits for the one before; they stand
-    # in arrays of their own, so that the compiler knows that nothing else changes with them.
+    # The sums of many points grow side by side, so that none waits for the previous one; they are
+    # in separate arrays, so that the compiler sees that only they change.
     own_x, own_y = np.empty(_SIDE_BY_SIDE), np.empty(_SIDE_BY_SIDE)
     total_x, total_y = np.empty(_SIDE_BY_SIDE), np.empty(_SIDE_BY_SIDE)
     total = np.empty(_SIDE_BY_SIDE)
@@ -35,13 +35,13 @@ def push(x, y, push_x, push_y, nearness):  # type: ignore[no-untyped-def]
         for i in range(width):
             own_x[i], own_y[i] = x[start + i], y[start + i]
             total_x[i], total_y[i] = 0.0, 0.0
-            total[i] = -1.0  # of the point itself
+            total[i] = -1.0  # removes the point itself
         for j in range(n):
             x_j, y_j = x[j], y[j]
             for i in range(width):
                 dx = own_x[i] - x_j
                 dy = own_y[i] - y_j
-                # Not by a slash, which would look for a zero below it, and take ten times as long.
+                # Not ``/``: its check for zero makes the loop ten times slower.
                 q = np.divide(1.0, 1.0 + dx * dx + dy * dy)
                 total[i] += q
                 total_x[i] += q * q * dx
@@ -56,7 +56,7 @@ def push(x, y, push_x, push_y, nearness):  # type: ignore[no-untyped-def]
     " float64[::1], float64[::1])"
 )
 def pull(pointers, others, strengths, x, y, pull_x, pull_y):  # type: ignore[no-untyped-def]
-    """Write how the links of each point pull it: ``pull_x[i]`` = Σ_j strength q (x_i - x_j).
+    """Write the attraction of each point by its links: ``pull_x[i]`` = Σ_j strength q (x_i - x_j).
 
     `pointers` (n + 1,), `others` and `strengths` (n_links,) are the links, row by row; `x` to
     `pull_y` are (n,) float64, the last two out. Cost O(n_links).

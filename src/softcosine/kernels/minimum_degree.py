@@ -1,4 +1,4 @@
-"""The order of elimination by approximate minimum degree (theory T7)."""
+"""Elimination order by approximate minimum degree (theory T7)."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ from softcosine.kernels.jit import helper, kernel
 
 __all__ = ["minimum_degree"]
 
-# What a number stands for: a variable that is still to be eliminated, an element (the clique that
-# an eliminated one leaves behind), or neither any more.
+# Kinds of numbers: a variable that is not yet eliminated, an element (the clique that an eliminated
+# variable leaves), or neither any more.
 _VARIABLE, _ELEMENT, _GONE = np.int8(0), np.int8(1), np.int8(2)
 
 
 @kernel("void(int64[::1], int32[::1], int32[::1])")
 def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
-    """Take, again and again, a variable that the fewest others are linked to.
+    """Write an order that always eliminates a variable with the fewest neighbours.
 
-    The graph of what remains is never formed. An eliminated variable becomes an *element*, the
-    list of the variables that it linked to each other, and takes in the elements it was itself
-    in. Degrees are the upper bounds of Amestoy, Davis and Duff (An approximate minimum degree
-    ordering algorithm, SIAM J. Matrix Anal. Appl. 17(4), 1996): as if elements overlapped in
-    the latest one only. Variables with the same links are eliminated as one, and those that a
-    pivot leaves without other links follow it at once.
+    The graph of the remaining variables is never formed. An eliminated variable becomes an
+    *element*, the list of the variables that it linked to each other, and absorbs the elements that
+    contained it. Degrees are the upper bounds of Amestoy, Davis and Duff (An approximate minimum
+    degree ordering algorithm, SIAM J. Matrix Anal. Appl. 17(4), 1996), which assume that elements
+    overlap only in the latest one. Variables with equal links are eliminated together, and those
+    that a pivot leaves without other links follow it at once.
 
-    `indptr` (n + 1,), `indices` read: a symmetric structure, columns in any order, each once, the
-    diagonal allowed; `order` (n,) out. Equal degrees: the one that came to it last. O(entries
-    times n) at worst, in practice some passes over the entries.
+    `indptr` (n + 1,), `indices` read: a symmetric structure, columns in any order, without
+    duplicates, the diagonal allowed; `order` (n,) out. Among equal degrees the latest to get that
+    degree comes first. O(entries times n) at worst, in practice a few passes over the entries.
     """
     n = order.shape[0]
     n_entries = indptr[n]
-    # Lists of all: a variable's elements, then the variables it is linked to directly; an
-    # element's variables. They never take more room together than at the start, so twice that,
-    # with what one pivot adds, is compacted seldom.
+    # All lists: a variable's elements, then its direct neighbours; an element's variables. Together
+    # they never need more space than at the start, so with twice that, plus the largest pivot,
+    # compaction is rare.
     lists = np.empty(2 * n_entries + n + 1, np.int32)
     begins = np.empty(n, np.int64)
     lengths = np.empty(n, np.int64)
     n_elements = np.zeros(n, np.int64)
     kinds = np.full(n, _VARIABLE, np.int8)
-    # How many variables one stands for; negative while it is among those of the present pivot.
+    # Number of variables that one represents; negative while it belongs to the current pivot.
     weights = np.ones(n, np.int64)
     degrees = np.empty(n, np.int64)
-    sizes = np.zeros(n, np.int64)  # of elements: variables, by weight
-    outside = np.zeros(n, np.int64)  # of elements: `tick` + variables that are not the pivot's
+    sizes = np.zeros(n, np.int64)  # per element: variables, by weight
+    outside = np.zeros(n, np.int64)  # per element: `tick` + variables outside the pivot
     tick = np.int64(1)
-    # Variables by degree, doubly linked.
+    # Doubly linked lists of variables by degree.
     heads = np.full(n + 1, -1, np.int32)
     following = np.full(n, -1, np.int32)
     preceding = np.full(n, -1, np.int32)
-    # Variables that one stands for.
+    # Variables that one represents.
     members = np.full(n, -1, np.int32)
     last_members = np.arange(n).astype(np.int32)
-    # Variables of the present pivot by a hash of their links, and marks to compare links by.
+    # Variables of the current pivot by a hash of their links, and marks to compare links.
     buckets = np.full(n, -1, np.int32)
     beside = np.full(n, -1, np.int32)
     hashes = np.zeros(n, np.int64)
@@ -66,7 +66,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
                 lists[free] = indices[p]
                 free += 1
         lengths[i] = free - begins[i]
-    for i in range(n - 1, -1, -1):  # so that the first of a degree stands first
+    for i in range(n - 1, -1, -1):  # so that the first variable of a degree is the head
         degrees[i] = lengths[i]
         _link(i, degrees[i], heads, following, preceding)
 
@@ -81,7 +81,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
             lists, free = _compacted(lists, begins, lengths, kinds)
         _unlink(pivot, degrees[pivot], heads, following, preceding)
 
-        # The new element: all that the pivot is linked to, directly or by its elements.
+        # The new element: all neighbours of the pivot, direct or by its elements.
         weight = weights[pivot]
         weights[pivot] = 0
         done += weight
@@ -107,7 +107,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
         kinds[pivot] = _ELEMENT
         begins[pivot] = start
 
-        # How much of every other element lies outside the new one.
+        # Variables of every other element outside the new one.
         for p in range(start, free):
             i = lists[p]
             for q in range(begins[i], begins[i] + n_elements[i]):
@@ -115,7 +115,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
                 if kinds[element] == _ELEMENT:
                     if outside[element] < tick:
                         outside[element] = tick + sizes[element]
-                    outside[element] += weights[i]  # which is negative
+                    outside[element] += weights[i]  # the weight is negative
 
         # New lists and degrees of its variables.
         for p in range(start, free):
@@ -136,7 +136,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
                         lists[place] = element
                         place += 1
                     else:
-                        kinds[element] = _GONE  # all of it is in the new one
+                        kinds[element] = _GONE  # it lies in the new element
             kept = place - begin
             for q in range(split, end):
                 j = lists[q]
@@ -146,7 +146,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
                     lists[place] = j
                     place += 1
             if place == begin:
-                # Nothing but the pivot links it: no degree can be less.
+                # Only the pivot links it: no degree can be smaller.
                 done -= weights[i]
                 size += weights[i]
                 weights[i] = 0
@@ -154,7 +154,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
                 _join(i, pivot, members, last_members)
                 continue
             degrees[i] = min(degrees[i], degree)
-            # Something has left the list, the pivot or an element of it, so there is room.
+            # The pivot or one of its elements has left the list, so there is space.
             lists[place] = lists[begin + kept]
             lists[begin + kept] = pivot
             n_elements[i] = kept + 1
@@ -164,7 +164,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
             buckets[hashes[i]] = i
         tick += n + 1
 
-        # Variables with the same links become one.
+        # Merge variables with equal links.
         for p in range(start, free):
             i = lists[p]
             if weights[i] == 0:
@@ -195,7 +195,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
                     other = beside[other]
                 one = beside[one]
 
-        # Back into the lists by degree.
+        # Put them back into the lists by degree.
         place = start
         for p in range(start, free):
             i = lists[p]
@@ -234,7 +234,7 @@ def _link(i, degree, heads, following, preceding):  # type: ignore[no-untyped-de
 
 @helper
 def _unlink(i, degree, heads, following, preceding):  # type: ignore[no-untyped-def]
-    """Take a variable out of those of its degree."""
+    """Remove a variable from those of its degree."""
     before, after = preceding[i], following[i]
     if before >= 0:
         following[before] = after
@@ -246,14 +246,14 @@ def _unlink(i, degree, heads, following, preceding):  # type: ignore[no-untyped-
 
 @helper
 def _join(i, to, members, last_members):  # type: ignore[no-untyped-def]
-    """Let one variable stand for another and its members too."""
+    """Let one variable represent another and its members."""
     members[last_members[to]] = i
     last_members[to] = last_members[i]
 
 
 @helper
 def _compacted(lists, begins, lengths, kinds):  # type: ignore[no-untyped-def]
-    """Copy the lists that are still in use next to each other; where the free room begins."""
+    """Copy the lists in use next to each other; returns the start of the free space."""
     copy = np.empty_like(lists)
     free = np.int64(0)
     for i in range(begins.shape[0]):

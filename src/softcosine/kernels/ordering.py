@@ -1,4 +1,4 @@
-"""The best of each row, best first."""
+"""The best entries of each row, best first."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from softcosine.kernels.jit import helper, kernel
 
 __all__ = ["best_of_rows"]
 
-_SHORT = 16  # entries that are ordered by insertion
-_DEPTH = 64  # of the stack: each time the longer part is put off, so 2**63 entries would fit
+_SHORT = 16  # entries sorted by insertion
+_DEPTH = 64  # of the stack: the longer half is deferred, so 2**63 entries would fit
 
 
 @helper
 def _before(value: np.float32, key: int, other: np.float32, other_key: int) -> bool:
-    """Whether an entry stands before another: by value, then by key."""
+    """Whether an entry comes before another: by value, then by key."""
     return bool(value > other or (value == other and key < other_key))
 
 
@@ -23,7 +23,7 @@ def _before(value: np.float32, key: int, other: np.float32, other_key: int) -> b
 def _insert_all(
     values: NDArray[np.float32], keys: NDArray[np.int64], first: int, last: int
 ) -> None:
-    """Order the entries from `first` to `last` by insertion."""
+    """Sort the entries from `first` to `last` by insertion."""
     for i in range(first + 1, last + 1):
         value, key = values[i], keys[i]
         j = i - 1
@@ -41,7 +41,7 @@ def _order_first(
     k: int,
     stack: NDArray[np.int64],
 ) -> None:
-    """Bring the first k of all entries into order (Hoare's quicksort, without what comes after)."""
+    """Sort the first k of all entries into place (Hoare's quicksort without the rest)."""
     top = 0
     first, last = 0, size - 1
     while True:
@@ -93,14 +93,13 @@ def best_of_rows(
     keys: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> None:
-    """Order the entries of the rows `first` to `last`, and keep the best of each.
+    """Sort the entries of the rows `first` to `last`, and keep the best of each.
 
-    starts (n_rows + 1,), columns, similarities (n_entries,) read: entries of a row in any order; of
-    a column that a row has several times the greatest similarity counts, and none that is not above
-    0; column_keys (n_columns,) read: distinct, the smaller first where similarities are equal;
-    best_starts (n_rows + 1,) read: places for the answer; best, keys (best_starts[-1],) out: best
-    first; counts (n_rows,) out: how many there are. Rows are independent. On average
-    O(c + k log k) a row of c entries.
+    starts (n_rows + 1,), columns, similarities (n_entries,) read: entries of a row in any order;
+    the largest similarity of a repeated column counts, and only positive ones; column_keys
+    (n_columns,) read: distinct, ties go to the smaller; best_starts (n_rows + 1,) read: space for
+    the results; best, keys (best_starts[-1],) out: best first; counts (n_rows,) out. Rows are
+    independent. On average O(c + k log k) per row of c entries.
     """
     longest = 0
     for row in range(first, last):

@@ -1,9 +1,9 @@
-"""Kernels that say how much each pair of terms adds to the products of documents.
+"""Kernels that compute what each pair of terms adds to the products of documents.
 
 The soft inner product of two documents is linear in the similarities of pairs: these kernels write
-its coefficients, one column a pair of terms (theory T16). `s_pointers` and `s_terms` are the
-off-diagonal entries of a symmetric S, and `s_pairs` says which pair an entry belongs to; the same
-for s_ij and s_ji.
+its coefficients, one column per pair of terms (theory T16). `s_pointers` and `s_terms` are the
+off-diagonal entries of a symmetric S, and `s_pairs` the pair of each entry, the same for s_ij and
+s_ji.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def count_pair_products(  # type: ignore[no-untyped-def]
     x_pointers, x_terms, x_values, y_pointers, y_terms, y_values, x_rows, y_rows,
     s_pointers, s_terms, scratch, counts,
 ):  # fmt: skip
-    """Write how many products of different, similar terms each pair of rows has.
+    """Count the products of different, similar terms of each pair of rows.
 
-    The rows are ``x_rows[p]`` of X and ``y_rows[p]`` of Y; `counts` (n,). `scratch` (n_terms,) is
-    zero on entry and on exit. Cost O(entries of S that belong to terms of x).
+    The rows are ``x_rows[p]`` of X and ``y_rows[p]`` of Y; `counts` (n,) out. `scratch` (n_terms,)
+    is zero on entry and on exit. Cost O(entries of S in the rows of terms of x).
     """
     for p in range(counts.shape[0]):
         x, y = x_rows[p], y_rows[p]
@@ -51,10 +51,10 @@ def fill_pair_products(  # type: ignore[no-untyped-def]
     x_pointers, x_terms, x_values, y_pointers, y_terms, y_values, x_rows, y_rows,
     s_pointers, s_terms, s_pairs, scratch, starts, pairs, products,
 ):  # fmt: skip
-    """Write x_i y_j and the pair of i and j, for all that `count_pair_products` counted.
+    """Write x_i y_j and the pair of i and j, for all products that `count_pair_products` counted.
 
-    Those of the rows p stand from ``starts[p]`` on; a pair stands twice where both documents have
-    both terms.
+    Those of the rows p begin at ``starts[p]``; a pair occurs twice if both documents have both
+    terms.
     """
     for p in range(x_rows.shape[0]):
         x, y = x_rows[p], y_rows[p]
@@ -80,7 +80,7 @@ def fill_pair_products(  # type: ignore[no-untyped-def]
 def sampled_products(rows, columns, left, right, out):  # type: ignore[no-untyped-def]
     """Write ``left[i] @ right[j] + left[j] @ right[i]`` of every pair i, j (theory T16).
 
-    The entries of ``left right' + right left'`` that stand in a sparse pattern. Cost O(n_pairs k).
+    These are the entries of ``left right' + right left'`` in a sparse pattern. Cost O(n_pairs k).
     """
     for q in range(out.shape[0]):
         i, j = rows[q], columns[q]

@@ -1,7 +1,7 @@
 """Scores of many queries at once: the forward index times a panel of expanded queries.
 
-A query of the panel is a column of 16-bit weights: the upper halves of float32, rounded to
-nearest. What limits this product is how many bytes of the panel pass through the caches.
+A query of the panel is a column of 16-bit weights: the upper halves of float32, rounded to nearest.
+The bottleneck of this product is the number of panel bytes that pass through the caches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from softcosine.kernels.prefetch import prefetch
 __all__ = ["PANEL", "clear_panel", "fill_panel", "score_panel"]
 
 PANEL = 64  # queries; a row of the panel is two cache lines
-_FETCH = 16  # so many postings ahead of its use, a row is fetched
+_FETCH = 16  # number of postings that a row is prefetched ahead
 
 
 @kernel("void(int32[::1], float64[::1], float64, int64, uint16[:, ::1])")
@@ -28,7 +28,7 @@ def fill_panel(terms, weights, scale, column, panel):  # type: ignore[no-untyped
 
 @kernel("void(int32[::1], int64, uint16[:, ::1])")
 def clear_panel(terms, column, panel):  # type: ignore[no-untyped-def]
-    """Set what one query wrote back to zero."""
+    """Set a query's entries of the panel back to zero."""
     for t in range(terms.shape[0]):
         panel[terms[t], column] = 0
 
@@ -48,15 +48,16 @@ def score_panel(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Write the scores of the documents start..stop, without factors, for all queries.
 
-    `panel` (n_terms, PANEL); `scores` (PANEL, stop - start or more) float32, rows best an odd
-    number of cache lines long: the totals of a document go to all rows, whose lines would otherwise
-    crowd each other out. `kind` and the forward index, see `softcosine.kernels.documents`.
+    `panel` (n_terms, PANEL); `scores` (PANEL, stop - start or more) float32. Make its rows an odd
+    number of cache lines long: the totals of a document go to all rows, and lines at a power-of-two
+    distance would evict each other. For `kind` and the forward index see
+    `softcosine.kernels.documents`.
     O(postings of the documents x PANEL).
     """
     longest = 0
     for d in range(start, stop):
         longest = max(longest, pointers[d + 1] - pointers[d])
-    # Terms and values are decoded first, so that nothing disturbs the loops over the panel.
+    # Terms and values are decoded first, so that the loops over the panel do nothing else.
     rows, values = np.zeros(longest + _FETCH + 4, np.uint32), np.empty(longest, np.float32)
     total = np.empty(PANEL, np.float32)
     one, k = np.float32(1.0), np.float32(0.0)
@@ -84,7 +85,7 @@ def score_panel(  # type: ignore[no-untyped-def]
         for q in range(PANEL):
             total[q] = 0.0
         fours = n // 4 * 4
-        # Four rows at a time, so that the totals are loaded and stored once for four.
+        # Four rows at a time: the totals are loaded and stored once for four.
         for i in range(0, fours, 4):
             for other in range(i + _FETCH, i + _FETCH + 4):
                 prefetch(panel, np.int64(rows[other]) * PANEL)

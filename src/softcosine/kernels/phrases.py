@@ -1,4 +1,4 @@
-"""Which documents hold a phrase: terms that stand one after the other."""
+"""Documents that contain a phrase, a sequence of adjacent terms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softcosine.kernels.jit import kernel
 __all__ = ["find_phrase"]
 
 
-# Mapped files and kept sets of documents may be read-only.
+# Mapped files and cached sets of documents may be read-only.
 @kernel(
     "void(Array(int32, 1, 'C', True), Array(int64, 1, 'C', True), Array(boolean, 1, 'C', True),"
     " int32[::1], boolean[::1])"
@@ -22,12 +22,12 @@ def find_phrase(
     phrase: NDArray[np.int32],
     holds: NDArray[np.bool_],
 ) -> None:
-    """Say which candidates hold a phrase; the other documents hold none.
+    """Write which candidates contain a phrase; other documents get False.
 
     tokens (n_tokens,), token_offsets (n_docs + 1,), candidates (n_docs,) and phrase (m,), m >= 1,
-    read; holds (n_docs,) out. A document whose offsets do not rise within `tokens` holds none. One
-    pass over each candidate's tokens, up to the phrase (Knuth, Morris and Pratt 1977): O(n_docs +
-    candidates' tokens + m), whatever repeats in the phrase.
+    read; holds (n_docs,) out. A document whose offsets do not ascend within `tokens` gets False.
+    One pass over each candidate's tokens, up to the phrase (Knuth, Morris and Pratt 1977): O(n_docs
+    + candidates' tokens + m), whatever repeats in the phrase.
     """
     m = phrase.shape[0]
     # After a mismatch behind i matched tokens, borders[i] of them may still begin the phrase.
@@ -49,7 +49,7 @@ def find_phrase(
             continue
         matched = 0
         for p in range(begin, end):
-            if matched == 0 and tokens[p] != first:  # nearly always
+            if matched == 0 and tokens[p] != first:  # almost always
                 continue
             while matched > 0 and tokens[p] != phrase[matched]:
                 matched = borders[matched]

@@ -1,4 +1,4 @@
-"""Cutting of text into pieces and numbering of the distinct ones, byte by byte."""
+"""Raw tokens of text ("pieces"), split and numbered byte by byte."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def number_pieces(
     number_ends: NDArray[Any],
     state: NDArray[Any],
 ) -> None:
-    """Replace each piece of running text by its number, giving new pieces the next ones. O(bytes).
+    """Replace each piece of running text by its number; new pieces get the next numbers. O(bytes).
 
-    A hash table with open addressing. When it is half full, or the arena has no room for a piece,
-    the kernel returns with `state` at that piece; the caller makes room and calls again.
+    A hash table with open addressing. If it is half full, or the arena has no space for a piece,
+    the kernel returns with `state` at that piece; the caller enlarges them and calls again.
 
     Parameters
     ----------
     text : uint8[n_bytes], read and overwritten by its classes
         UTF-8, document after document.
     ends : int64[n_docs], read
-        Where each document ends in `text`.
+        End of each document in `text`.
     classes : uint8[256], read
-        What each byte becomes; 0 separates pieces.
+        Class of each byte; 0 separates pieces.
     slots : int64[power of 2], read and out
         -1 if empty, else hash << 32 | number.
     starts : int64[more than half of the slots], read and out
-        Where each piece begins in the arena; one more than there are pieces.
+        Start of each piece in the arena, and the end of the last one.
     arena : uint8[:], read and out
         The distinct pieces in order of their numbers, a space after each.
     numbers : int32[at least half of n_bytes + n_docs], out
     number_ends : int64[n_docs], out
-        Where each document ends in `numbers`.
+        End of each document in `numbers`.
     state : int64[4], read and out
         Document, byte, number of distinct pieces, and number of pieces written.
     """

@@ -8,8 +8,8 @@ from softcosine.kernels.jit import kernel
 
 __all__ = ["BOUNDS", "FEW", "bound_impacts", "invert_counts", "invert_reals"]
 
-FEW = 8  # postings of a term, that are looked at themselves instead of bounds
-BOUNDS = 8  # pairs that bound the impact of a term in a segment, at most
+FEW = 8  # up to this many postings a term needs no impact bounds: they are read directly
+BOUNDS = 8  # maximum number of pairs that bound the impact of a term in a segment
 
 
 @kernel(
@@ -20,12 +20,12 @@ def invert_counts(  # type: ignore[no-untyped-def]
     pointers, terms, levels, level_starts, term_starts,
     documents, term_groups, group_starts, group_levels,
 ):  # fmt: skip
-    """Order the postings by term, then frequency level, then document; the number of groups.
+    """Sort the postings by term, then frequency level, then document; returns the number of groups.
 
-    Two stable counting sorts. `level_starts` (n_levels,) and `term_starts` (n_terms,) hold where
-    each level and term begins; both are used up. `documents` (n_postings,), `term_groups`
-    (n_terms + 1,), `group_starts` (n_postings + 1,) and `group_levels` (n_postings,) are written,
-    the last two as far as there are groups.
+    Two stable counting sorts. `level_starts` (n_levels,) and `term_starts` (n_terms,) hold the
+    starts of the levels and terms; both are overwritten. `documents` (n_postings,), `term_groups`
+    (n_terms + 1,), `group_starts` (n_postings + 1,) and `group_levels` (n_postings,) out, the last
+    two as far as there are groups.
     """
     n_postings = terms.shape[0]
     by_level = np.empty(n_postings, np.int64)
@@ -61,7 +61,7 @@ def invert_counts(  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[::1], uint32[::1], float64[::1], int64[::1], uint16[::1], float32[::1])")
 def invert_reals(pointers, terms, reals, term_starts, documents, weights):  # type: ignore[no-untyped-def]
-    """Order real-valued postings by term, then document. `term_starts` (n_terms,) is used up."""
+    """Sort real-valued postings by term, then document. Overwrites `term_starts` (n_terms,)."""
     for d in range(pointers.shape[0] - 1):
         for p in range(pointers[d], pointers[d + 1]):
             slot = term_starts[terms[p]]
@@ -78,14 +78,14 @@ def bound_impacts(  # type: ignore[no-untyped-def]
     term_groups, group_starts, group_levels, documents, lengths,
     bound_starts, bound_levels, bound_lengths,
 ):  # fmt: skip
-    """Write which pairs of a frequency and a length bound the impact of frequent terms.
+    """Write the pairs of frequency and length that bound the impact of frequent terms.
 
-    Of each term with more than FEW postings, the (level, length) of documents that no other
-    document dominates by a frequency as high and a length as small; of more than BOUNDS, neighbours
-    are joined to the higher frequency and the smaller length. Levels and lengths ascend. Where each
-    term begins is written to `bound_starts` (n_frequent + 1,), the pairs to `bound_levels` and
-    `bound_lengths`, which have room for as many as there are groups; their number is returned.
-    `lengths` (n_docs,) is read. O(postings).
+    For each term with more than FEW postings: the (level, length) of documents that no other
+    document dominates by a frequency as high and a length as small. If there are more than BOUNDS,
+    neighbours are merged to the higher frequency and the smaller length. Levels and lengths ascend.
+    `bound_starts` (n_frequent + 1,) out: start of each term; `bound_levels` and `bound_lengths`
+    out, with space for the number of groups. Returns the number of pairs. `lengths` (n_docs,) read.
+    O(postings).
     """
     n_terms, n_frequent, end = term_groups.shape[0] - 1, 0, 0
     bound_starts[0] = 0

@@ -1,4 +1,4 @@
-"""Asking the processor to fetch a line of memory ahead of its use."""
+"""Prefetch hints: load a line of memory ahead of its use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["prefetch"]
 if config.DISABLE_JIT:
 
     def prefetch(array: Any, index: Any) -> None:
-        """Do nothing: this is a hint to compiled code."""
+        """Do nothing; the hint is for compiled code only."""
 
 else:
     from llvmlite import ir
 
     @intrinsic
     def prefetch(context, array, index):  # type: ignore[no-untyped-def]
-        """Fetch ``array[index]``, for reading, into all caches. The index must be 0 or more."""
+        """Prefetch ``array[index]``, for reading, into all caches. The index must be 0 or more."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             data = context.make_array(array)(context, builder, arguments[0]).data

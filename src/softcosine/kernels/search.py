@@ -1,4 +1,4 @@
-"""Term-at-a-time search: expand the query, accumulate in float32, keep every possible answer."""
+"""Term-at-a-time search: expand the query, accumulate in float32, keep every possible result."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _TABLE32, _SATURATION32, _COLUMN_SLOTS, _COLUMN_VALUES = map(
     COLUMNS.index, ("TABLE32", "SATURATION32", "COLUMN_SLOTS", "COLUMN_VALUES")
 )
 
-# Most lists are short and cold: so many terms ahead of its use, a term, its groups and its
-# postings are fetched, one after the other.
+# Most posting lists are short and not in the cache: a term, its groups and its postings are
+# prefetched this many terms ahead.
 _FETCH_TERM, _FETCH_GROUPS, _FETCH_POSTINGS = 24, 16, 8
-_BLOCK = 1024  # documents a block of the scan: 4 KiB of scores stay in the first-level cache
+_BLOCK = 1024  # documents per block of the scan: 4 KiB of scores fit into the first-level cache
 
 
 @helper
@@ -43,19 +43,19 @@ def _expand(  # type: ignore[no-untyped-def]
     query_terms, query_weights, s_pointers, s_indices, s_values,
     extra_terms, extra_values, term_weights, expansion, seen, touched, facts,
 ):  # fmt: skip
-    """Leave W S' W x of one query in `expansion`; the number of terms it reaches is returned."""
+    """Write W S' W x of one query to `expansion`; returns the number of terms that it reaches."""
     n = 0
     for a in range(query_terms.shape[0]):
         i = query_terms[a]
         x = query_weights[a]
         for p in range(s_pointers[i], s_pointers[i + 1]):
             j = s_indices[p]
-            # Without a branch: whether a term was seen cannot be predicted.
+            # Branchless: whether a term was seen is unpredictable.
             touched[n] = j
             n += 1 - int(seen[j])
             seen[j] = 1
             expansion[j] += s_values[p] * x
-    # Before the extra values come in: what they add to the norm is known otherwise.
+    # Before the extra values are added: their share of the norm is known otherwise.
     norm = 0.0
     for a in range(query_terms.shape[0]):
         norm += query_weights[a] * expansion[query_terms[a]]
@@ -106,13 +106,13 @@ def expand_queries(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Write W S' W x of some queries (theory T12), one after the other.
 
-    Query q has the terms ``query_terms[query_pointers[q]:query_pointers[q + 1]]``, ascending, and
-    `query_weights` = W x; `extra_terms`, `extra_values` are what query words outside the vocabulary
-    contribute to S' W x. `expansion` (n_terms,) float64 and `seen` (n_terms,) are zero on entry and
-    exit, `touched` (n_terms + 1,) is scratch. The reached `terms` and their `weights` are written
-    from ``pointers[q]`` on, in the order in which they are met. `facts` (n_queries, 6) receives the
-    largest and the smallest absolute weight, the number of negative ones, x'WSWx over the
-    vocabulary, the squared ordinary norm of S' W x, and the number of weights that are not finite.
+    Query q has the terms ``query_terms[query_pointers[q]:query_pointers[q + 1]]``, ascending, with
+    `query_weights` = W x; `extra_terms`, `extra_values` are the contribution of query words outside
+    the vocabulary to S' W x. `expansion` (n_terms,) float64 and `seen` (n_terms,) are zero on entry
+    and exit, `touched` (n_terms + 1,) is scratch. The reached `terms` and their `weights` are
+    written from ``pointers[q]``, in the order in which they are reached. `facts` (n_queries, 6)
+    gets the largest and the smallest absolute weight, the number of negative ones, x'WSWx over the
+    vocabulary, the squared ordinary norm of S' W x, and the number of non-finite weights.
     """
     end = 0
     for q in range(facts.shape[0]):
@@ -149,16 +149,16 @@ def _scaled(pointers, weights, scales, chosen):  # type: ignore[no-untyped-def]
 
 @helper
 def _look_up(terms, weights, present_bits, present_before, slots, slot_weights):  # type: ignore[no-untyped-def]
-    """Write the places of terms in a segment's directory, and their weights; how many it has.
+    """Write the positions of terms in a segment's term directory, and their weights.
 
-    Bit i of ``present_bits[w]`` is whether it has the term ``64 w + i``; ``present_before[w]`` of
-    the terms that it has are below ``64 w``.
+    Returns how many terms the segment has. Bit i of ``present_bits[w]`` is set if it has the term
+    ``64 w + i``; ``present_before[w]`` counts its terms below ``64 w``.
     """
     n, one = np.int64(0), np.uint64(1)
     for t in range(terms.shape[0]):
         word, bit = terms[t] >> 6, np.uint64(terms[t] & 63)
         bits = present_bits[word]
-        # Without a branch: whether a segment has a term cannot be predicted.
+        # Branchless: whether a segment has a term is unpredictable.
         slots[n] = np.int64(present_before[word]) + count_bits(bits & ((one << bit) - one))
         slot_weights[n] = weights[t]
         n += np.int64((bits >> bit) & one) & np.int64(weights[t] != 0)
@@ -200,7 +200,7 @@ def _add_reals(start, stop, documents, weights, weight, scores):  # type: ignore
 
 @helper
 def _push(heap, value):  # type: ignore[no-untyped-def]
-    """Replace the least value, at the root, by a larger one."""
+    """Replace the smallest value, at the root, by a larger one."""
     size = heap.shape[0]
     parent = 0
     while True:
@@ -218,7 +218,7 @@ def _push(heap, value):  # type: ignore[no-untyped-def]
 
 @helper
 def _add_columns(rows, row_weights, columns, n_docs, begin, part):  # type: ignore[no-untyped-def]
-    """Add the columns of frequent terms, four at a time, to the scores from `begin` on."""
+    """Add the columns of frequent terms, four at a time, to the scores from `begin`."""
     size = part.shape[0]
     sixteen = np.uint32(16)
     for r in range(0, rows.shape[0], 4):
@@ -239,9 +239,9 @@ def _add_postings(  # type: ignore[no-untyped-def]
     kind, slots, weights, term_groups, group_starts, group_levels, table, documents,
     posting_weights, saturation, longest_list, column_slots, rows, row_weights, scores,
 ):  # fmt: skip
-    """Add up the postings of terms; of those with a column row and weight are noted.
+    """Add the posting lists of terms; for terms with a column, only note row and weight.
 
-    How many these are is returned, filled up to a multiple of four by weights of zero.
+    Returns the number of noted rows, padded with zero weights to a multiple of four.
     """
     n, n_rows = slots.shape[0], 0
     row_weights[:] = np.float32(0.0)
@@ -274,14 +274,14 @@ def _add_postings(  # type: ignore[no-untyped-def]
     return (n_rows + 3) // 4 * 4
 
 
-# The scans below walk slices from 0 on: a loop over begin..end does not vectorise, since an index
-# that the compiler cannot prove to be 0 or more might count from the end. And they count in
-# integers what exceeds a bound, which vectorises where a float maximum would not.
+# The scans below walk slices from 0: a loop over begin..end does not vectorise, because an index
+# that the compiler cannot prove non-negative might count from the end. They count values above a
+# bound in integers, which vectorises where a float maximum does not.
 
 
 @helper
 def _scale(part, factors, heap, least, floor):  # type: ignore[no-untyped-def]
-    """Multiply scores by factors and let the heap take the largest; the least that still counts."""
+    """Multiply scores by factors, push the largest on the heap; returns the least that counts."""
     above = np.int32(0)
     for i in range(part.shape[0]):
         score = part[i] * factors[i]
@@ -297,7 +297,7 @@ def _scale(part, factors, heap, least, floor):  # type: ignore[no-untyped-def]
 
 @helper
 def _collect(scores, bound, first, candidates, approximate):  # type: ignore[no-untyped-def]
-    """Write the documents whose score reaches the bound with it, and set all scores to zero."""
+    """Write the documents and scores that reach the bound, and set all scores to zero."""
     n = 0
     zero = np.float32(0.0)
     for begin in range(0, scores.shape[0], _BLOCK):
@@ -321,9 +321,9 @@ def find_in_segment(  # type: ignore[no-untyped-def]
     group_starts, group_levels, table, documents, posting_weights, saturation, longest_list,
     column_slots, columns, factors, floor, heap, slack, scores, candidates, approximate,
 ):  # fmt: skip
-    """Do what `find_candidates` does for one query in one segment, whose arrays are given.
+    """Run `find_candidates` for one query in one segment, whose arrays are arguments.
 
-    The number of its candidates is returned. Arrays may be of other widths than in the table.
+    Returns the number of candidates. Arrays may have other widths than in the table.
     """
     n_docs = scores.shape[0]
     n_terms = terms.shape[0]
@@ -358,23 +358,22 @@ def find_candidates(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Write, for each segment and query, every document that can be among the query's k best.
 
-    `segments` is a table, see `softcosine.kernels.segment_table`; ``factors[s]`` is the address of
-    the factors (n_docs,) float32 of the documents of segment s, 0 for those that are no answers.
+    For `segments` see `softcosine.kernels.segment_table`; ``factors[s]`` is the address of the
+    factors (n_docs,) float32 of the documents of segment s, 0 for documents that are no results.
     Queries are expanded as by `expand_queries`; those not `chosen` get no candidates. Their
     weights, divided by ``scales[q]``, are accumulated in float32 and multiplied by the factors.
-    ``heaps[q]`` (k,) float32, zeros at first, takes the k largest such scores. With a_k its least,
-    the candidates are all documents with a score above 0 of at least ``max(a_k, floors[q]) *
+    ``heaps[q]`` (k,) float32, zeros at first, collects the k largest such scores. With a_k its
+    least, the candidates are all documents with a score above 0 of at least ``max(a_k, floors[q]) *
     slacks[q]``; a slack < 1 covers the rounding (theory, "Exactness of the two-stage search"). a_k
-    rises from segment to segment, so earlier candidates may turn out to be too weak; ``floors[q]``
-    becomes a_k where that is larger, and threads that search other segments may share it, since
-    what they overwrite of each other only lets more candidates through. All weights are
-    non-negative. `scores` (as many as the largest segment has documents) float32 is zero on entry
-    and exit.
+    rises from segment to segment, so earlier candidates may turn out to be too weak. ``floors[q]``
+    is raised to a_k, and threads that search other segments may share it: a lost update only lets
+    more candidates through. All weights are non-negative. `scores` (size of the largest segment)
+    float32 is zero on entry and exit.
 
     The candidates of query q in segment s are ``candidates[starts[i]:starts[i + 1]]`` with
-    ``i = s * n_queries + q``, numbers within the segment, ascending; `approximate` are their
-    scores. Begins at ``i = begin``, with ``starts[begin]`` given; returns the first i whose
-    candidates might find no room, to be called again with more, else ``n_segments * n_queries``.
+    ``i = s * n_queries + q``, as document numbers within the segment, ascending; `approximate` are
+    their scores. Begins at ``i = begin``, with ``starts[begin]`` given. Returns the first i whose
+    candidates may lack space, for another call with more, else ``n_segments * n_queries``.
 
     A term with more postings than a segment's LONGEST_LIST is read from its column, see
     `softcosine.index.segment.dense_columns`.
@@ -420,7 +419,7 @@ def find_candidates(  # type: ignore[no-untyped-def]
     " float32[::1])"
 )
 def add_scores(segments, factors, terms, weights, scale, weight, scores, total):  # type: ignore[no-untyped-def]
-    """Add `weight` times the scores of one query, as of `find_candidates`, to `total`.
+    """Add `weight` times the scores of one query, as in `find_candidates`, to `total`.
 
     `total` holds the documents of all segments of the table, one after the other.
     """
@@ -468,11 +467,11 @@ def add_scores(segments, factors, terms, weights, scale, weight, scores, total):
 def select_candidates(  # type: ignore[no-untyped-def]
     scores, factors, first, heap, floor, slack, candidates, approximate
 ):
-    """Do what `find_candidates` does once scores are added up, for some of the documents.
+    """Select candidates as `find_candidates` does, from given scores of some documents.
 
     The documents are numbered from `first`; `factors` are theirs. `heap` (k,) float32 holds the
-    largest scores of the documents before, zeros at first, and takes those of these. Candidates
-    of earlier calls may turn out to be too weak.
+    largest scores of the documents before, zeros at first, and is updated. Candidates of earlier
+    calls may turn out to be too weak.
     """
     least = max(heap[0], floor)
     for begin in range(0, scores.shape[0], _BLOCK):

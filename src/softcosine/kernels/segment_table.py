@@ -1,6 +1,6 @@
-"""The arrays of many segments in one table, so that one call walks all of them.
+"""The arrays of many segments in one table, so that one kernel call walks all of them.
 
-A row of the table is a segment: sizes, and addresses of arrays. Whoever fills it keeps the arrays
+A row of the table is a segment: sizes, and addresses of arrays. The caller keeps the arrays alive
 (`softcosine.index.search.segment_table`).
 """
 
@@ -15,7 +15,7 @@ from softcosine.kernels.jit import inlined
 
 __all__ = ["COLUMNS", "array_at"]
 
-# Numbers, then addresses; kernels name a column by its place.
+# Numbers, then addresses; kernels address a column by its index.
 COLUMNS = (
     *("KIND", "FIRST", "N_DOCS", "N_WORDS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),
     *("N_SPILLED", "N_COLUMNS", "LONGEST_LIST"),

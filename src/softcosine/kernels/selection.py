@@ -1,8 +1,8 @@
 """Cosines of chosen pairs of vectors, and the nearest vectors of each.
 
-A matrix product finds the candidates; every similarity that leaves here is computed anew in
-float64, in one order of summation, so it depends neither on the BLAS in use nor on the block.
-Products of two float32 numbers are exact in float64, so s_ij and s_ji agree to the bit.
+A matrix product finds candidates; every returned similarity is computed anew in float64, in one
+order of summation, so it depends neither on the BLAS nor on the block. Products of two float32
+numbers are exact in float64, so s_ij and s_ji agree to the bit.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from softcosine.kernels.prefetch import prefetch
 
 __all__ = ["keep_candidates", "pair_similarities", "rank_candidates", "unit_rows"]
 
-_LINE = 16  # float32 numbers in a line of the cache
-_AHEAD = 4  # candidates whose vectors are fetched before they are needed
-_HALVINGS = 24  # of the range in which the k-th greatest value is looked for
+_LINE = 16  # float32 numbers in a cache line
+_AHEAD = 4  # number of candidates whose vectors are prefetched
+_HALVINGS = 24  # of the range that contains the k-th largest value
 
 
 @helper
@@ -52,11 +52,11 @@ def unit_rows(
     units: NDArray[np.float32],
     scales: NDArray[np.float64],
 ) -> None:
-    """Give every row its weight as its length.
+    """Scale every row to the length of its weight.
 
     vectors (n, d) read; weights (n,) read, in (0, 1]; units (n, d) out: zero rows stay zero;
     scales (n,) out: the weighted cosine of two rows is the dot product of their `units` times both
-    scales, which are 1 but for the rounding of `units` to float32. O(n d).
+    scales, which correct the rounding of `units` to float32. O(n d).
     """
     for row in range(vectors.shape[0]):
         length = np.sqrt(_dot(vectors[row], vectors[row]))
@@ -94,7 +94,7 @@ def pair_similarities(
 
 @helper
 def _worse(similarity: np.float32, rank: int, than_similarity: np.float32, than_rank: int) -> bool:
-    """Whether the first candidate stands behind the second: by similarity, then by rank."""
+    """Whether the first candidate ranks after the second: by similarity, then by rank."""
     if similarity == than_similarity:
         return rank > than_rank
     return bool(similarity < than_similarity)
@@ -125,7 +125,7 @@ def _offer(
     value: np.float32,
     key: int,
 ) -> int:
-    """Put a candidate into the heap, in place of the worst when full; returns the new size."""
+    """Put a candidate into the heap, replacing the worst if full; returns the new size."""
     if size < values.shape[0]:
         values[size] = value
         keys[size] = key
@@ -147,7 +147,7 @@ def _offer(
 
 @helper
 def _best_first(values: NDArray[np.float32], keys: NDArray[np.int64], size: int) -> None:
-    """Turn a heap into a list, best first: its worst goes to the end, over and over."""
+    """Turn a heap into a list, best first, by moving the worst to the end repeatedly."""
     for end in range(size - 1, 0, -1):
         values[0], values[end] = values[end], values[0]
         keys[0], keys[end] = keys[end], keys[0]
@@ -156,7 +156,7 @@ def _best_first(values: NDArray[np.float32], keys: NDArray[np.int64], size: int)
 
 @helper
 def _count_from(values: NDArray[np.float32], bound: np.float32) -> np.int32:
-    """How many values are at least the bound; a sum without branches vectorises."""
+    """Count the values of at least the bound; a branchless sum vectorises."""
     count = np.int32(0)
     for i in range(values.shape[0]):
         count = np.int32(count + np.int32(values[i] >= bound))
@@ -165,7 +165,7 @@ def _count_from(values: NDArray[np.float32], bound: np.float32) -> np.int32:
 
 @helper
 def _kth_greatest(values: NDArray[np.float32], k: int, low: np.float32) -> np.float32:
-    """Return a number just below or at the k-th greatest value; `low` is below all values."""
+    """Return a number at or just below the k-th largest value; `low` is below all values."""
     high = np.float32(2.0)  # above every cosine
     for _ in range(_HALVINGS):
         middle = np.float32(0.5) * (low + high)
@@ -191,9 +191,9 @@ def _exact(
     similarities: NDArray[np.float32],
     keys: NDArray[np.int64],
 ) -> int:
-    """Find the best of `others`, best first, by similarities computed anew; returns how many.
+    """Find the best of `others`, best first, by similarities computed anew; returns their number.
 
-    A key is the number of the vector times 2**32 plus its place in `others`.
+    A key is the vector's number times 2**32 plus its position in `others`.
     """
     size = 0
     for i in range(others.shape[0]):
@@ -238,21 +238,21 @@ def keep_candidates(
     sizes: NDArray[np.int32],
     bounds: NDArray[np.float32],
 ) -> None:
-    """Add the candidates in a part of a block of approximate cosines to the lists of their owners.
+    """Add the candidates of a tile of approximate cosines to the lists of their owners.
 
-    The owners are the rows, and what they keep columns, or `by_column` the other way round. A
-    candidate is kept if its approximate cosine is above the owner's bound, which is `margin` below
-    its k-th best so far. So all are kept that can be among the exactly k best, provided that
-    `margin` is at least twice the error of the block plus what rounding and exponent make equal.
+    The owners are the rows and their candidates the columns, or vice versa with `by_column`. A
+    candidate is kept if its approximate cosine is above the owner's bound, `margin` below its k-th
+    best so far. So all of the exact k best are kept, provided that `margin` is at least twice the
+    error of the block plus what rounding and exponent make equal.
 
-    block (r, c) read, of the rows from `row_start` and the columns from `column_start` on; the part
-    is given in the block's own numbers. row_units (m, d), column_units (n, d), row_scales (m,),
+    block (r, c) read, of the rows from `row_start` and the columns from `column_start`; the tile is
+    given in the block's own indices. row_units (m, d), column_units (n, d), row_scales (m,),
     column_scales (n,) read: as for pair_similarities; row_strings (m,), column_strings (n,) read:
     equal strings have equal numbers, and are no candidates for each other. values, others
-    (owners, capacity), sizes, bounds (owners,), of which every owner in the part is written: the
-    approximate cosine and the number of each candidate, how many there are, and the bounds, which
-    begin `margin` below the threshold. The capacity is above k. O(r c + h) for h candidates, plus
-    O(h d) where so many are alike that they must be computed exactly for want of room.
+    (owners, capacity), sizes, bounds (owners,) in and out, for every owner in the tile: approximate
+    cosine and number of each candidate, their number, and the bounds, which start `margin` below
+    the threshold. The capacity is above k. O(r c + h) for h candidates, plus O(h d) if so many are
+    similar that they must be computed exactly to free space.
     """
     capacity = values.shape[1]
     scratch = np.empty(capacity, np.float32)
@@ -284,7 +284,7 @@ def keep_candidates(
                 others[owner, size] = other
                 size += 1
                 if size == capacity:
-                    # Drop what is below the k best; where too little is, settle who they are.
+                    # Drop candidates below the k best, exactly if that frees too little.
                     kth = _kth_greatest(values[owner], k, bounds[owner])
                     bound = max(bounds[owner], kth - margin)
                     size = 0
@@ -335,8 +335,8 @@ def rank_candidates(
 ) -> None:
     """Turn the candidates of the rows `first` to `last` into their exact neighbours, best first.
 
-    All as in keep_candidates. Afterwards `values` are similarities and `sizes` at most k; equally
-    similar columns stand in the order of their numbers. O(c d + c log k) a row of c candidates.
+    Arguments as in keep_candidates. On exit `values` are similarities and `sizes` at most k; ties
+    are in the order of columns. O(c d + c log k) per row of c candidates.
     """
     best = np.empty(k, np.float32)
     keys = np.empty(k, np.int64)

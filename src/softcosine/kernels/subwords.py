@@ -1,4 +1,4 @@
-"""Character n-grams of words, numbered by a hash as fastText numbers them."""
+"""Character n-grams of words, numbered by fastText's hash."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def hash_ngrams(
     rows: NDArray[np.int32],
     ends: NDArray[np.int64],
 ) -> None:
-    """Rows of the n-grams of words.
+    """Row numbers of the n-grams of words.
 
-    text (n_bytes,) read: words in UTF-8 with their boundary marks, laid end to end; offsets
-    (n_words + 1,) read: where each begins; rows out: ``first_row`` plus the FNV-1a hash of every
-    n-gram modulo `n_buckets`, of which it must have room for (max_n - min_n + 1) a byte of text;
-    ends (n_words,) out: where the rows of each word end. As in fastText, bytes are taken for
-    signed, and a boundary mark alone is no n-gram. O(n_bytes max_n²).
+    text (n_bytes,) read: concatenated words in UTF-8 with their boundary marks; offsets
+    (n_words + 1,) read: start of each; rows out: ``first_row`` plus the FNV-1a hash of every n-gram
+    modulo `n_buckets`, with space for (max_n - min_n + 1) per byte of text; ends (n_words,) out:
+    end of each word's rows. As in fastText, bytes are signed, and a boundary mark alone is no
+    n-gram. O(n_bytes max_n²).
     """
     n_rows = 0
     for word in range(offsets.shape[0] - 1):
         start = offsets[word]
         stop = offsets[word + 1]
         for first in range(start, stop):
-            if text[first] & 0xC0 == 0x80:  # within a character
+            if text[first] & 0xC0 == 0x80:  # inside a character
                 continue
             hashed = np.uint32(2166136261)
             last = first

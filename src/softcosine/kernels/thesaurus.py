@@ -1,8 +1,8 @@
-"""Similarity of terms by the concepts that both stand under.
+"""Similarity of terms by common concepts.
 
-A term stands under a concept at a cost; two terms that share concepts of weight w, at costs k and
-k', are similar by the greatest of ``2 w / (k + k')``. Every similarity is computed by one function
-from the float32 numbers that are stored, so s_ij and s_ji agree to the bit.
+A term belongs to a concept at a cost; the similarity of two terms that share concepts of weight w,
+at costs k and k', is the largest ``2 w / (k + k')``. One function computes every similarity from
+the stored float32 numbers, so s_ij and s_ji agree to the bit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ __all__ = ["members_by_concepts", "similarities_by_concepts"]
 
 @helper
 def _shared(weight: np.float32, left: np.float32, right: np.float32) -> np.float32:
-    """Return what one common concept says of two terms."""
+    """Return the similarity of two terms by one common concept."""
     return np.float32(2.0 * np.float64(weight) / (np.float64(left) + np.float64(right)))
 
 
 @helper
 def _similarity(shared: np.float32, threshold: np.float32, exponent: float) -> np.float32:
-    """Similarity from the greatest that a common concept says."""
+    """Similarity from the largest value of a common concept."""
     if shared < threshold:
         return np.float32(0.0)
     if exponent == 1.0:
@@ -55,15 +55,14 @@ def members_by_concepts(
     similarities: NDArray[np.float32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Columns that share a concept with the asked terms `first` to `last`, each once.
+    """Columns that share a concept with the query terms `first` to `last`, without duplicates.
 
-    starts (n_asked + 1,) read: entries of each asked term; firsts, lasts, costs, weights
-    (n_entries,) read: the members of the entry's concept to look at, the term's cost to it, the
-    concept's weight; members, member_costs (n_members,) read: column and cost of each; rows
-    (n_asked,), member_rows (n_columns,) read: columns of the row that asks are left out; places
-    (n_asked + 1,) read: where each answer begins, room for all members to look at; columns,
-    similarities (places[-1],) out, in any order; counts (n_asked,) out: how many there are.
-    Asked terms are independent. O(members to look at).
+    starts (n_asked + 1,) read: entries of each query term; firsts, lasts, costs, weights
+    (n_entries,) read: the range of the concept's members, the term's cost, the concept's weight;
+    members, member_costs (n_members,) read: column and cost of each; rows (n_asked,), member_rows
+    (n_columns,) read: columns of the query's own row are left out; places (n_asked + 1,) read:
+    starts of the results, with space for all members; columns, similarities (places[-1],) out, in
+    any order; counts (n_asked,) out. Query terms are independent. O(members).
     """
     greatest = np.zeros(member_rows.shape[0], np.float32)
     for asked in range(first, last):
@@ -75,7 +74,7 @@ def members_by_concepts(
                     continue
                 shared = _shared(weights[entry], costs[entry], member_costs[i])
                 if not shared > 0.0:
-                    continue  # else it would be met anew each time, and find no room
+                    continue  # otherwise it would be met anew each time and overflow the space
                 if greatest[column] == 0.0:
                     columns[size] = column
                     size += 1

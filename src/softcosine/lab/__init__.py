@@ -1,8 +1,8 @@
-"""The laboratory: what the papers have and no measurement of this project recommends.
+"""The laboratory: methods of papers that no measurement of this project recommends.
 
-Core never imports it. Recipes and the command line find its sources by their names, which
-``softcosine.lab.sources`` registers as entry points; everything else is imported from here.
-docs/lab.md says what each brought, on which collection.
+The core never imports it. Recipes and the command line find its sources by name, because
+``softcosine.lab.sources`` registers them as entry points; import everything else from here.
+docs/lab.md gives the measured effect of each method, by collection.
 
 ==================  ============================================================================
 ``snos/``           similarities learned from a graph: `SnosSimilarity`, `SNOS`, `snos.snos`
@@ -10,12 +10,12 @@ docs/lab.md says what each brought, on which collection.
 ``regression/``     similarities by the regression of each term on all others
 ``term_pairs/``     similarities of pairs of terms, learned from preferences between documents
 ``text_pairs/``     soft cardinality, alignment, and a ranking of pairs learned from such measures
-``phonetic.py``     words that sound alike
+``phonetic.py``     words with the same pronunciation
 ``wordnet.py``      the measures of Wu & Palmer and of Lin
 ``factoring.py``    Cholesky factors of S by SuperLU and CHOLMOD
 ==================  ============================================================================
 
-Importing this package is cheap: each name is loaded when it is first used.
+Importing this package is cheap: each name is loaded at its first use.
 """
 
 from __future__ import annotations

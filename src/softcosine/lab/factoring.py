@@ -1,4 +1,4 @@
-"""S = E Eᵀ by SuperLU, which SciPy brings along, and by CHOLMOD (theory T7)."""
+"""S = E Eᵀ by SuperLU, which is included in SciPy, and by CHOLMOD (theory T7)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def basis_by(
     order: EliminationOrder = "minimum_degree",
     max_memory: int | None = None,
 ) -> OrthonormalBasis:
-    """Compute the basis that `softcosine.orthonormal_basis` gives, by another library.
+    """Return the basis of `softcosine.orthonormal_basis`, computed by another library.
 
     Parameters
     ----------
@@ -45,16 +45,16 @@ def basis_by(
 
 
 def _memory_of_superlu(elimination: Elimination) -> int:
-    """Bytes that factoring takes at its peak: L and U, each twice, and E."""
+    """Peak memory of the factorisation in bytes: L and U, each twice, and E."""
     return 5 * BYTES_AN_ENTRY * elimination.fill_in.n_entries
 
 
 def _by_superlu(elimination: Elimination, *, least: float) -> csr_array:
     """Compute E; see `softcosine.space.cholesky.factored`.
 
-    In its symmetric mode SuperLU keeps to the diagonal while it finds anything there, so that
-    PᵀSP = L U with U = D Lᵀ, and F = L √D. It goes on in silence where a pivot is negative, and
-    leaves the diagonal where one is zero; so all pivots and both permutations are looked at.
+    In its symmetric mode SuperLU takes diagonal pivots as long as they are not zero, so that
+    PᵀSP = L U with U = D Lᵀ, and F = L √D. It accepts negative pivots silently, and leaves the
+    diagonal at a zero pivot; so this function checks all pivots and both permutations.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _by_superlu(elimination: Elimination, *, least: float) -> csr_array:
             ordered, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         )
     except RuntimeError:
-        # A column of zeros is left, it does not say whose: ours stops there and names the term.
+        # SuperLU does not name a zero column; our own factorisation stops there and names the term.
         return factored(elimination, find_cores(elimination), least=least)
     diagonal = made.U.diagonal()
     moved = (made.perm_r != np.arange(n)) | (made.perm_c != np.arange(n))
@@ -82,15 +82,15 @@ def _by_superlu(elimination: Elimination, *, least: float) -> csr_array:
     ranks = np.empty(n, np.int32)
     ranks[pivots] = np.arange(n, dtype=np.int32)
     E = csr_array(F[ranks])
-    E.eliminate_zeros()  # with which blocks of columns were filled up
+    E.eliminate_zeros()  # the padding of blocks of columns
     E.sort_indices()
     return E
 
 
 def _memory_of_cholmod(elimination: Elimination) -> int:
-    """Bytes that factoring takes at its peak: the factor twice in its own form, and twice in ours.
+    """Peak memory of the factorisation in bytes: the factor twice in each of the two formats.
 
-    It rounds blocks of columns up, which adds some percent.
+    CHOLMOD pads blocks of columns, which adds a few percent.
     """
     return 4 * BYTES_AN_ENTRY * elimination.fill_in.n_entries
 
@@ -111,15 +111,15 @@ def _by_cholmod(elimination: Elimination, *, least: float) -> csr_array:
     n = len(pivots)
     if not n:
         return csr_array((0, 0))
-    # scikit-sparse takes SciPy's older matrices only.
+    # scikit-sparse accepts only SciPy's older matrix classes.
     ordered = csc_matrix(compressed(*elimination.S).astype(np.float64)[pivots][:, pivots])
     try:
-        # Blocks of columns, as LAPACK likes them, are always L Lᵀ and never L D Lᵀ.
+        # Supernodal factors are always L Lᵀ, never L D Lᵀ.
         made = cholesky(ordered, mode="supernodal", ordering_method="natural")
     except CholmodNotPositiveDefiniteError as error:
         raise NotDefiniteError(int(pivots[error.column]), None) from error
     L = csr_array(made.L())
-    L.eliminate_zeros()  # with which blocks were filled up
+    L.eliminate_zeros()  # the padding of blocks
     small = np.flatnonzero(~(L.diagonal() ** 2 > least))
     if len(small):
         raise NotDefiniteError(int(pivots[small[0]]), float(L.diagonal()[small[0]] ** 2))

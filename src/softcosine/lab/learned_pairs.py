@@ -1,4 +1,4 @@
-"""What all sources share whose pairs of similar terms were learned from a corpus."""
+"""Base of all sources whose pairs of similar terms are learned from a corpus."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["LearnedPairs", "best_pairs"]
 
 
 class LearnedPairs:
-    """A table of pairs, and how it was learned; terms without a similar one are not known.
+    """A table of similar pairs, with its settings; terms without a similar one are unknown.
 
     Parameters
     ----------
     pairs : PairSimilarity
     learned : mapping
-        How it was learned: settings that JSON can hold.
+        Settings of the learning, JSON-serialisable.
     """
 
     __slots__ = ("_learned", "_pairs")
@@ -42,7 +42,7 @@ class LearnedPairs:
         S: csr_array,
         learned: Mapping[str, Any],
     ) -> Self:
-        """Source over the similarities of terms, which may have several names each."""
+        """Source of the similarities of terms, each of which may have several names."""
         similar = np.diff(S.indptr) > 0
         places = (np.cumsum(similar) - 1).astype(np.int32)
         named = np.flatnonzero(similar[rows]) if len(rows) else np.empty(0, np.int64)
@@ -52,17 +52,17 @@ class LearnedPairs:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Terms and surface forms that are similar to some other."""
+        """Terms and surface forms that are similar to another one."""
         return self._pairs.words
 
     @property
     def learned(self) -> dict[str, Any]:
-        """The settings that it was learned with."""
+        """Settings of the learning."""
         return dict(self._learned)
 
     @property
     def exponent(self) -> float:
-        """Power that the values were raised to."""
+        """Exponent of the values."""
         return float(self._learned.get("exponent", 1.0))
 
     @property
@@ -79,7 +79,7 @@ class LearnedPairs:
         return f"{type(self).__name__}({len(self)} pairs of {len(self.words)} words{settings})"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term is similar to some other, shape (n_terms,)."""
+        """Whether each term is similar to another one, shape (n_terms,)."""
         return self._pairs.knows(terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
@@ -98,7 +98,7 @@ class LearnedPairs:
 
     @classmethod
     def from_state(cls, state: SourceState) -> Self:
-        """Source that `state` was taken from."""
+        """Source with the given state."""
         pairs = PairSimilarity.from_state(SourceState("pairs", arrays=state.arrays))
         return cls(pairs, state.settings)
 
@@ -111,21 +111,21 @@ def best_pairs(
     exponent: float,
     max_neighbors: int,
 ) -> csr_array:
-    """Keep the pairs that are among the best of either of their terms.
+    """Keep the pairs that are among the best of at least one of their terms.
 
-    Every term chooses at most `max_neighbors` others, so that there are at most ``max_neighbors *
+    Every term chooses at most `max_neighbors` others, so there are at most ``max_neighbors *
     n_terms`` pairs; a term that many others choose has more. Ties go to the lower number.
 
     Parameters
     ----------
     blocks : iterable of (int, csr_array)
-        Number of the first row, and some successive rows of a symmetric matrix, float64, whose
-        diagonal is empty.
+        Number of the first row, and consecutive rows of a symmetric float64 matrix with an empty
+        diagonal.
     n_terms : int
     threshold : float
-        Least value that counts, compared in float32.
+        Minimum value, compared in float32.
     exponent : float
-        Power that the values are raised to.
+        Exponent applied to the values.
     max_neighbors : int
 
     Returns
@@ -136,7 +136,7 @@ def best_pairs(
     rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     columns: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     values: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
-    # Strings in the order of the numbers, of which only the order matters.
+    # Strings in the order of the numbers; only their order matters.
     order = tuple(f"{i:08x}" for i in range(n_terms))
     for first, block in blocks:
         of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))

@@ -1,4 +1,4 @@
-"""Terms are similar when they sound alike."""
+"""Similarity of terms with the same pronunciation."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from softcosine.similarity.spelling.nearby_strings import CodePoints, Scores, si
 
 __all__ = ["PhoneticSimilarity"]
 
-# How jellyfish calls what makes a key of a word.
+# Names of the key functions in jellyfish.
 ALGORITHMS = {
     "metaphone": "metaphone",
     "soundex": "soundex",
     "nysiis": "nysiis",
     "match_rating": "match_rating_codex",
 }
-_MAX_EDITS = 16  # words with one key, but for the short ones of Soundex, are seldom further apart
+_MAX_EDITS = 16  # words with one key are seldom further apart, except for short Soundex keys
 _CHUNK_TERMS = 1024
-_ROOM = 1 << 20  # pairs made before they are handed on
+_ROOM = 1 << 20  # pairs per batch
 
 
 @dataclass(frozen=True, slots=True)
 class _Grouped:
-    """A searched sequence: its strings by key."""
+    """A searched sequence: its strings grouped by key."""
 
     strings: tuple[str, ...]
     groups: dict[str, int]
@@ -48,24 +48,24 @@ class _Grouped:
 class PhoneticSimilarity:
     r"""Similarity of English terms that are pronounced alike, by phonetic keys.
 
-    Two terms with one key have the fixed `similarity`, or with `tempered` as much less as they are
-    written differently, :math:`s (1 - \mathrm{lev}(i, j) / \max(|i|, |j|))`, letter case aside; 0
-    from 17 edits on.
-    Keys are of letters from A to Z: case and accents are dropped, so are hyphens and apostrophes;
-    a term with any other character is not known.
+    Two terms with one key have the fixed `similarity`. With `tempered` it decreases with their
+    edit distance, :math:`s (1 - \mathrm{lev}(i, j) / \max(|i|, |j|))`, ignoring case; 0 from 17
+    edits.
+    Keys use the letters A to Z: case, accents, hyphens and apostrophes are dropped; a term with
+    any other character is unknown.
 
     Needs the package jellyfish: ``pip install 'softcosine[phonetic]'``.
 
     Parameters
     ----------
     algorithm : {"metaphone", "soundex", "nysiis", "match_rating"}
-        Soundex and NYSIIS were made for names; metaphone for English words.
+        Soundex and NYSIIS are for names; metaphone is for English words.
     similarity : float, default 0.5
-        Of two different terms with one key, in (0, 1), as float32 too.
+        Similarity of two different terms with one key, in (0, 1), also as float32.
     tempered : bool, default False
-        Whether edit distance lessens it.
+        Whether edit distance reduces the similarity.
     min_key_length : int, default 2
-        Terms with a shorter key are not known: *tea*, *toe* and *tie* share the metaphone T.
+        Terms with a shorter key are unknown: *tea*, *toe* and *tie* share the metaphone T.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class PhoneticSimilarity:
 
     @property
     def algorithm(self) -> str:
-        """What makes the keys."""
+        """Algorithm of the keys."""
         return self._algorithm
 
     @property
@@ -129,12 +129,12 @@ class PhoneticSimilarity:
 
     @property
     def tempered(self) -> bool:
-        """Whether edit distance lessens it."""
+        """Whether edit distance reduces the similarity."""
         return self._tempered
 
     @property
     def min_key_length(self) -> int:
-        """Length of the shortest key that says anything."""
+        """Minimum length of a key."""
         return self._min_key_length
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ class PhoneticSimilarity:
         )
 
     def key(self, term: str) -> str:
-        """Return what a term sounds like; empty if it is not known."""
+        """Return the phonetic key of a term; empty if the term is unknown."""
         if not term.isascii():
             marked = unicodedata.normalize("NFKD", term)
             term = "".join(c for c in marked if not unicodedata.combining(c))
@@ -161,7 +161,7 @@ class PhoneticSimilarity:
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
-        Symmetric to the bit, in [0, 1]; 1 for equal strings alone, else 0 where one is unknown.
+        Symmetric to the bit, in [0, 1]; 1 only for equal strings, else 0 if one term is unknown.
         """
         n_pairs = check_pairs(left, right)
         keys = {term: self.key(term) for term in (*left, *right)}
@@ -208,12 +208,12 @@ class PhoneticSimilarity:
     ) -> Iterator[MatchChunk]:
         """Find the strings with the keys of the terms from `first` to `last`."""
         asked = [terms[i] for i in range(first, last)]
-        empty = len(grouped.starts) - 2  # the group of the unknown, which is left empty
+        empty = len(grouped.starts) - 2  # the group of unknown terms, which stays empty
         groups = np.array([grouped.groups.get(self.key(term), empty) for term in asked])
         ranks = np.array([grouped.rank_of.get(term, -1) for term in asked])
         begins = grouped.starts[groups]
         sizes = grouped.starts[groups + 1] - begins
-        if not self._tempered:  # all are alike, and the first by their strings are the best
+        if not self._tempered:  # all are equally similar; ties go to the first strings
             n_equal = np.where(ranks >= 0, grouped.n_of_rank[ranks], 0)
             sizes = np.minimum(sizes, max_neighbors + n_equal)
         ends = np.cumsum(sizes)
@@ -247,7 +247,7 @@ class PhoneticSimilarity:
         return columns, values
 
     def _group(self, among: Sequence[str]) -> _Grouped:
-        """Strings of `among` by key."""
+        """Group the strings of `among` by key."""
         strings = tuple(among)
         ranks = self._order.keys(strings) >> 32
         groups: dict[str, int] = {}
@@ -255,7 +255,7 @@ class PhoneticSimilarity:
         numbers = np.array([groups.setdefault(k, len(groups)) if k else -1 for k in keys])
         members = np.lexsort((ranks, numbers)).astype(np.int32)
         members = members[np.count_nonzero(numbers < 0) :]
-        # One more group, which has no members.
+        # One more group, without members.
         starts = np.zeros(len(groups) + 2, np.int64)
         np.cumsum(np.bincount(numbers[numbers >= 0], minlength=len(groups) + 1), out=starts[1:])
         rank_of = dict(zip(strings, ranks.tolist(), strict=True))
@@ -273,5 +273,5 @@ class PhoneticSimilarity:
 
     @classmethod
     def from_state(cls, state: SourceState) -> PhoneticSimilarity:
-        """Source that `state` was taken from."""
+        """Source with the given state."""
         return cls(**state.settings)

@@ -1,4 +1,4 @@
-"""The kinds of sources that the laboratory adds to those of recipes, as entry points."""
+"""Kinds of sources that the laboratory adds to recipes, as entry points."""
 
 from __future__ import annotations
 

@@ -37,19 +37,19 @@ def wordnet_similarity(
     counts: Counts | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ThesaurusSimilarity:
-    """Similarity by WordNet: of two words, that of their most similar synsets.
+    """Return the WordNet similarity: of two words, that of their most similar synsets.
 
-    Two synsets are compared by a common ancestor c, themselves included, the one that makes them
-    most similar; the ways up to it are d and d' steps long:
+    Two synsets are compared by the common ancestor c, possibly one of themselves, that makes them
+    most similar; d and d' are the lengths of the paths up to it:
 
     ``"wu_palmer"``
-        2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets from the root down to
-        c, on the longest way.
+        2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets on the longest
+        path from the root to c.
     ``"lin"``
         2 I(c) / (I(a) + I(b)), Lin (1998). I(c) is minus the logarithm of the share of c in the
-        occurrences of its part of speech (Resnik 1995): every synset occurs once, and for its share
-        of the `counts` of each of its words, and wherever something below it does. Without counts
-        it is the intrinsic information of Seco et al. (2004).
+        occurrences of its part of speech (Resnik 1995): every synset has one occurrence plus its
+        share of the `counts` of each of its words, plus all occurrences of its descendants.
+        Without counts this is the intrinsic information of Seco et al. (2004).
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def wordnet_similarity(
         See `softcosine.ThesaurusSimilarity.from_wordnet`.
     measure : {"wu_palmer", "lin"}
     threshold : float, optional
-        Least similarity that counts, before the exponent; by default 0.8 for Wu & Palmer, 0.5 for
+        Minimum similarity, before the exponent; by default 0.8 for Wu & Palmer, 0.5 for
         Lin.
     counts : Vocabulary or mapping of str to float, optional
-        How often words occur, for Lin's measure; of a vocabulary, in how many documents.
+        Word frequencies for Lin's measure; for a vocabulary, its document frequencies.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def wordnet_similarity(
     FileNotFoundError, MalformedFileError
         See `softcosine.ThesaurusSimilarity.from_wordnet`.
     InvalidInputError
-        If a setting is not one of the above.
+        If a setting is out of range.
     """
     check_choice("measure", measure, _THRESHOLDS)
     if counts is not None and measure != "lin":
@@ -90,7 +90,7 @@ def wordnet_similarity(
 def weighing(
     measure: str, wordnet: WordNet, counts: Mapping[str, float]
 ) -> Callable[[Ancestors], Weighed]:
-    """Return how a measure weighs synsets, with the occurrences of words for Lin's."""
+    """Return the weighting of synsets of a measure; Lin's uses the word frequencies."""
     if measure == "wu_palmer":
         return _by_depth
     return partial(_by_information, _synset_counts(wordnet, counts))
@@ -102,7 +102,7 @@ def _by_depth(above: Ancestors) -> Weighed:
 
 
 def _by_information(own: NDArray[np.float64], above: Ancestors) -> Weighed:
-    # A virtual root does not occur itself.
+    # A virtual root has no occurrence of its own.
     own = np.pad(own, (0, len(above.depths) - len(own)))
     total = np.bincount(above.taxonomies, weights=own)
     below = np.bincount(above.ancestors, weights=own[above.of], minlength=len(above.depths))
@@ -112,7 +112,7 @@ def _by_information(own: NDArray[np.float64], above: Ancestors) -> Weighed:
 
 
 def _synset_counts(wordnet: WordNet, counts: Mapping[str, float]) -> NDArray[np.float64]:
-    """Occurrences of every synset: 1, and its share of those of its words."""
+    """Occurrences of every synset: 1, plus its share of those of its words."""
     words, of, synsets, _ = wordnet.senses
     numbers = np.array(
         [sum(counts.get(name, 0.0) for name in written_terms(word)[-1:]) for word in words]
@@ -123,7 +123,7 @@ def _synset_counts(wordnet: WordNet, counts: Mapping[str, float]) -> NDArray[np.
 
 
 def _word_counts(counts: Counts) -> dict[str, float]:
-    """Occurrences of words; of a stem, shared equally by its forms."""
+    """Occurrences of words; those of a stem are shared equally by its forms."""
     if isinstance(counts, Vocabulary):
         if counts.document_frequencies is None:
             raise InvalidInputError(

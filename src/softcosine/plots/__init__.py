@@ -1,7 +1,14 @@
-"""Pictures: similarities, documents in the plane, and what makes a score.
+"""Plots of similarities, of documents in the plane, and of the summands of a score.
 
-Each is a data object first, with its numbers and `to_dict`; `save` draws it by matplotlib (``pip
-install 'softcosine[plots]'``) into a file, and a notebook shows it.
+``heat_maps.py``
+    Heat maps of documents, words or terms.
+``document_map.py``
+    A map of documents.
+``explanation_bars.py``
+    What each pair of words adds to a score.
+
+Each function returns a data object with the numbers and `to_dict`. Its `save` draws it by
+matplotlib (``pip install 'softcosine[plots]'``) into a file, and a notebook shows it.
 
 >>> import softcosine as sc
 >>> index = sc.SoftIndex.from_texts(["a flat tyre", "a puncture", "green tea"], ids=["a", "b", "c"])

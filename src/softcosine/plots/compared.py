@@ -1,4 +1,4 @@
-"""Documents of an index as they are compared with each other."""
+"""Comparison of documents of an index with each other."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from softcosine.index.search.top_docs import QueryVector
 
 __all__ = ["compared_searcher", "document_vectors", "snapshot_of", "unit_of"]
 
-# As for pairs: of these, it does not matter which of two documents is the query.
+# Rankings that do not depend on which of two documents is the query, as for pairs.
 _SYMMETRIC = ("soft_cosine", "inner_product")
 
 
 def snapshot_of(index: Searchable) -> Snapshot:
-    """Return the state of an index; InvalidInputError for what is none."""
+    """Return the snapshot of an index; InvalidInputError for another object."""
     check_type(
         "the index",
         index,
@@ -29,12 +29,12 @@ def snapshot_of(index: Searchable) -> Snapshot:
 
 
 def compared_searcher(snapshot: Snapshot, ranking: str) -> FieldsSearcher:
-    """Return what compares documents, if it does so alike in both directions.
+    """Return the searcher that compares documents.
 
     Raises
     ------
     InvalidInputError
-        If the ranking or S does not.
+        If the ranking or S is not symmetric.
     """
     searcher = snapshot.searcher(ranking)
     if ranking not in _SYMMETRIC:
@@ -49,7 +49,7 @@ def compared_searcher(snapshot: Snapshot, ranking: str) -> FieldsSearcher:
 def document_vectors(
     snapshot: Snapshot, searcher: FieldsSearcher, number: int
 ) -> tuple[QueryVector, ...]:
-    """Return a document as a query, a vector for each field."""
+    """Return a document as a query, one vector per field."""
     return tuple(
         query_vector(ParsedQuery(terms, frequencies, ()), one.ranking, snapshot.S, snapshot.source)
         for (terms, frequencies), one in zip(snapshot.rows(number), searcher.searchers, strict=True)
@@ -57,7 +57,7 @@ def document_vectors(
 
 
 def unit_of(snapshot: Snapshot, ranking: str) -> str:
-    """Return what a similarity is: of several fields, the sum."""
+    """Return the name of the similarity; with several fields, of the sum."""
     if len(snapshot.fields) == 1:
         return TITLES[ranking]
     summed = " + ".join(

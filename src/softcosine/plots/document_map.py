@@ -1,4 +1,4 @@
-"""A map of documents: those similar to each other lie together."""
+"""A map of documents, on which similar documents lie together."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["DocumentMap", "document_map"]
 
 _MOST = 20_000
-_COMPARED = 10  # nearest documents whose share on the map is told
+_COMPARED = 10  # nearest documents in the reported share of neighbors
 _PLAIN, _MISSING, _OTHERS = "#4878a8", "#d4d4d4", "#8c8c8c"
 _MOST_COLORS = 20
-_FEW = 30  # documents that are named one by one
+_FEW = 30  # largest number of documents that are all labelled
 _WORD, _ID, _VALUE = 22, 28, 24  # columns of a label
 _POINT = 9.0  # height of letters
 _WIDE = 9.0  # inches of the axes
@@ -51,23 +51,23 @@ class DocumentMap(Picture):
     ----------
     ids : tuple of str
     places : ndarray of shape (n, 2), float64
-        From -1 to 1. What lies near is similar; long distances and directions mean nothing.
+        From -1 to 1. Near documents are similar; long distances and directions mean nothing.
     regions : tuple of Region
-        Where many documents lie together, the largest first.
+        Dense areas, the largest first.
     region_of : tuple of int
-        For each document, the region that it is in; -1 for none.
+        The region of each document; -1 for none.
     values : tuple
-        For each document, what colours it; None where it has no such field. Empty without colours.
+        The value that colours each document; None if it has no such field. Empty without colours.
     color_by : str or None
-        The field of the metadata that colours documents.
+        The metadata field that colours documents.
     n_candidates : int
-        How many documents there were to draw; those drawn are a sample where there were more.
+        Number of documents to draw; the drawn ones are a sample if this is larger.
     left_out : tuple of str
-        Ids of documents of the sample that are like no other, and lie nowhere.
+        Ids of sampled documents without any similar document; they have no place.
     n_neighbors : int
-        How many nearest documents pull each.
+        Number of nearest documents that attract each document.
     kept_neighbors : float
-        Which share of each document's ten nearest is among its ten nearest on the map.
+        Mean share of a document's ten nearest that are among its ten nearest on the map.
     """
 
     ids: tuple[str, ...]
@@ -86,7 +86,7 @@ class DocumentMap(Picture):
         return len(self.ids)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON can hold it, a record a document."""
+        """Return everything as JSON types, with one record per document."""
         values = self.values or (None,) * len(self)
         return {
             "documents": [
@@ -113,13 +113,13 @@ class DocumentMap(Picture):
 
     @property
     def caption(self) -> str:
-        """What is drawn, what is not, and how true the picture is."""
+        """What is drawn, what is left out, and how precise the picture is."""
         n = len(self) + len(self.left_out)
         parts = [f"{n:,} documents" if n == self.n_candidates else
                  f"a sample of {n:,} of {self.n_candidates:,} documents"]  # fmt: skip
         if self.left_out:
             parts.append(f"{len(self.left_out):,} left out, like no other")
-        if len(self) > _COMPARED + 1:  # else all are among them
+        if len(self) > _COMPARED + 1:  # otherwise the share is 1
             share = f"{self.kept_neighbors:.0%}"
             parts.append(
                 f"{share} of each one's {_COMPARED} nearest are among its {_COMPARED} nearest here"
@@ -145,34 +145,35 @@ def document_map(
     threads: int | None = None,
     progress: Report | None = None,
 ) -> DocumentMap:
-    """Lay documents out in the plane, each near those most similar to it by soft cosine.
+    """Return a map that places each document near those most similar to it by soft cosine.
 
-    Every document is compared with all others, exactly; of several fields, the weighted sum counts.
-    The nearest ones pull it, all others push it (`softcosine.plots.layout`). The same index gives
-    the same map.
+    Every document is compared with all others, exactly; with several fields, by the weighted sum.
+    The nearest ones attract it, all others repel it (`softcosine.plots.layout`). The same index
+    gives the same map.
 
     Parameters
     ----------
     index : SoftIndex
     color_by : str, optional
-        A field of the metadata; ``author.name`` is the field *name* of the object *author*.
+        A metadata field; ``author.name`` is the field *name* of the object *author*.
     where : mapping, optional
-        Only documents whose metadata are so; see `softcosine.index.query.filters`.
+        A filter on metadata; see `softcosine.index.query.filters`.
     max_documents : int
-        Of more, a random sample is drawn; from 1 to 20,000. Time grows with the square.
+        Larger indexes are sampled; from 1 to 20,000. Time grows with the square.
     n_neighbors : int, optional
-        How many nearest documents pull each; 20 by default, fewer for fewer than 300 documents.
-        Few show small groups, many show large ones.
+        Number of nearest documents that attract each document; 20 by default, fewer for fewer
+        than 300 documents. Small numbers show small groups, large numbers large groups.
     random_state : int
         Seed of the sample.
     threads : int, optional
-        All processors by default; changes nothing in the map.
+        All CPUs by default; the map does not depend on it.
     progress : callable, optional
-        Called with (what is being done, how far, out of how many or None).
+        Called with (name of the stage, work done, total or None).
 
     Raises
     ------
     InvalidInputError
+        If a setting is out of range, no document has the field, or S is asymmetric.
         If a setting is out of range, no document has the field, or S is asymmetric.
 
     Examples
@@ -238,7 +239,7 @@ def _passing(
 
 
 def _values(snapshot: Snapshot, numbers: NDArray[np.int64], field: str | None) -> list[Any]:
-    """Return what each document has in a field of its metadata, None where it has nothing."""
+    """Return each document's value of a metadata field; None if it has none."""
     if field is None:
         return []
     if not isinstance(field, str) or not field:
@@ -262,7 +263,7 @@ def _values(snapshot: Snapshot, numbers: NDArray[np.int64], field: str | None) -
 
 
 def _presence(snapshot: Snapshot, numbers: NDArray[np.int64]) -> csr_array:
-    """Return which document has which term, in any field."""
+    """Return whether each document has each term, in any field."""
     terms = [
         np.unique(np.concatenate([own for own, _ in snapshot.rows(number)]))
         for number in numbers.tolist()
@@ -275,14 +276,14 @@ def _presence(snapshot: Snapshot, numbers: NDArray[np.int64]) -> csr_array:
 
 
 def _map_size(drawn: DocumentMap) -> tuple[float, float]:
-    """Return width and height of the picture in inches: as high as what it shows."""
+    """Return width and height of the picture in inches; the height depends on its content."""
     wide, high = np.ptp(drawn.places, axis=0).tolist() if len(drawn) else (1.0, 0.5)
     shape = min(max(high / wide, 0.5), 1.0) if wide else 0.5
     return _WIDE + (2.2 if drawn.values else 0.1), _WIDE * shape + 0.4
 
 
 def _draw_map(figure: Figure, drawn: DocumentMap) -> None:
-    """Draw a map onto an empty figure."""
+    """Draw a map on an empty figure."""
     axes = figure.add_subplot()
     axes.set_xticks([])
     axes.set_yticks([])
@@ -348,12 +349,12 @@ def _draw_points(figure: Figure, axes: Any, drawn: DocumentMap, size: float) -> 
 
 
 def _kind(value: Any) -> str:
-    """Return what stands for a value in the legend; equal ones share it."""
+    """Return the legend entry of a value; equal values share it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _rank(kind: str) -> tuple[bool, float, str]:
-    """Return what sorts the legend: numbers by size, before all else."""
+    """Return the sort key of a legend entry: numbers first, by size."""
     try:
         number = float(kind)
     except ValueError:
@@ -362,7 +363,7 @@ def _rank(kind: str) -> tuple[bool, float, str]:
 
 
 def _palette(n: int) -> list[Any]:
-    """Return colours that differ, without grey, which stands for the rest."""
+    """Return distinct colours without grey, which stands for all other values."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
@@ -374,7 +375,7 @@ def _palette(n: int) -> list[Any]:
 
 
 def _name_regions(axes: Any, drawn: DocumentMap) -> None:
-    """Write what regions are about, the largest first, where there is room."""
+    """Write the words of regions, the largest first, where there is room."""
     from matplotlib.patheffects import withStroke
 
     span = float(np.ptp(drawn.places[:, 0])) * 1.08 / _WIDE  # of an inch

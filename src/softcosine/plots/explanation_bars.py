@@ -1,4 +1,4 @@
-"""What each pair of words adds to a score, as bars."""
+"""Bars of what each pair of words adds to a score."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _WORD, _ID, _QUERY = 24, 48, 80  # columns of a label
 
 @dataclass(frozen=True, slots=True)
 class ExplanationBars(Picture):
-    """The parts of a score, largest first, as horizontal bars whose lengths sum to it.
+    """The summands of a score, largest first, as horizontal bars whose lengths sum to it.
 
     Attributes
     ----------
     query, id : str
-        What was asked, and of which document.
+        The query, and the document id.
     score : float
     ranking : str
-        What the score is.
+        Name of the score.
     parts : tuple of Part
-        Those that are drawn one by one.
+        The summands with a bar each.
     n_rest : int
-        How many smaller ones one bar stands for.
+        Number of smaller summands that share one bar.
     rest : float
-        What these add together.
+        Sum of the smaller summands.
     """
 
     query: str
@@ -50,7 +50,7 @@ class ExplanationBars(Picture):
     _what: ClassVar[str] = "Drawing an explanation"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parts as JSON can hold them; all that they add sums to the score."""
+        """Return the summands as JSON types; they sum to the score."""
         return {
             "query": self.query,
             "id": self.id,
@@ -82,7 +82,7 @@ class ExplanationBars(Picture):
         names = [*map(_name, self.parts), *([f"{self.n_rest:,} more"] if self.n_rest else [])]
         same, near = self._lengths()
         axes.barh(range(len(same)), same, height=0.75, color=_EXACT, label="same word (=)")
-        # A bar of both kinds shows one after the other; they may point to either side.
+        # Same and similar words are stacked in one bar; each may be negative.
         begin = [a if a * b > 0 else 0.0 for a, b in zip(same, near, strict=True)]
         axes.barh(
             range(len(near)), near, left=begin, height=0.75, color=_NEAR, label="similar word (~)"
@@ -105,7 +105,7 @@ class ExplanationBars(Picture):
         figure.legend(loc="outside lower right", ncols=2, fontsize=8, frameon=False)
 
     def _lengths(self) -> tuple[list[float], list[float]]:
-        """Return how far each bar goes for the same words, and for similar ones."""
+        """Return the length of each bar for the same words, and for similar words."""
         same = [part.contribution if part.exact else 0.0 for part in self.parts]
         near = [0.0 if part.exact else part.contribution for part in self.parts]
         if self.n_rest:
@@ -122,14 +122,14 @@ def _name(part: Part) -> str:
 
 
 def explanation_bars(explanation: Explanation, *, max_parts: int = 20) -> ExplanationBars:
-    """Return the parts of a score as bars.
+    """Return the summands of a score as bars.
 
     Parameters
     ----------
     explanation : Explanation
-        Of `SoftIndex.explain` or `SoftIndex.explain_similar`.
+        Result of `SoftIndex.explain` or `SoftIndex.explain_similar`.
     max_parts : int
-        So many are drawn one by one, from 1 to 200; one more bar stands for all others.
+        Number of summands with a bar each, from 1 to 200; one more bar holds the rest.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Similarities of every two things, as a field of colours."""
+"""A heat map of a similarity matrix."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["MOST_ROWS", "HeatMap", "arranged", "grouped"]
 MOST_ROWS = 200
 
 _LABEL = 40  # columns
-_FEW = 12  # rows whose cells have room for numbers
-_NARROW = 60  # rows from which columns get no labels
+_FEW = 12  # largest number of rows with numbers in the cells
+_NARROW = 60  # number of rows from which columns have no labels
 _ORDERS = ("similarity", "given")
 _ITSELF = "#d9d9d9"
-# ColorBrewer's YlGnBu, but no similarity is white; below it, the reds of YlOrRd.
+# ColorBrewer's YlGnBu with white for similarity 0; below 0 the reds of YlOrRd.
 _COLORS = [
     "#ffffff", "#edf8b1", "#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8", "#253494",
     "#081d58",
@@ -36,16 +36,16 @@ _BELOW = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatMap(Picture):
-    """Similarities of every two things.
+    """A similarity matrix with labels.
 
     Attributes
     ----------
     labels : tuple of str
-        What stands beside the rows, and above the columns: ids, or words.
+        Labels of rows and columns: ids or words.
     values : ndarray of shape (n, n), float64
-        Of the thing of the row with that of the column, in the order of the labels.
+        Similarity of row and column, in the order of the labels.
     unit : str
-        What the values are.
+        Name of the similarity.
     title : str
     """
 
@@ -59,7 +59,7 @@ class HeatMap(Picture):
         return len(self.labels)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return labels and values as JSON can hold them."""
+        """Return labels and values as JSON types."""
         return {
             "title": self.title,
             "unit": self.unit,
@@ -69,7 +69,7 @@ class HeatMap(Picture):
 
     @property
     def _cell(self) -> float:
-        """Side of a cell in inches: room for a number, for a line of text, for a small one."""
+        """Side of a cell in inches; it depends on the number of rows."""
         return 0.48 if len(self) <= _FEW else max(0.115, min(0.3, 9.0 / len(self)))
 
     @property
@@ -92,7 +92,7 @@ class HeatMap(Picture):
             axes.set_axis_off()
             axes.text(0.5, 0.5, "nothing to compare", ha="center", va="center")
             return
-        # What a thing has in common with itself would hide how the others differ.
+        # The diagonal, the largest values, would hide the differences between the others.
         others = np.where(np.eye(len(self), dtype=bool), np.nan, self.values)
         low, high = _span(others)
         colors = _COLORS if low == 0 else [*_BELOW, *_COLORS]
@@ -122,18 +122,18 @@ class HeatMap(Picture):
 
 
 def grouped(values: NDArray[np.float64], linkage: str = "ward") -> NDArray[np.int64]:
-    """Return an order in which similar things are neighbours, so that groups show.
+    """Return an order in which similar items are adjacent, so that groups are visible.
 
-    The leaves of a tree, turned so that neighbours are as similar as they can be (Bar-Joseph et
-    al. 2001), and the first thing in the first half.
+    The order is that of the leaves of a hierarchical clustering, with the sum of adjacent
+    similarities maximal (Bar-Joseph et al. 2001), and the first item in the first half.
 
     Parameters
     ----------
     values : ndarray of shape (n, n), float64
-        Similarities; of both directions, the mean counts.
+        Similarities; the mean of both directions counts.
     linkage : str
-        What joins the tree: ``ward`` makes compact groups of what is all a little alike, as texts
-        are; ``average`` suits what has few neighbours, as terms have.
+        ``ward`` makes compact groups and suits texts, which are all a little similar; ``average``
+        suits terms, which have few neighbours.
 
     Returns
     -------
@@ -160,12 +160,12 @@ def arranged(
     title: str,
     linkage: str = "ward",
 ) -> HeatMap:
-    """Return a heat map whose rows stand as given, or by similarity; see `grouped`.
+    """Return a heat map with rows in the given order or by similarity; see `grouped`.
 
     Raises
     ------
     InvalidInputError
-        If the order is another.
+        If the order is unknown.
     """
     check_choice("order", order, _ORDERS)
     places = grouped(values, linkage) if order == "similarity" else np.arange(len(values))
@@ -178,9 +178,9 @@ def arranged(
 
 
 def _span(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return what the colours go from and to: from 0, or as far below as above it.
+    """Return the range of the colour scale: from 0, or symmetric about 0.
 
-    Weak similarities do not look like strong ones: the end is 0.2 at least, and a round number.
+    The upper end is a round number, at least 0.2, so that weak similarities look weak.
     """
     known = values[np.isfinite(values)]
     high = float(np.abs(known).max(initial=0.2))

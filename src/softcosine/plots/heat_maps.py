@@ -1,4 +1,4 @@
-"""Heat maps of documents, of words and of the terms of S."""
+"""Heat maps of documents, words, and terms of S."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ def similarity_heat_map(
     ranking: str = "soft_cosine",
     title: str = "",
 ) -> HeatMap:
-    """Return how similar every two of some documents are.
+    """Return the similarities between documents.
 
-    A value is what `SoftIndex.similar` gives for the earlier of two documents; of several fields,
-    the weighted sum. A document without words has similarity 0, with itself too.
+    A value is the score that `SoftIndex.similar` gives for the earlier of two documents; with
+    several fields, the weighted sum. A document without words has similarity 0, even with itself.
 
     Parameters
     ----------
     index : SoftIndex
     ids : iterable of str, optional
-        At most 200, each once; all documents of a small index by default.
+        At most 200, without duplicates; all documents of a small index by default.
     labels : sequence of str, optional
-        What stands in the picture instead of the ids, such as titles.
+        Labels to show instead of the ids, such as titles.
     order : {"similarity", "given"}
-        Of the rows: groups of similar documents together, or as the ids come.
+        Order of the rows: similar documents together, or in the order of `ids`.
     ranking : {"soft_cosine", "inner_product"}
     title : str, optional
 
     Raises
     ------
     UnknownDocumentError
-        If the index has no document of an id.
+        If an id is not in the index.
     InvalidInputError
-        If there are more than 200 documents, an id comes twice, there are not as many labels as
+        If there are more than 200 documents, duplicate ids, or another number of labels than of
         ids, a setting is unknown, or S is asymmetric.
 
     Examples
@@ -101,13 +101,13 @@ def term_heat_map(
     order: str = "similarity",
     title: str = "",
 ) -> HeatMap:
-    """Return how similar every two of some terms are in S.
+    """Return the similarities in S between terms.
 
     Parameters
     ----------
     S : TermSimilarityMatrix
     terms : iterable of str
-        Of its vocabulary, at most 200, each once. The picture shows the words that stand for them.
+        Terms of its vocabulary, at most 200, without duplicates. Labels are their words.
     order : {"similarity", "given"}
     title : str, optional
 
@@ -140,25 +140,25 @@ def word_heat_map(
     order: str = "similarity",
     title: str = "",
 ) -> HeatMap:
-    """Return how similar some words and their nearest neighbours are.
+    """Return the similarities between words and their nearest neighbours.
 
     Parameters
     ----------
     index : SoftIndex
-        Its similarities count; the words may stand in no document.
+        Source of the similarities; the words need not occur in it.
     words : str, or iterable of str
         Single words.
     k : int
-        How many neighbours of each there are, at least 1. No more than 200 rows come of it.
+        Number of neighbours of each word, at least 1. The map has at most 200 rows.
     order : {"similarity", "given"}
     title : str, optional
 
     Raises
     ------
     UnknownTermError
-        If a word stands in no document, and nothing similar to it is known.
+        If a word is not in the index and has no known neighbour.
     InvalidInputError
-        If a word holds several terms or none, or there are too many rows.
+        If a word has several terms or none, or there are too many rows.
     """
     snapshot = snapshot_of(index)
     check_k(k)
@@ -190,15 +190,15 @@ def word_heat_map(
 
 @dataclass(slots=True)
 class _Rows:
-    """Terms, and words that are none, each once."""
+    """Terms of the vocabulary and words outside it, without duplicates."""
 
     S: TermSimilarityMatrix
     terms: list[int] = field(default_factory=list)
     outside: list[OutsideWord] = field(default_factory=list)
-    places: list[tuple[bool, int]] = field(default_factory=list)  # in the order they came
+    places: list[tuple[bool, int]] = field(default_factory=list)  # in order of insertion
 
     def add_term(self, term: int) -> bool:
-        """Add a term; whether it was not there yet."""
+        """Add a term; return whether it is new."""
         if term in self.terms:
             return False
         self.places.append((True, len(self.terms)))
@@ -230,7 +230,7 @@ class _Rows:
         inner: NDArray[np.float64] | None = None,
         cross: NDArray[np.float64] | None = None,
     ) -> HeatMap:
-        """Return all similarities; `inner` and `cross` are those of words outside."""
+        """Return all similarities; `inner` and `cross` are those of words outside S."""
         self.check()
         values = _between(self.S, np.array(self.terms, np.int64))
         if inner is not None and cross is not None:
@@ -248,7 +248,7 @@ class _Rows:
 
 
 def _between(S: TermSimilarityMatrix, terms: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the entries of S of some terms; no others are read."""
+    """Return the entries of S between terms; no others are read."""
     indptr, indices, data = S.arrays
     ascending = np.argsort(terms)
     values = np.zeros((len(terms), len(terms)))
@@ -262,7 +262,7 @@ def _between(S: TermSimilarityMatrix, terms: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def _names(given: Iterable[str], what: str) -> list[str]:
-    """Return strings given as any iterable of them, which a string is not."""
+    """Return the strings of any iterable except a single string."""
     names = None if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     if names is None or not all(isinstance(name, str) for name in names):
         raise InvalidInputError(

@@ -1,10 +1,10 @@
-"""Documents laid out in the plane, so that those similar to each other lie together.
+"""Layout of documents in the plane that puts similar documents together.
 
-Spectral coordinates of the neighbour graph put a few outlying groups at the ends of long arms, and
-all others in one heap; they serve as the start only. From there points move as in t-SNE (van der
-Maaten & Hinton 2008): each is pulled by the documents that it is similar to, by the share that each
-has of all its similarities, and pushed by all others; all forces are computed exactly. Nearness on
-the map means similarity; large distances and directions mean nothing.
+Spectral coordinates of the neighbour graph put a few outlying groups at the ends of long arms and
+all others in one heap; they are only the start. From there points move as in t-SNE (van der Maaten
+& Hinton 2008): each is attracted by its similar documents, in proportion to the similarity, and
+repelled by all others; all forces are exact. Near points are similar; long distances and directions
+mean nothing.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from softcosine.kernels.layout import pull, push
 __all__ = ["kept_neighbors", "laid_out"]
 
 _STEPS = 750
-# In the first steps links pull harder, so that groups find together, and points have less momentum.
+# In the first steps attraction is stronger, so that groups form, and points have less momentum.
 _EARLY, _EXAGGERATION = 250, 12.0
 _MOMENTA = (0.5, 0.8)
-_WALKS = 200  # steps of the random walk whose slowest motions are the start
-_SLACK = 6  # further motions, by which the first two are found sooner
+_WALKS = 200  # steps of the random walk whose slowest modes are the start
+_SLACK = 6  # additional modes, which speed up convergence of the first two
 
 
 def laid_out(graph: csr_array, *, progress: Progress | None = None) -> NDArray[np.float64]:
-    """Return places in the plane from -1 to 1.
+    """Return positions in the plane, from -1 to 1.
 
     Parameters
     ----------
     graph : csr_array of shape (n, n), float64
-        The similarities of each document's nearest others, all above 0; n is 2 or more, and no row
+        Similarities of each document's nearest neighbours, all above 0; n is at least 2, and no row
         is empty.
     progress : callable, optional
-        Called with the number of steps done, and of all.
+        Called with the number of steps done and the total.
 
     Returns
     -------
     ndarray of shape (n, 2), float64
-        Widest along the first axis, centred. The same for the same graph, by the same versions of
-        NumPy and SciPy on the same kind of machine.
+        Centred and widest along the first axis. The same graph gives the same positions on the same
+        kind of machine with the same versions of NumPy and SciPy.
     """
     links = _links(graph)
     places = _turned(_settled(links, _start(links), progress))
@@ -51,12 +51,12 @@ def laid_out(graph: csr_array, *, progress: Progress | None = None) -> NDArray[n
 
 
 def kept_neighbors(graph: csr_array, places: NDArray[np.float64], *, k: int = 10) -> float:
-    """Return which share of each document's k nearest is among its k nearest on the map.
+    """Return the mean share of each document's k nearest that are its k nearest on the map.
 
     Parameters
     ----------
     graph : csr_array of shape (n, n), float64
-        In each row the nearest others, best first.
+        Nearest neighbours in each row, best first.
     places : ndarray of shape (n, 2), float64
     k : int
     """
@@ -75,7 +75,7 @@ def kept_neighbors(graph: csr_array, places: NDArray[np.float64], *, k: int = 10
 
 
 def _links(graph: csr_array) -> csr_array:
-    """Return how strongly each two documents are linked: symmetric, all together 1."""
+    """Return the symmetric link strengths of pairs of documents, with sum 1."""
     shares = diags_array(1.0 / graph.sum(axis=1)) @ graph
     links = csr_array(shares + shares.T)
     links.sort_indices()
@@ -84,9 +84,9 @@ def _links(graph: csr_array) -> csr_array:
 
 
 def _start(links: csr_array) -> NDArray[np.float64]:
-    """Return the two slowest motions of a random walk over the links, (2, n), a little shaken.
+    """Return the two slowest modes of a random walk over the links, (2, n), with small noise.
 
-    By subspace iteration. Sums are NumPy's own: those of BLAS would depend on the number of
+    By subspace iteration. The sums are NumPy's own: those of BLAS depend on the number of
     threads.
     """
     n = links.shape[0]
@@ -98,12 +98,12 @@ def _start(links: csr_array) -> NDArray[np.float64]:
         stepped = [(walk @ motion + motion) / 2 for motion in motions]
         motions = _orthonormal(stepped, roots)
     inner = np.array([[(a * (walk @ b)).sum() for b in motions] for a in motions])
-    start = generator.standard_normal((2, n))  # of a few documents, there may be no two motions
+    start = generator.standard_normal((2, n))  # a few documents may have fewer than two modes
     if motions:
         _, turn = np.linalg.eigh((inner + inner.T) / 2)
         slowest = np.einsum("ij,ik->jk", turn[:, ::-1], np.array(motions))[:2] / roots
         spread = slowest.std(axis=1, keepdims=True)
-        start *= 0.01  # equal documents do not begin at one place, nor all on a line
+        start *= 0.01  # noise separates equal documents and avoids a line
         start[: len(slowest)] += slowest / np.maximum(spread, 1e-12)
     return start
 
@@ -111,14 +111,14 @@ def _start(links: csr_array) -> NDArray[np.float64]:
 def _orthonormal(
     motions: Iterable[NDArray[np.float64]], still: NDArray[np.float64]
 ) -> list[NDArray[np.float64]]:
-    """Return motions orthogonal to each other and to what does not move at all."""
+    """Return the modes orthogonalised against each other and against the constant mode."""
     basis = [still / np.sqrt((still * still).sum())]
     for motion in motions:
         rest = motion.copy()
         for other in basis:
             rest -= (rest * other).sum() * other
         length = np.sqrt((rest * rest).sum())
-        if length > 1e-9:  # else there are no more directions
+        if length > 1e-9:  # otherwise there are no more directions
             basis.append(rest / length)
     return basis[1:]
 
@@ -126,7 +126,7 @@ def _orthonormal(
 def _settled(
     links: csr_array, start: NDArray[np.float64], progress: Progress | None
 ) -> NDArray[np.float64]:
-    """Move points by their forces until they have settled."""
+    """Move points by the forces until they settle."""
     n = start.shape[1]
     places = start * 1e-4
     pointers, others = links.indptr.astype(np.int64), links.indices.astype(np.int32)
@@ -139,7 +139,7 @@ def _settled(
         pull(pointers, others, links.data, places[0], places[1], pulled[0], pulled[1])
         total = max(float(nearness.sum()), np.finfo(np.float64).tiny)
         slope = 4.0 * ((_EXAGGERATION if early else 1.0) * pulled - pushed / total)
-        # A point that goes on in one direction goes faster; one that swings, slower.
+        # Gains: a point that keeps its direction speeds up, one that oscillates slows down.
         swings = np.sign(slope) == np.sign(speed)
         gain = np.maximum(np.where(swings, gain * 0.8, gain + 0.2), 0.01)
         speed = _MOMENTA[not early] * speed - rate * gain * slope
@@ -151,7 +151,7 @@ def _settled(
 
 
 def _turned(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn places so that they are widest along the first axis, the first document up and right."""
+    """Rotate points to be widest along the first axis, with the first document up and right."""
     x, y = places.T
     angle = 0.5 * np.arctan2(2.0 * (x * y).sum(), (x * x).sum() - (y * y).sum())
     turned = np.column_stack(

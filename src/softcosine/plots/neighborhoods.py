@@ -1,4 +1,4 @@
-"""Which documents of a selection are nearest to each of them."""
+"""Nearest neighbours within a selection of documents."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Neighborhoods", "neighborhoods"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighborhoods:
-    """The nearest of some documents to each of them, itself left out.
+    """Nearest neighbours of documents within a selection, without the document itself.
 
     Attributes
     ----------
     numbers : ndarray of shape (n,), int64, ascending
-        Of the documents.
+        The selected documents.
     graph : csr_array of shape (n, n), float64
-        In each row the similarities of at most k others, best first; rows and columns are places
+        Similarities of at most k neighbours per row, best first; rows and columns are positions
         in `numbers`.
     """
 
@@ -32,13 +32,13 @@ class Neighborhoods:
     graph: csr_array
 
     def connected(self) -> tuple[NDArray[np.bool_], csr_array]:
-        """Return which documents are like any other, and the graph of these."""
+        """Return which documents have a neighbour, and the graph of these."""
         rows = np.repeat(np.arange(len(self.numbers)), np.diff(self.graph.indptr))
         there = np.ones(self.graph.nnz, np.bool_)
         while True:
             counts = np.bincount(rows[there], minlength=len(self.numbers))
             drawn = counts > 0
-            # Who is somebody's neighbour has one, but for similarities that rounding makes of 0.
+            # Being a neighbour is mutual, except for similarities that rounding turns into 0.
             kept = there & drawn[self.graph.indices]
             if np.array_equal(kept, there):
                 break
@@ -52,7 +52,7 @@ class Neighborhoods:
         return drawn, graph
 
     def nearest(self, k: int) -> Neighborhoods:
-        """Return the first k neighbours of each."""
+        """Return the first k neighbours of each document."""
         ranks = np.arange(self.graph.nnz) - np.repeat(
             self.graph.indptr[:-1], np.diff(self.graph.indptr)
         )
@@ -78,11 +78,11 @@ def neighborhoods(
     ----------
     snapshot : Snapshot
     searcher : FieldsSearcher
-        Of a ranking that compares documents alike in both directions.
+        With a symmetric ranking.
     numbers : ndarray of shape (n,), int64, ascending
-        Live documents; no others are looked for.
+        Live documents; only they can be neighbours.
     k : int
-        Documents with fewer similar ones have fewer; ties go to the earlier document.
+        Maximum number of neighbours; ties go to the earlier document.
     threads : int or None
     """
     allowed = []

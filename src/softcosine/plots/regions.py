@@ -1,4 +1,4 @@
-"""Regions of a map of documents, and the words that set them apart."""
+"""Regions of a map of documents, and their characteristic words."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["Region", "regions_of"]
 
-_CELLS = 96  # of the grid on which density is measured, along each side
+_CELLS = 96  # cells per side of the grid that measures density
 _WORDS = 3
-_LIFT = 2.0  # how much more often a telling word stands in a region than elsewhere
-_ALIKE = 0.3  # similarity from which a second word would say the same again
+_LIFT = 2.0  # how much more frequent a characteristic word is in the region than elsewhere
+_ALIKE = 0.3  # similarity from which a second word is redundant
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Region:
     Attributes
     ----------
     words : tuple of str
-        What sets them apart from the other documents, the most telling first; at most three.
+        Characteristic words, the best first; at most three.
     x, y : float
-        Where they lie closest.
+        The densest point.
     n_documents : int
     """
 
@@ -45,7 +45,7 @@ def regions_of(
     *,
     stop_words: Collection[str] = (),
 ) -> tuple[tuple[Region, ...], NDArray[np.int64]]:
-    """Cut a map into the surroundings of its densest places.
+    """Divide a map into regions around its densest points.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ def regions_of(
     X : csr_array of shape (n, n_terms)
         1 where a document has a term.
     S : TermSimilarityMatrix
-        Knows the words that stand for terms, and which of them say the same.
+        Gives the words of terms, and which words are similar.
     stop_words : collection of str
-        Name no region that other words tell apart too.
+        Words that label a region only if there are no others.
 
     Returns
     -------
     regions : tuple of Region
-        Large ones first; of at least five documents, and a 150th of all.
+        Largest first; each has at least five documents and 1/150 of all documents.
     owners : ndarray of shape (n,), int64
-        The region of each document; -1 where it is in none.
+        The region of each document; -1 for none.
     """
     n = len(places)
     owners = np.full(n, -1, np.int64)
@@ -86,13 +86,13 @@ def regions_of(
 
 
 def _peaks(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the densest places, and which of them each document is led to, always upwards."""
+    """Return the density peaks, and the peak that each document reaches uphill."""
     from scipy.ndimage import gaussian_filter
 
     cells = np.clip(((places + 1.0) / 2.0 * _CELLS).astype(np.int64), 0, _CELLS - 1)
     counts = np.zeros((_CELLS, _CELLS))
     np.add.at(counts, (cells[:, 0], cells[:, 1]), 1.0)
-    # The more documents, the finer, as for any estimate of a density; chosen by looking.
+    # More documents allow a finer grid, as in any density estimate; chosen by eye.
     width = float(np.clip(0.17 * len(places) ** -0.27, 0.018, 0.08))
     density = gaussian_filter(counts, width * _CELLS, mode="constant")
     padded = np.pad(density, 1, constant_values=-1.0)
@@ -101,7 +101,7 @@ def _peaks(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     ).reshape(9, -1)
     own = np.arange(_CELLS * _CELLS)
     best = around.argmax(axis=0)
-    best[around[4] >= around.max(axis=0)] = 4  # a cell that is as dense as any beside it
+    best[around[4] >= around.max(axis=0)] = 4  # a cell at least as dense as all its neighbours
     target = own + (best // 3 - 1) * _CELLS + best % 3 - 1
     while np.any(target[target] != target):
         target = target[target]
@@ -119,14 +119,14 @@ def _telling(
     S: TermSimilarityMatrix,
     stop_words: Collection[str],
 ) -> tuple[str, ...]:
-    """Return the words that most set some documents apart.
+    """Return the most characteristic words of some documents.
 
-    By what a term adds to the divergence of the region from all documents, p ln(p / q), where p and
-    q are the shares of documents that have it. Of words similar to each other, the first stands for
-    all.
+    They are ordered by the term's summand p ln(p / q) of the divergence of the region from all
+    documents; p and q are the shares of documents with the term. Of similar words only the first
+    is returned.
     """
     share, usual = inside / n_inside, everywhere / n
-    # Of a region that is most of the map, no word can stand there so much more often.
+    # In a region that covers most of the map, no word can be that much more frequent.
     lift = min(_LIFT, (1.0 + n / n_inside) / 2.0)
     often = (inside >= max(2.0, 0.1 * n_inside)) & (share >= lift * usual) & (share > usual)
     terms = np.flatnonzero(often)

@@ -1,7 +1,15 @@
-"""Estimators of scikit-learn that work in the soft vector space; they need scikit-learn.
+"""Scikit-learn estimators for the soft vector space; they need scikit-learn.
 
-All take S, a source or a recipe by ``similarity=``, and what scikit-learn's own take besides;
-``estimator.py`` has what the transformers share. See docs/scikit-learn.md.
+``coordinates.py``, ``lsa.py``, ``spectral.py``, ``random_projection.py``
+    Transformers to coordinates, exact or in few dimensions.
+``neighbor_graph.py``, ``neighbors_classifier.py``
+    Nearest neighbours: the graph, and a classifier.
+``metric.py``
+    Term weights and similarities learned from labels.
+``estimator.py``, ``similarity.py``
+    What the transformers share: the base classes, and the S that they use.
+
+See docs/scikit-learn.md.
 """
 
 from softcosine.sklearn.coordinates import SoftCosineTransformer

@@ -1,4 +1,4 @@
-"""How much of the soft similarity fewer dimensions keep, measured on pairs of documents."""
+"""Precision of soft cosines in fewer dimensions, measured on pairs of documents."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from softcosine.space.measures import soft_cosine_similarity
 
 __all__ = ["KeptSimilarity", "kept_similarity"]
 
-_ROWS = 2048  # documents that are multiplied with S at once
+_ROWS = 2048  # documents multiplied by S at once
 
-# Scores that differ by less are equal: either document of the two is right.
+# Scores that differ by less count as equal.
 _TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSimilarity:
-    """Estimated soft cosines against the exact ones.
+    """Comparison of estimated soft cosines with the exact ones.
 
     Attributes
     ----------
     correlation : float
-        Pearson's, over all pairs of a query and a document; NaN where either side is constant.
+        Pearson correlation over all pairs of a query and a document; NaN if a side is constant.
     root_mean_square_error : float
     recall : float
         Share of the exact k nearest documents that are among the estimated k nearest, in [0, 1].
@@ -69,14 +69,14 @@ def kept_similarity(
     ----------
     X : csr_array of shape (n_docs, n_terms)
     Q : csr_array of shape (any, n_terms), or None
-        By default rows of X are the queries, each compared with the other rows only.
+        By default rows of X are the queries, each compared with all other rows.
     S : TermSimilarityMatrix
     estimate : callable
-        Gives the estimates of queries with documents.
+        Returns the estimates for queries and documents.
     n_queries : int
-        So many rows are drawn where there are more.
+        Maximum number of queries; more rows are sampled.
     k : int
-        Neighbours of each query that are looked for.
+        Number of neighbours for the recall.
     seed : int
 
     Raises
@@ -117,7 +117,7 @@ def kept_similarity(
 
 
 def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    for side in (left, right):  # equal but for rounding, it says nothing of the other
+    for side in (left, right):  # constant up to rounding: no correlation
         if np.ptp(side) <= 1e-12 * np.abs(side).max(initial=0.0):
             return float("nan")
     left, right = left - left.mean(), right - right.mean()
@@ -126,7 +126,7 @@ def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float
 
 
 def _recall(exact: NDArray[np.float64], estimated: NDArray[np.float64], k: int) -> float:
-    """Share of the estimated nearest that no document outside the exact k nearest beats."""
+    """Share of the estimated nearest that are at least as good as the exact k-th nearest."""
     found = np.argsort(-estimated, axis=1, kind="stable")[:, :k]
     least = np.sort(exact, axis=1)[:, -k][:, None]
     return float(np.mean(np.take_along_axis(exact, found, axis=1) >= least - _TIE))

@@ -1,4 +1,4 @@
-"""Soft cosines of documents with the centroids of their classes, as functions of S (T16)."""
+"""Soft cosines of documents with class centroids, and their gradients with respect to S (T16)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
-    """What all cosines of documents x with centroids c are made of, or gradients over these.
+    """Inner products of documents x and centroids c, or gradients with respect to them.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Products:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CentroidCosines:
-    """Cosines from products, and gradients from the former to the latter.
+    """Cosines from products, and gradients back to the products.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class CentroidCosines:
         Class of every document.
     sizes : ndarray of shape (n_classes,), float64
     leave_one_out : bool
-        Whether a document has no part in the centroid that it is compared with. What it alone has
-        would else make it look like its class.
+        Whether to remove a document from the centroid of its class before the comparison.
+        Otherwise words that occur only in this document make it similar to its class.
     """
 
     labels: NDArray[np.int64]
@@ -57,7 +57,7 @@ class CentroidCosines:
         return between * _roots(squares, products.documents)
 
     def gradient(self, products: Products, of_cosines: _Floats) -> Products:
-        """Carry a gradient over cosines on to the products."""
+        """Return the gradient with respect to the products, given that of the cosines."""
         between, squares = self._left_out(products)
         roots = _roots(squares, products.documents)
         per_between = of_cosines * roots
@@ -91,7 +91,7 @@ class CentroidCosines:
             between[own] = np.where(alone, 0.0, (n * ours - square) / rest)
             whole = products.centroids[self.labels]
             rest_square = (n**2 * whole - 2.0 * n * ours + square) / rest**2
-            # Of the difference of equal numbers only rounding is left.
+            # The difference of equal numbers is rounding only.
             rest_square[rest_square <= 1e-12 * n**2 * whole / rest**2] = 0.0
             squares[own] = np.where(alone, 0.0, rest_square)
         return between, squares
@@ -104,15 +104,15 @@ def _roots(squares: _Floats, documents: _Floats) -> _Floats:
     return np.where(positive, 1.0 / np.sqrt(np.where(positive, product, 1.0)), 0.0)
 
 
-# Of cosines, labels and a temperature: what is to be as large as can be, a mean over the documents,
-# and its gradient.
+# Objectives: functions of cosines, labels and a temperature, to be maximized; a mean over the
+# documents, and its gradient.
 Objective = Callable[[_Floats, NDArray[np.int64], float], tuple[float, _Floats]]
 
 
 def _closeness(
     cosines: _Floats, labels: NDArray[np.int64], _temperature: float
 ) -> tuple[float, _Floats]:
-    """Mean cosine with the own centroid: the objective of the paper."""
+    """Mean cosine with the centroid of the own class: the objective of the paper."""
     rows = np.arange(len(labels))
     gradient = np.zeros_like(cosines)
     gradient[rows, labels] = 1.0 / len(labels)
@@ -122,7 +122,7 @@ def _closeness(
 def _contrast(
     cosines: _Floats, labels: NDArray[np.int64], temperature: float
 ) -> tuple[float, _Floats]:
-    """Mean log-likelihood of the own class, classes as likely as exp(cosine / temperature)."""
+    """Mean log-likelihood of the own class; a class has likelihood exp(cosine / temperature)."""
     rows = np.arange(len(labels))
     gradient = -softmax(cosines / temperature, axis=1)
     gradient[rows, labels] += 1.0

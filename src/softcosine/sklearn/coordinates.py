@@ -1,4 +1,4 @@
-"""Documents to coordinates in which plain dot product and cosine are the soft ones."""
+"""Coordinates in which ordinary dot products and cosines are the soft ones."""
 
 from __future__ import annotations
 
@@ -23,42 +23,43 @@ __all__ = ["SoftCosineTransformer"]
 
 
 class SoftCosineTransformer(BlockwiseTransformer):
-    r"""Change documents to coordinates in an orthonormal basis of the soft space (theory T7).
+    r"""Transform documents to coordinates in an orthonormal basis of the soft space (theory T7).
 
-    Whatever works with dot products, cosines or Euclidean distances then works with the soft ones:
+    Any estimator that uses dot products, cosines or Euclidean distances then uses the soft ones:
     linear models, k-means, nearest neighbours. The coordinates are :math:`E^\top x` with :math:`S =
-    E E^\top`; or, with `n_components`, the best so many dimensions of them for the documents
-    that were fitted, which need no factor of S and suit any number of terms.
+    E E^\top`. With `n_components` they are the best that many dimensions for the fitted documents,
+    which need no factor of S and suit any number of terms.
 
     Parameters
     ----------
     S : TermSimilarityMatrix or SimilarityRecipe, optional
-        A symmetric, positive definite matrix, or how one is built in `fit`. By default the
-        documents say which terms are similar: those whose vectors, the truncated SVD of the
-        documents, point the same way (the recipe ``sources=["documents"]``, or
+        A symmetric, positive definite matrix, or a recipe to build one in `fit`. By default it is
+        learned from the documents: terms are similar if their vectors, from the truncated SVD of
+        the documents, have similar directions (the recipe ``sources=["documents"]``, or
         ``["documents:50"]`` for 50 dimensions, with a threshold of 0.3 and an exponent of 2). With
-        ``scaling="auto"`` what is built is positive definite.
+        ``scaling="auto"`` a built matrix is positive definite.
     vocabulary : Vocabulary or sequence of str, optional
-        The term of every column, which a recipe of other sources needs. By default a DataFrame's
-        column names.
+        The term of every column, which a recipe with other sources needs. By default a
+        DataFrame's column names.
     n_components : int, optional
-        Dimensions; by default all, exactly.
+        Number of dimensions; by default all, exactly.
     sparse_output : bool
-        Whether exact coordinates are a csr_array; else they are an ndarray, as they always are
-        with `n_components`.
+        Whether exact coordinates are a csr_array instead of an ndarray; with `n_components` they
+        are always an ndarray.
     random_state : int, RandomState or None
+        Seed of approximations.
         Seed of what is approximate.
 
     Attributes
     ----------
     S_ : TermSimilarityMatrix
     basis_ : OrthonormalBasis
-        Where `n_components` is not given.
+        Only without `n_components`.
     components_ : ndarray of shape (n_terms, n_components)
-        Where it is: coordinates are ``X @ components_``. Columns of zeros stand last where the
-        documents have fewer dimensions.
+        Only with `n_components`: coordinates are ``X @ components_``. If the documents have a
+        lower rank, the last columns are zeros.
     singular_values_ : ndarray of shape (n_components,)
-        Likewise; see `softcosine.space.latent.soft_singular_vectors`.
+        Only with `n_components`; see `softcosine.space.latent.soft_singular_vectors`.
 
     Examples
     --------
@@ -97,21 +98,21 @@ class SoftCosineTransformer(BlockwiseTransformer):
         Returns
         -------
         csr_array or ndarray of shape (n_docs, n_terms or n_components), float64
-            Dense where `set_output` asks for a DataFrame.
+            Dense if `set_output` requests a DataFrame.
 
         Raises
         ------
         InvalidInputError
-            If a coordinate leaves the range of float64.
+            If a coordinate overflows float64.
         """
         coordinates = self._coordinates(self._documents(X))
         if isinstance(coordinates, csr_array) and self._gives_frames:
-            return np.asarray(coordinates.toarray())  # scikit-learn puts nothing sparse in a frame
+            return np.asarray(coordinates.toarray())  # a DataFrame needs dense data
         return coordinates
 
     @property
     def _gives_frames(self) -> bool:
-        """Whether `set_output`, or scikit-learn's own setting, asks for a DataFrame."""
+        """Whether `set_output`, or the scikit-learn configuration, requests a DataFrame."""
         own = getattr(self, "_sklearn_output_config", {})
         return bool(own.get("transform", get_config()["transform_output"]) != "default")
 
@@ -133,7 +134,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
             self.S_.require_symmetric("SoftCosineTransformer")
             try:
                 self.basis_ = orthonormal_basis(self.S_)
-            except InvalidInputError as error:  # it would not fit in memory
+            except InvalidInputError as error:  # the factor exceeds the memory
                 raise InvalidInputError(
                     f"{error} A SoftCosineTransformer with n_components needs no factor either."
                 ) from error
@@ -146,7 +147,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
         self._n_features_out = self.n_components
 
     def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
-        # Of soft norm 1, so that dot products are near soft cosines.
+        # Scaled to soft norm 1, so that dot products approximate soft cosines.
         left, right = (
             self._coordinates(unit_documents(rows, self.S_)) for rows in (queries, documents)
         )
@@ -155,7 +156,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
 
 
 def _narrow(X: csr_array) -> csr_array:
-    """Return a matrix with indices of 32 bits if it can have such: many estimators need them."""
+    """Return a matrix with 32-bit indices if possible: many estimators need them."""
     if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)

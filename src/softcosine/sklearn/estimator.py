@@ -1,4 +1,4 @@
-"""What every transformer here shares: scikit-learn's base classes, S, and fitting by blocks."""
+"""Base classes of the transformers: scikit-learn's conventions, S, and fitting by blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ try:
     from sklearn.exceptions import NotFittedError as SklearnNotFittedError
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import validate_data
-except ImportError as error:  # older versions lack the last
+except ImportError as error:  # older versions lack the last name
     raise MissingDependencyError(
         "scikit-learn (1.6 or later)", "sklearn", "softcosine.sklearn"
     ) from error
@@ -38,11 +38,11 @@ Vectors: TypeAlias = ArrayLike | csr_array
 
 
 class NotFittedError(errors.NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
-    """A transformer was used before ``fit``; scikit-learn's error of this name too."""
+    """A transformer was used before ``fit``; also scikit-learn's NotFittedError."""
 
 
 class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the transformers: takes S, or builds it in `fit`.
+    """Base of the transformers; it takes S, or builds it in `fit`.
 
     Parameters
     ----------
@@ -67,19 +67,19 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.random_state = random_state
 
     def fit(self, X: Vectors, y: object = None) -> Self:
-        """Build S if it is not given, and what else is needed.
+        """Build S if it is not given, and fit the transformer.
 
         Parameters
         ----------
         X : array or sparse array of shape (n_docs, n_terms)
-            Weights of terms, such as those of TfidfVectorizer.
+            Term weights, such as those of TfidfVectorizer.
         y : ignored
 
         Raises
         ------
         InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
-        self.__dict__.pop("_n_features_out", None)  # if this fails, it is not fitted
+        self.__dict__.pop("_n_features_out", None)  # unfitted if `fit` fails
         X = self._documents(X, reset=True)
         self._fit_similarity(lambda: row_blocks(X))
         self._fit(X)
@@ -90,13 +90,13 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return hasattr(self, "_n_features_out")
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator."""
+        """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
     def _fit(self, X: csr_array) -> None:
-        """Learn from documents; S is there."""
+        """Fit to documents; S is already set."""
         raise NotImplementedError
 
     def _fit_similarity(self, blocks: Blocks) -> None:
@@ -107,7 +107,7 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         )
 
     def _documents(self, X: Vectors, *, reset: bool = False) -> csr_array:
-        """Return documents as scikit-learn checks them, float64."""
+        """Return documents as float64, validated by scikit-learn."""
         if not reset:
             self._require_fitted()
         refuse_texts(X, "X")
@@ -122,23 +122,23 @@ class SoftTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 
 class BlockwiseTransformer(SoftTransformer):
-    """Base of the transformers that need not see all documents at once."""
+    """Base of the transformers that can fit to documents block by block."""
 
     def fit_blocks(self, blocks: Blocks) -> Self:
-        """Fit to documents that come block by block, and need not fit in memory.
+        """Fit to documents that arrive block by block and need not fit in memory.
 
         Parameters
         ----------
         blocks : callable
-            Called once a pass; gives the documents anew, arrays or sparse arrays of shape (any,
-            n_terms), the same each time.
+            Called once per pass; yields the same documents each time, as arrays or sparse arrays of
+            shape (any, n_terms).
 
         Raises
         ------
         InvalidInputError
-            If there are no documents, or a pass gives others than the first; else as `fit`.
+            If there are no documents, or a pass differs from the first; otherwise as `fit`.
         """
-        self.__dict__.pop("_n_features_out", None)  # if this fails, it is not fitted
+        self.__dict__.pop("_n_features_out", None)  # unfitted if `fit_blocks` fails
         blocks = _renewed(blocks)
         n_terms = next((np.shape(block)[1] for block in _given(blocks)), None)
         if n_terms is None:
@@ -156,17 +156,17 @@ class BlockwiseTransformer(SoftTransformer):
     def kept_similarity(
         self, X: Vectors, *, Q: Vectors | None = None, n_queries: int = 100, k: int = 10
     ) -> KeptSimilarity:
-        """Measure estimated soft cosines against exact ones, on the documents of X.
+        """Compare estimated soft cosines with exact ones, on the documents of X.
 
         Parameters
         ----------
         X : array or sparse array of shape (n_docs, n_terms)
         Q : array or sparse array of shape (any, n_terms), optional
-            By default rows of X are the queries, each compared with the other rows only.
+            By default rows of X are the queries, each compared with all other rows.
         n_queries : int
-            So many rows are drawn where there are more.
+            Maximum number of queries; more rows are sampled.
         k : int
-            For the recall of the k nearest.
+            Number of neighbours for the recall.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class BlockwiseTransformer(SoftTransformer):
         self._fit_blocks(lambda: row_blocks(X))
 
     def _fit_blocks(self, blocks: Blocks) -> None:
-        """Learn from documents that come block by block; S is there."""
+        """Fit to documents that arrive block by block; S is already set."""
         raise NotImplementedError
 
     def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
@@ -192,13 +192,13 @@ class BlockwiseTransformer(SoftTransformer):
 
 
 def row_blocks(X: csr_array) -> Iterator[csr_array]:
-    """Yield the rows of X, some at a time: products with S then take bounded memory."""
+    """Yield blocks of rows of X, so that products with S take bounded memory."""
     for start in range(0, X.shape[0], _ROWS):
         yield csr_array(X[start : start + _ROWS])
 
 
 def _renewed(blocks: Blocks) -> Blocks:
-    """Refuse a generator that comes a second time: what was read of it would be lost."""
+    """Refuse an iterator, which can be read only once."""
     last: Any = None
 
     def anew() -> Any:

@@ -1,4 +1,4 @@
-"""Documents and queries in few dimensions, where dot products are near soft cosines (T11)."""
+"""Documents and queries in few dimensions with dot products near soft cosines (T11)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FewDimensions(BlockwiseTransformer):
     components_: NDArray[np.float64] | csr_array
 
     def transform(self, X: Vectors) -> NDArray[np.float64]:
-        """Return documents, divided by their soft norms first (theory T9).
+        """Return documents in few dimensions, divided by their soft norms first (theory T9).
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class FewDimensions(BlockwiseTransformer):
         return self._reduced(self._documents(X), self._unit)
 
     def transform_queries(self, Q: Vectors) -> NDArray[np.float64]:
-        """Return queries: their dot products with transformed documents estimate soft cosines.
+        """Return queries whose dot products with transformed documents estimate soft cosines.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class FewDimensions(BlockwiseTransformer):
         Returns
         -------
         ndarray of shape (n_queries, n_components), float64
-            Of the expanded query, divided by the query's soft norm; zeros where it is 0.
+            The expanded query divided by the query's soft norm, reduced; zeros if the norm is 0.
 
         Raises
         ------

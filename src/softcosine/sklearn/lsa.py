@@ -1,4 +1,4 @@
-"""Latent semantic analysis whose queries know which terms mean alike (theory T11)."""
+"""Latent semantic analysis for the soft cosine (theory T11)."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class SoftLSA(FewDimensions):
     r"""Latent semantic analysis for the soft cosine (theory T11).
 
     With the truncated singular value decomposition of the documents :math:`y' = y / \lvert y
-    \rvert_S`, `transform` gives :math:`V_k^\top y'` and `transform_queries` :math:`V_k^\top S^\top
-    x / \lvert x \rvert_S`, whose dot products are near the soft cosines. For a dot product among
-    documents alike, as in clustering, use `SoftCosineTransformer` with `n_components`.
+    \rvert_S`, `transform` returns :math:`V_k^\top y'` and `transform_queries` :math:`V_k^\top
+    S^\top x / \lvert x \rvert_S`; their dot products approximate the soft cosines. For dot products
+    between documents, as in clustering, use `SoftCosineTransformer` with `n_components`.
 
     Parameters
     ----------
     S : TermSimilarityMatrix or SimilarityRecipe, optional
-        A symmetric matrix, or how one is built in `fit`; see
+        A symmetric matrix, or a recipe to build one in `fit`; see
         `softcosine.sklearn.coordinates.SoftCosineTransformer`.
     vocabulary : Vocabulary or sequence of str, optional
         The term of every column, for a recipe. By default a DataFrame's column names.
     n_components : int
-        Dimensions, k.
+        Number of dimensions k.
     n_iterations : int
-        Passes over the documents; the more, the nearer to the exact decomposition.
+        Passes over the documents; more passes are more precise.
     random_state : int, RandomState or None
         Seed of the randomised decomposition.
 
@@ -51,11 +51,11 @@ class SoftLSA(FewDimensions):
     ----------
     S_ : TermSimilarityMatrix
     components_ : ndarray of shape (n_terms, n_components)
-        V_k. Columns of zeros stand last where the documents have a lower rank.
+        V_k. If the documents have a lower rank, the last columns are zeros.
     singular_values_ : ndarray of shape (n_components,)
     residual_ : float
-        The greatest :math:`\lvert y' - V_k V_k^\top y' \rvert` of the fitted documents: at most the
-        next singular value if the decomposition is exact.
+        The largest :math:`\lvert y' - V_k V_k^\top y' \rvert` of the fitted documents: at most
+        the next singular value if the decomposition is exact.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class SoftLSA(FewDimensions):
         self.n_iterations = n_iterations
 
     def error_bounds(self, Q: Vectors) -> NDArray[np.float64]:
-        r"""Return how far a query's product with a fitted document can be from the soft cosine.
+        r"""Return upper bounds of the error of a query's dot product with a fitted document.
 
         .. math:: \frac{\lvert S^\top x \rvert}{\lvert x \rvert_S} \max_y \lvert y' - V_k V_k^\top
             y' \rvert
@@ -110,7 +110,7 @@ class SoftLSA(FewDimensions):
 
         def unit() -> Iterator[csr_array]:
             for number, block in enumerate(blocks()):
-                if number == len(factors):  # norms cost more than a pass: found in the first one
+                if number == len(factors):  # norms are expensive: computed in the first pass only
                     factors.append(reciprocal(soft_norm(block, self.S_)))
                 if len(factors[number]) != block.shape[0]:
                     raise InvalidInputError(
@@ -129,6 +129,6 @@ class SoftLSA(FewDimensions):
     def _residual(self, block: csr_array) -> float:
         kept = block @ self.components_
         squares = row_sums(block * block)
-        # The difference of nearly equal numbers is known but for their rounding.
+        # The difference of nearly equal numbers is known up to their rounding.
         rest = np.maximum(squares - np.sum(kept * kept, axis=1), 0.0) + _ROUNDING * squares
         return float(np.sqrt(rest.max(initial=0.0)))

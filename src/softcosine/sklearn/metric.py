@@ -1,4 +1,4 @@
-"""A similarity of terms learned from labels: documents become like the others of their class."""
+"""Term weights and a term similarity matrix learned from labelled documents."""
 
 from __future__ import annotations
 
@@ -34,47 +34,47 @@ from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftMetric"]
 
-# More terms than this make a full matrix too slow to learn.
+# With more terms a full matrix is too slow to learn.
 _MOST_FULL = 2_000
 
 
 class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Learn from labels what each term weighs, and how similar terms are (theory T16).
+    r"""Term weights and term similarities learned from labels (theory T16).
 
-    The cosine of a document x with the centroid c of its class, seen through a matrix M,
+    `fit` makes the cosine of a document x with the centroid c of its class under a matrix M,
 
     .. math:: \frac{x^\top M c}{\sqrt{x^\top M x \; c^\top M c}},
 
-    is to be large, and larger than with other classes. M is held to a given S; it is returned as
-    term weights W and a similarity matrix S of unit diagonal, :math:`M = W S W`. So any soft
-    measure, transformer or index can use it: `transform` gives X W, and `S_` stands beside.
+    large, and larger than with other classes. A penalty keeps M near a given S. The result is split
+    into term weights W and a similarity matrix S of unit diagonal, :math:`M = W S W`, which any
+    soft measure, transformer or index can use: `transform` returns X W, and `S_` goes with it.
 
     Parameters
     ----------
     S : TermSimilarityMatrix, optional
-        Symmetric and not negative: where learning begins, and what it is held to. By default no two
+        Symmetric and non-negative: the start and the target of the penalty. By default no two
         terms are similar.
     learn : {"terms", "pairs", "both", "full"}
-        Weights of terms; similarities of the pairs that S has; both; or a full matrix, positive
-        semidefinite throughout, for at most 2,000 terms.
+        Term weights; similarities of the pairs in S; both; or a full positive semidefinite
+        matrix, for at most 2,000 terms.
     objective : {"contrast", "closeness"}
-        ``"contrast"``: the log-likelihood of the own class, where a class is as likely as
-        exp(cosine / temperature). ``"closeness"``: the mean cosine with the own centroid, as in the
-        paper. Nothing in it keeps classes apart: without the pull to S its best M makes all
+        ``"contrast"``: the log-likelihood of the own class, where a class has likelihood
+        exp(cosine / temperature). ``"closeness"``: the mean cosine with the own centroid, as in
+        the paper. It does not separate classes: without the penalty its optimum makes all
         documents alike.
     strength : float
-        How strongly M is held to the given S, above 0; choose it by cross-validation.
+        Strength of the penalty, above 0; choose it by cross-validation.
     temperature : float
-        Difference of cosines that counts for one, above 0.
+        Scale of differences between cosines, above 0.
     leave_one_out : bool
-        Whether a document has no part in the centroid that it is compared with. Otherwise words
-        that it alone has make it look like its class.
+        Whether to remove a document from the centroid of its class before the comparison.
+        Otherwise words that occur only in this document make it similar to its class.
     definite : bool
-        Whether to shrink a learned S until it is positive semidefinite. Where weights alone are
-        learned, S stays as it was given.
+        Whether to shrink a learned S until it is positive semidefinite. If only weights are
+        learned, S stays unchanged.
     max_iterations : int
     tolerance : float
-        Of the largest entry of the projected gradient.
+        Limit of the largest entry of the projected gradient.
 
     Attributes
     ----------
@@ -82,14 +82,14 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     term_weights_ : ndarray of shape (n_terms,), float64
     classes_ : ndarray of shape (n_classes,)
     objective_before_, objective_ : float
-        Of the given matrix, and of the learned one as it stands in `S_` and `term_weights_`;
-        without the pull; the higher the better.
+        Objective, without the penalty, of the given matrix and of the learned `S_` and
+        `term_weights_`; higher is better.
     n_iter_ : int
     converged_ : bool
 
     Examples
     --------
-    *the* stands in all documents and tells nothing; *ball* tells sports from cooking:
+    *the* occurs in all documents and is useless; *ball* separates sports from cooking:
 
     >>> X = [[1, 1, 0], [1, 1, 0], [1, 0, 1], [1, 0, 1]]  # the, ball, pan
     >>> metric = SoftMetric(strength=0.01).fit(X, ["sport", "sport", "food", "food"])
@@ -130,20 +130,20 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         Parameters
         ----------
         X : array or sparse array of shape (n_docs, n_terms)
-            Not negative, such as tf-idf; best with rows of length 1, so that long documents do not
-            make the centroids.
+            Non-negative, such as tf-idf. Rows of length 1 are best, so that long documents do not
+            dominate the centroids.
         y : array of shape (n_docs,)
             Class of each document.
 
         Raises
         ------
         InvalidInputError
-            If a weight is negative, a setting is out of range, or there is one class only and it
-            is to be told from others.
+            If a weight is negative, a setting is out of range, or the objective is ``"contrast"``
+            and there is only one class.
         VocabularyMismatchError
-            If X and S count different numbers of terms.
+            If X and S have different numbers of terms.
         """
-        self.__dict__.pop("term_weights_", None)  # if this fails, it is not fitted
+        self.__dict__.pop("term_weights_", None)  # unfitted if `fit` fails
         if y is None:
             raise InvalidInputError("requires y to be passed, but the target y is None")
         documents, labels = self._labelled(X, y)
@@ -174,7 +174,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return self
 
     def transform(self, X: Vectors) -> csr_array | NDArray[np.float64]:
-        """Return documents with the learned term weights, to be compared by `S_`.
+        """Return documents with the learned term weights, to compare by `S_`.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return hasattr(self, "term_weights_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator."""
+        """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
@@ -240,7 +240,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
         self.objective_before_ = value(parameters.start)[0]
         self.n_iter_, self.converged_ = 0, True
-        if not len(parameters.start):  # no two terms are similar, and only pairs are learned
+        if not len(parameters.start):  # S has no pairs, and only pairs are learned
             return parameters.start
         found = minimize(
             loss, parameters.start, jac=True, method="L-BFGS-B",
@@ -248,7 +248,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             options={"maxiter": int(self.max_iterations), "gtol": self.tolerance, "ftol": 0.0},
         )  # fmt: skip
         best = found.x
-        if parameters.bounds is not None:  # they hold but for rounding
+        if parameters.bounds is not None:  # they hold up to rounding
             best = np.clip(best, *parameters.bounds)
         self.n_iter_, self.converged_ = int(found.nit), found.status != 1
         return np.asarray(best)

@@ -1,4 +1,4 @@
-"""The matrix M of a learned metric: over a sparse pattern, or in full for few terms (T16)."""
+"""The matrix M of a learned metric: sparse, or full for few terms (T16)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _Floats = NDArray[np.float64]
 
 
 class MetricParameters(Protocol):
-    """A matrix M as a vector of free numbers, and documents and centroids seen through it.
+    """A matrix M as a vector of free parameters, and products under it.
 
     Attributes
     ----------
     start : ndarray of shape (n_parameters,), float64
-        Those of the given S.
+        Parameters of the given S.
     bounds : (ndarray, ndarray), or None
-        The lowest and the highest of each.
+        Lower and upper bounds.
     """
 
     start: _Floats
@@ -37,7 +37,7 @@ class MetricParameters(Protocol):
         ...
 
     def gradient(self, parameters: _Floats, of_products: Products) -> _Floats:
-        """Carry a gradient over products on to the parameters."""
+        """Return the gradient with respect to the parameters, given that of the products."""
         ...
 
     def pull(self, parameters: _Floats) -> tuple[float, _Floats]:
@@ -65,9 +65,9 @@ def seen_through(
 
 
 class SparseMatrix:
-    """M = W S W: weights of terms, similarities of the pairs that a given S has, or both.
+    """M = W S W with learned term weights, learned similarities of the pairs in a given S, or both.
 
-    Weights are 0 or more, similarities from 0 to 1.
+    Weights are at least 0, similarities from 0 to 1.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SparseMatrix:
     X : csr_array of shape (n_docs, n_terms), float64
     centroids : ndarray of shape (n_classes, n_terms), float64
     terms, pairs : bool
-        What is learned; the rest stays as S has it.
+        What is learned; the rest is as in S.
     """
 
     def __init__(
@@ -109,9 +109,9 @@ class SparseMatrix:
         )
 
     def gradient(self, parameters: _Floats, of_products: Products) -> _Floats:
-        """Carry a gradient over products on to the parameters."""
+        """Return the gradient with respect to the parameters, given that of the products."""
         weights, similarities = self._whole(parameters)
-        # Of x'Mc and c'Mc together: the matrix left c', at the entries of the pattern.
+        # Gradient of x'Mc and c'Mc together: the matrix left c', at the entries of the pattern.
         left = np.asarray(self._transposed @ of_products.between)
         left += self._centroids * of_products.centroids
         of_pairs = self._pattern.sampled(left, self._centroids)
@@ -134,7 +134,7 @@ class SparseMatrix:
     def pull(self, parameters: _Floats) -> tuple[float, _Floats]:
         """Return the squared distance from weights of 1 and the given S, and its gradient.
 
-        Of a weight its square counts, as it stands on the diagonal of M.
+        A weight counts by its square, its entry on the diagonal of M.
         """
         moved, n = parameters - self.start, len(self._pattern.S) if self._terms else 0
         weights = parameters[:n]
@@ -161,14 +161,14 @@ class SparseMatrix:
 
 
 class FullMatrix:
-    """M = L L', positive semidefinite whatever the parameters, the entries of L, are.
+    """M = L L', positive semidefinite for any parameters, the entries of L.
 
     For few terms: memory and time grow with the square of their number.
 
     Parameters
     ----------
     S : TermSimilarityMatrix
-        Symmetric; positive semidefinite, or its negative eigenvalues count as 0.
+        Symmetric; negative eigenvalues count as 0.
     X : csr_array of shape (n_docs, n_terms), float64
     centroids : ndarray of shape (n_classes, n_terms), float64
     """
@@ -193,7 +193,7 @@ class FullMatrix:
         )
 
     def gradient(self, parameters: _Floats, of_products: Products) -> _Floats:
-        """Carry a gradient over products on to the parameters."""
+        """Return the gradient with respect to the parameters, given that of the products."""
         between = self._X.T @ of_products.between @ self._centroids
         of_matrix = (between + between.T) / 2.0
         of_matrix += (self._X.T @ csr_array(self._X * of_products.documents[:, None])).toarray()

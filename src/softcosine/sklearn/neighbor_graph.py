@@ -1,4 +1,4 @@
-"""The graph of nearest neighbours by soft cosine, for estimators of precomputed distances."""
+"""The graph of nearest neighbours by soft cosine, for estimators with precomputed distances."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ __all__ = ["SoftNeighborsTransformer"]
 
 
 class SoftNeighborsTransformer(SoftTransformer):
-    """Change documents to the graph of their nearest neighbours among those fitted.
+    """Transform documents to the graph of their nearest neighbours among the fitted documents.
 
     For estimators that take ``metric="precomputed"``, such as KNeighborsClassifier and DBSCAN, and
-    graph algorithms. Neighbours are exact, from an inverted index, and S may be large. As
-    scikit-learn's KNeighborsTransformer; the distance is 1 - soft cosine, never below 0.
+    for graph algorithms. Neighbours are exact, from an inverted index, and S may be large. It works
+    like scikit-learn's KNeighborsTransformer; the distance is 1 - soft cosine, never below 0.
 
     Parameters
     ----------
     S : TermSimilarityMatrix or SimilarityRecipe, optional
-        A symmetric matrix, or how one is built in `fit`; see
+        A symmetric matrix, or a recipe to build one in `fit`; see
         `softcosine.sklearn.coordinates.SoftCosineTransformer`.
     vocabulary : Vocabulary or sequence of str, optional
         The term of every column, for a recipe. By default a DataFrame's column names.
     n_neighbors : int
-        How many neighbours each document gets; one more with distances, as each fitted document is
-        its own neighbour, so that an estimator can leave it out.
+        Number of neighbours of each document. With distances there is one more, because each
+        fitted document is its own neighbour, which an estimator can then leave out.
     mode : {"distance", "connectivity"}
-        Whether entries are distances, or ones.
+        Whether entries are distances or ones.
     weighting : Weighting, optional
         How counts become coordinates. By default values are coordinates already, such as tf-idf.
     n_jobs : int, optional
-        Threads; all processors by default. Does not change results.
+        Number of threads; all CPUs by default. It does not change results.
     random_state : int, RandomState or None
-        Seed; matters where S is learned.
+        Seed, used only if S is learned.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class SoftNeighborsTransformer(SoftTransformer):
         Parameters
         ----------
         X : array or sparse array of shape (n_docs, n_terms)
-            Not negative.
+            Non-negative.
 
         Returns
         -------
         csr_array of shape (n_docs, n_fitted), float64
-            In each row by distance, equal ones by the neighbour's number; distances of 0 are
+            Each row is sorted by distance, then by the neighbour's number; distances of 0 are
             stored.
 
         Raises
@@ -105,7 +105,7 @@ class SoftNeighborsTransformer(SoftTransformer):
         return self.neighbors_.kneighbors_graph(documents, self._n_found, self.mode)
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator."""
+        """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags

@@ -1,4 +1,4 @@
-"""Nearest neighbours in the soft vector space that vote for a class."""
+"""Classification by the votes of nearest neighbours in the soft vector space."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["SoftNeighborsClassifier"]
 
 AUTO = "auto"
 _USUAL = VotingGrid()
-_MOST = 1e300  # times a similarity it is finite
+_MOST = 1e300  # finite after multiplication by a similarity
 
 
 class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,9 +47,9 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
        s(x, y) = \cos_S(x, y) - \text{hubness} \cdot r(y),
 
     where :math:`r(y)` is the mean soft cosine of y with its own ten nearest training documents, and
-    :math:`s_1` the best s. What has a soft cosine of 0 with x is no neighbour; a document without
-    any gets the class that is most frequent in training. What is ``"auto"`` is chosen in `fit` by
-    leaving out one training document at a time, which costs one search for every training document.
+    :math:`s_1` the largest s. A document with a soft cosine of 0 is not a neighbour; a document
+    without neighbours gets the most frequent class. `fit` chooses ``"auto"`` parameters by leaving
+    out one training document at a time, at the cost of one search per training document.
 
     Parameters
     ----------
@@ -57,32 +57,32 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         Symmetric. By default it is learned from the documents, as by `SoftCosineTransformer`;
         ``TermSimilarityMatrix.identity(vocabulary)`` makes the soft cosine the ordinary one.
     n_neighbors : int or "auto"
-        How many vote; chosen from 1 to 100.
+        Number of voting neighbours; "auto" chooses from 1 to 100.
     temperature : float or "auto"
-        See above; infinite: all neighbours count alike.
+        See above; with infinity all neighbours count alike.
     hubness : float or "auto"
-        0 or more. Documents that are near to everything say little.
+        At least 0. Reduces the votes of documents that are near to everything.
     balance : float or "auto"
-        Votes for a class are divided by its frequency to this power, 0 or more: small classes are
-        outvoted otherwise.
+        Votes for a class are divided by its frequency to this power, at least 0, so that small
+        classes are not outvoted.
     weighting : Weighting, optional
         How counts become coordinates. By default values are coordinates already, such as tf-idf.
     n_candidates : int
-        So many nearest are found before hubs are held back; at least `n_neighbors`.
+        Number of nearest documents to find before the hubness correction; at least `n_neighbors`.
     n_jobs : int, optional
-        Threads; all processors by default. Does not change results.
+        Number of threads; all CPUs by default. It does not change results.
     random_state : int, RandomState or None
-        Seed; matters where S is learned.
+        Seed, used only if S is learned.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     S_ : TermSimilarityMatrix
     voting_ : Voting
-        What was given or chosen.
+        The given or chosen parameters.
     leave_one_out_error_ : float
-        The share of training documents that the others label wrongly; a little too good, as the
-        best of many. NaN where nothing was to be chosen.
+        Share of training documents with a wrong class when left out; slightly optimistic, as
+        the best of many parameters. NaN if nothing was chosen.
     hub_levels_ : ndarray of shape (n_train,), float64
         r of every training document.
     neighbors_ : SoftNeighbors
@@ -127,12 +127,12 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.random_state = random_state
 
     def fit(self, X: Vectors, y: ArrayLike) -> Self:
-        """Index labelled documents, and choose how their neighbours vote.
+        """Index labelled documents, and choose the voting parameters.
 
         Parameters
         ----------
         X : array or sparse array of shape (n_docs, n_terms)
-            Not negative.
+            Non-negative.
         y : array of shape (n_docs,)
             Class of each document.
 
@@ -141,9 +141,9 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         InvalidInputError
             If a weight is negative or a setting out of range.
         VocabularyMismatchError
-            If X and S count different numbers of terms.
+            If X and S have different numbers of terms.
         """
-        self.__dict__.pop("voting_", None)  # if this fails, it is not fitted
+        self.__dict__.pop("voting_", None)  # unfitted if `fit` fails
         if y is None:
             raise InvalidInputError("requires y to be passed, but the target y is None")
         grid = self._grid()
@@ -169,12 +169,12 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict(self, X: Vectors) -> NDArray[Any]:
-        """Return the class of every document, shape (n_docs,); of equal votes, the nearest's."""
+        """Return the class of every document, shape (n_docs,); ties go to the nearest's class."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def predict_proba(self, X: Vectors) -> NDArray[np.float64]:
-        """Return the share of the votes that every class gets, shape (n_docs, n_classes).
+        """Return the share of votes of every class, shape (n_docs, n_classes).
 
         Raises
         ------
@@ -183,9 +183,9 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return class_votes(self.nearest(X), self._labels, len(self.classes_), self.voting_)
 
     def nearest(self, X: Vectors) -> Neighborhood:
-        """Return the training documents that vote on every document, hubs held back.
+        """Return the voting training documents of every document, after the hubness correction.
 
-        Where fewer than `n_neighbors` have anything in common with it, the rest are -1.
+        If fewer than `n_neighbors` have a common or similar term, the rest are -1.
 
         Raises
         ------
@@ -209,15 +209,15 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return hasattr(self, "voting_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator."""
+        """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True  # of points that differ by distance, not by angle
+        tags.classifier_tags.poor_score = True  # on points that differ in distance, not in angle
         return tags
 
     def _grid(self) -> VotingGrid:
-        """Return what is to be chosen from, checked."""
+        """Return the checked choices of the parameters."""
         check_whole("n_candidates", self.n_candidates)
         sizes = tuple(size for size in _USUAL.sizes if size <= self.n_candidates)
         if not _is_auto(self.n_neighbors):
@@ -236,7 +236,7 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         )
 
     def _around_each_other(self, documents: csr_array) -> Neighborhood:
-        """Return the nearest of every training document, itself left out."""
+        """Return the nearest of every training document, without itself."""
         n = documents.shape[0]
         width = min(self.n_candidates, n - 1)
         if not width:
@@ -261,7 +261,7 @@ def _is_auto(value: object) -> bool:
 def _chosen_from(name: str, value: Any, usual: tuple[float, ...]) -> tuple[float, ...]:
     if _is_auto(value):
         return usual
-    infinite = name == "temperature"  # where all neighbours count alike
+    infinite = name == "temperature"  # all neighbours count alike
     lowest, highest = (np.nextafter(0.0, 1.0), np.inf) if infinite else (0.0, _MOST)
     if not is_number(value) or not lowest <= value <= highest:
         needed = "above 0, infinite for equal votes" if infinite else f"from 0 to {_MOST:g}"

@@ -1,4 +1,4 @@
-"""Documents and expanded queries along random directions (theory T11)."""
+"""Random projection for the soft cosine (theory T11)."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ __all__ = ["SoftRandomProjection"]
 
 
 class SoftRandomProjection(FewDimensions):
-    r"""A sparse random projection that keeps soft cosines in the mean (theory T11).
+    r"""A sparse random projection that preserves soft cosines in expectation (theory T11).
 
-    With a random R of few entries, E[R Rᵀ] = I, `transform` gives :math:`R^\top y'` for :math:`y' =
+    With a sparse random R, E[R Rᵀ] = I, `transform` returns :math:`R^\top y'` for :math:`y' =
     y / \lvert y \rvert_S` and `transform_queries` :math:`R^\top S^\top x / \lvert x \rvert_S`.
-    Nothing is learned from the documents, except S where it is not given. The error of a dot
-    product falls as the root of `n_components`; see
+    Nothing is learned from the documents, except S if it is not given. The error of a dot product
+    is proportional to ``1 / sqrt(n_components)``; see
     `softcosine.space.latent_projection.sparse_projection`.
 
     Parameters
     ----------
     S : TermSimilarityMatrix or SimilarityRecipe, optional
-        A symmetric matrix, or how one is built in `fit`; see
+        A symmetric matrix, or a recipe to build one in `fit`; see
         `softcosine.sklearn.coordinates.SoftCosineTransformer`.
     vocabulary : Vocabulary or sequence of str, optional
         The term of every column, for a recipe. By default a DataFrame's column names.
     n_components : int
-        Dimensions.
+        Number of dimensions.
     density : float, optional
-        Share of entries of R that are not 0; ``1 / sqrt(n_terms)`` by default.
+        Share of non-zero entries of R; ``1 / sqrt(n_terms)`` by default.
     random_state : int, RandomState or None
         Seed.
 

@@ -1,4 +1,4 @@
-"""What the learners here take from scikit-learn, or the sentence that says how to get it."""
+"""Imports from scikit-learn, or an error that says how to install it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ try:
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import column_or_1d, validate_data
-except ImportError as error:  # older versions lack the last
+except ImportError as error:  # older versions lack the last name
     raise MissingDependencyError(
         "scikit-learn (1.6 or later)", "sklearn", "learning from labels"
     ) from error

@@ -1,4 +1,4 @@
-"""The term similarity matrix of a transformer: given, from a source, or learned from documents."""
+"""The term similarity matrix of a transformer: given, from a recipe, or learned from documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["DocumentMatrix", "built_similarity"]
 
-# Of similarities learned from the documents themselves.
+# Defaults for similarities learned from the documents.
 LEARNED_THRESHOLD = 0.3
 LEARNED_EXPONENT = 2.0
 _FROM_DOCUMENTS = SimilarityRecipe(sources=("documents",))
@@ -26,14 +26,14 @@ _FROM_DOCUMENTS = SimilarityRecipe(sources=("documents",))
 
 @dataclass(frozen=True, slots=True)
 class DocumentMatrix:
-    """Documents that the source ``documents`` learns from.
+    """Documents for the source ``documents``.
 
     Attributes
     ----------
     blocks : callable
-        Gives the documents, some at a time.
+        Yields the documents, block by block.
     vocabulary : Vocabulary
-        Of the columns.
+        Terms of the columns.
     seed : int
     """
 
@@ -48,14 +48,14 @@ class DocumentMatrix:
         threshold: float = LEARNED_THRESHOLD,
         exponent: float = LEARNED_EXPONENT,
     ) -> TermSimilaritySource:
-        """Return the cosines of the terms' vectors, the truncated SVD of the documents."""
+        """Return cosines of the term vectors from the truncated SVD of the documents."""
         from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
         check_whole("n_dimensions", n_dimensions)
         n_terms = len(self.vocabulary)
         k = min(n_dimensions, max(n_terms, 1))
         V, sigma = right_singular_vectors(self.blocks, n_terms, k=k, random_state=self.seed)
-        # Only angles matter, and float32 has to hold them.
+        # Only angles matter, so scale the vectors into the range of float32.
         vectors = V * (sigma / sigma[0] if sigma[0] > 0 else 0.0)
         return EmbeddingSimilarity(
             self.vocabulary.terms, vectors.astype(np.float32), threshold=threshold,
@@ -77,21 +77,21 @@ def built_similarity(
     Parameters
     ----------
     S : TermSimilarityMatrix, SimilarityRecipe, or None
-        A matrix is taken as it is. A recipe builds one; with ``scaling="auto"`` it is positive
-        definite. None takes the recipe of the source ``documents``.
+        A matrix is returned as it is. A recipe builds one; with ``scaling="auto"`` it is
+        positive definite. None means the recipe of the source ``documents``.
     vocabulary : Vocabulary or sequence of str, optional
         The term of every column; `names` by default.
     blocks : callable
-        Gives the documents, for a recipe that learns from them.
+        Yields the documents, for a recipe that learns from them.
     n_terms : int
     names : array of str, of shape (n_terms,), optional
-        Names of the columns, where they came with the documents.
+        Column names of the documents, if they have any.
     seed : int
 
     Raises
     ------
     InvalidInputError
-        If a source has no terms to ask about, or both S and a vocabulary are given.
+        If a source needs terms and there are none, or both S and a vocabulary are given.
     VocabularyMismatchError
         If S or the vocabulary has another number of terms than the documents.
     """
@@ -99,7 +99,7 @@ def built_similarity(
         return _given(S, vocabulary, n_terms, names)
     recipe = S or _FROM_DOCUMENTS
     terms = _vocabulary(recipe, vocabulary, n_terms, names)
-    if _of_documents(recipe):  # which say what they say of numbers and antonyms too
+    if _of_documents(recipe):  # numbers and antonyms need no special treatment
         recipe = recipe.changed(guard=False)
     made = recipe.build(terms, DocumentMatrix(blocks, terms, seed)).S  # type: ignore[arg-type]
     return made.shrunk() if recipe.scaling == "auto" and made.symmetric else made
@@ -122,7 +122,7 @@ def _given(
 
 
 def _check_names(vocabulary: Vocabulary, names: NDArray[Any] | None) -> None:
-    """Refuse columns that are named otherwise, or in another order, than the terms."""
+    """Raise if the column names are not the terms in the same order."""
     if names is None or vocabulary == Vocabulary.numbered(len(vocabulary)):
         return
     for number, name in enumerate(names):

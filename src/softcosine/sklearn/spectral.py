@@ -1,4 +1,4 @@
-"""Documents along the leading eigenvectors of S (theory T11)."""
+"""Projection on the leading eigenvectors of S (theory T11)."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ __all__ = ["SoftSpectralTransformer"]
 
 
 class SoftSpectralTransformer(FewDimensions):
-    r"""The truncated eigenfactor of S: groups of similar terms are the dimensions (theory T11).
+    r"""The truncated eigenfactor of S: its dimensions are groups of similar terms (theory T11).
 
-    With :math:`S \approx U_k \Lambda_k U_k^\top`, `transform` gives :math:`\Lambda_k^{1/2}
-    U_k^\top y'` for :math:`y' = y / \lvert y \rvert_S`. Queries are transformed as documents are,
-    and no document has a say in the dimensions. A dot product of two documents differs from their
-    soft cosine by at most :math:`\lvert x' \rvert \lvert y' \rvert` times the greatest size of
-    an eigenvalue left out: little where few eigenvalues of S are great, which is not so for a
-    sparse S of many terms.
+    With :math:`S \approx U_k \Lambda_k U_k^\top`, `transform` returns :math:`\Lambda_k^{1/2}
+    U_k^\top y'` for :math:`y' = y / \lvert y \rvert_S`. Queries are transformed like documents, and
+    the dimensions do not depend on documents. A dot product of two documents differs from their
+    soft cosine by at most :math:`\lvert x' \rvert \lvert y' \rvert` times the largest absolute
+    value of an omitted eigenvalue. The error is small if S has few large eigenvalues; a sparse S of
+    many terms has not.
 
     Parameters
     ----------
     S : TermSimilarityMatrix or SimilarityRecipe, optional
-        A symmetric matrix, or how one is built in `fit`; see
+        A symmetric matrix, or a recipe to build one in `fit`; see
         `softcosine.sklearn.coordinates.SoftCosineTransformer`.
     vocabulary : Vocabulary or sequence of str, optional
         The term of every column, for a recipe. By default a DataFrame's column names.
     n_components : int
-        Dimensions, k.
+        Number of dimensions k.
     random_state : int, RandomState or None
-        Seed; matters where S is learned.
+        Seed, used only if S is learned.
 
     Attributes
     ----------
     S_ : TermSimilarityMatrix
     components_ : ndarray of shape (n_terms, n_components)
-        The eigenfactor. Columns of zeros stand last where S has fewer positive eigenvalues.
+        The eigenfactor. If S has fewer positive eigenvalues, the last columns are zeros.
     eigenvalues_ : ndarray of shape (n_components,)
 
     Examples

@@ -1,1 +1,15 @@
-"""The soft vector space: measures between documents and the transforms that carry them."""
+"""The soft vector space: measures between documents, coordinates, and vectors for other programs.
+
+``measures.py``
+    Soft inner product, norm, cosine and distance of document-term matrices.
+``transforms.py``
+    Expanded queries and document vectors for stores with only dot product or cosine.
+``basis.py``, ``cholesky.py``, ``fill_in.py``, ``orderings.py``
+    The change of basis S = E Eᵀ, its computation, its estimated size, and elimination orders.
+``latent.py``, ``latent_eigenvectors.py``, ``latent_projection.py``
+    Few dimensions: singular vectors of documents, eigenvectors of S, random projection.
+``distilled_space.py``, ``taught_vectors.py``
+    Term vectors and weights learned from a neural encoder.
+``pair_pattern.py``
+    The pairs of S as parameters that can be learned.
+"""

@@ -1,4 +1,4 @@
-"""An orthonormal basis of the soft vector space: coordinates for what knows no S (theory T7)."""
+"""Orthonormal basis of the soft vector space: coordinates that need no S (theory T7)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from softcosine.space.term_weights import checked_weights
 
 __all__ = ["Factoring", "OrthonormalBasis", "factored_basis", "orthonormal_basis"]
 
-# The part of the memory at hand that a factor may take unless told otherwise.
+# Share of the available memory that a factor may take by default.
 _SHARE = 0.5
-# Rows whose equations are solved at once.
+# Rows solved at once.
 _BLOCK = 256
 
 
@@ -40,8 +40,8 @@ class OrthonormalBasis:
 
     .. math:: S = E E^\top, \quad \langle x, y \rangle = (E^\top W x)^\top (E^\top W y)
 
-    Made by `orthonormal_basis`. One axis a term, in the order of elimination: the axis of a term is
-    what those before it do not explain of it.
+    `orthonormal_basis` builds it. There is one axis per term, in the order of elimination: the axis
+    of a term is the component that the axes before it do not explain.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class OrthonormalBasis:
     E : csr_array of shape (n_terms, n_terms), float64
         Column indices ascending.
     pivots : ndarray of shape (n_terms,), int32
-        The term of each column. No term has entries in later columns than its own.
+        The term of each column. A term has no entries in columns after its own.
     order : str
-        Of elimination.
+        Order of elimination.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class OrthonormalBasis:
 
     @property
     def n_terms(self) -> int:
-        """Terms, and axes."""
+        """Number of terms, and of axes."""
         return len(self.pivots)
 
     @property
     def n_entries(self) -> int:
-        """Entries of E, what filled in included."""
+        """Number of entries of E, with its fill-in."""
         return int(self.E.nnz)
 
     def coordinates(
@@ -112,12 +112,12 @@ class OrthonormalBasis:
         return made
 
     def solved(self, Z: ArrayLike | csr_array) -> csr_array:
-        r"""Coordinates of what is given by its inner products: the rows :math:`E^{-1} z`.
+        r"""Coordinates of vectors given by their inner products: the rows :math:`E^{-1} z`.
 
-        An expanded query :math:`z = S W x` (theory T8) gives what `coordinates` gives for x. What
-        words outside the vocabulary add to an expanded query, which is no :math:`S W x`, has
-        coordinates too: the dot product of :math:`E^{-1} z` with those of a document y is
-        :math:`z^\top W y`.
+        For an expanded query :math:`z = S W x` (theory T8) the result is `coordinates` of x. Words
+        outside the vocabulary can add to an expanded query, which then has no such x; the result
+        still has the right products: the dot product of :math:`E^{-1} z` with the coordinates of a
+        document y is :math:`z^\top W y`.
 
         Parameters
         ----------
@@ -134,8 +134,8 @@ class OrthonormalBasis:
 
         Notes
         -----
-        O(n_rows times `n_entries`). The smaller the least eigenvalue of S, the more digits it
-        loses; `coordinates` loses none.
+        Time is O(n_rows times `n_entries`). Precision falls with the least eigenvalue of S;
+        `coordinates` loses none.
         """
         Z = checked_matrix(Z, self.n_terms, "Z")
         indptr = self.E.indptr.astype(np.int64, copy=False)
@@ -152,7 +152,7 @@ class OrthonormalBasis:
         return _stacked(blocks)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `from_arrays` makes the basis again from, S aside."""
+        """Return the arrays from which `from_arrays` rebuilds the basis, given S."""
         return {
             "indptr": self.E.indptr.astype(np.int64, copy=False),
             "indices": self.E.indices.astype(np.int32, copy=False),
@@ -163,18 +163,18 @@ class OrthonormalBasis:
 
     @classmethod
     def from_arrays(cls, S: TermSimilarityMatrix, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Make a basis of S from what `arrays` gave.
+        """Rebuild a basis of S from the arrays of `arrays`.
 
         Raises
         ------
         CorruptIndexError
-            If the arrays are no basis.
+            If the arrays are not a basis.
         InvalidInputError
-            If they are one of another S: it has changed since.
+            If they are the basis of another S, for example because S has changed.
         """
         n = len(checked_similarity(S))
         try:
-            # Compiled kernels take writable arrays only; what is writable already is not copied.
+            # Compiled kernels take writable arrays only; writable arrays are not copied.
             indptr, indices, data, pivots = (
                 np.require(arrays[name], requirements=["C", "W"])
                 for name in ("indptr", "indices", "data", "pivots")
@@ -203,15 +203,15 @@ class OrthonormalBasis:
 
 @dataclass(frozen=True, slots=True)
 class Factoring:
-    """A way to factor S.
+    """An implementation of the factorisation of S.
 
     Attributes
     ----------
     memory : callable
-        Of an `Elimination`: bytes at the peak, the factor included.
+        Maps an `Elimination` to the bytes at the peak, the factor included.
     factored : callable
-        Of an `Elimination` and the pivot that counts as zero, ``least=``: E, as
-        `softcosine.space.cholesky.factored` gives it.
+        Called with an `Elimination` and ``least=``, the largest pivot that counts as zero; returns
+        E as `softcosine.space.cholesky.factored` does.
     """
 
     memory: Callable[[Elimination], int]
@@ -237,12 +237,11 @@ def orthonormal_basis(
     Parameters
     ----------
     S : TermSimilarityMatrix
-        Symmetric and positive definite.
-    order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
-        In which the terms are eliminated. It decides how much fills in and changes no product;
-        with "natural", E is lower triangular.
-    max_memory : int, optional
-        Bytes that may be needed at the peak; half of what the machine has left by default.
+        order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
+            Order in which the terms are eliminated. It changes the fill-in, but no product; with
+            "natural", E is lower triangular.
+        max_memory : int, optional
+            Limit of the peak memory in bytes; half of the available memory by default.
 
     Returns
     -------
@@ -251,15 +250,15 @@ def orthonormal_basis(
     Raises
     ------
     InvalidInputError
-        If S is asymmetric, a setting is unknown, or the factor would not fit; the message has the
-        estimate of `softcosine.estimate_fill_in`.
+        If S is asymmetric, a setting is unknown, or the factor exceeds `max_memory`; the message
+        gives the estimate of `softcosine.estimate_fill_in`.
     IndefiniteMatrixError
         If S is indefinite or singular; the message names the term whose pivot shows it.
 
     Notes
     -----
-    Connected components of S never meet in the factor, so each costs what it would cost alone.
-    Everything is float64. The result is checked: S r and E Eᵀ r agree for random r.
+    Connected components of S are factored separately, so each costs what it would cost alone.
+    All numbers are float64. The result is checked: S r and E Eᵀ r agree for random r.
 
     Examples
     --------
@@ -280,7 +279,7 @@ def factored_basis(
     order: EliminationOrder,
     max_memory: int | None,
 ) -> OrthonormalBasis:
-    """Compute E by a factorisation of S; see `orthonormal_basis`."""
+    """Compute E by the given factorisation of S; see `orthonormal_basis`."""
     limit = _checked_limit(max_memory)
     plan = planned(S, order)
     _require_memory(factoring.memory(plan), plan, limit)
@@ -330,17 +329,17 @@ def _indefinite(
 
 
 def _multiplies_to(E: csr_array, S: TermSimilarityMatrix) -> bool:
-    """Whether E Eᵀ r equals S r for some random r, but for rounding."""
+    """Whether E Eᵀ r equals S r for random r, up to rounding."""
     r = np.random.default_rng(0).choice([-1.0, 1.0], (E.shape[0], 3))
     with np.errstate(over="ignore", invalid="ignore"):
         difference = np.abs(E @ (E.T @ r) - S.to_scipy().astype(np.float64) @ r)
-    # Every row of S sums up to so much at most.
+    # Upper bound of every row sum of S.
     sizes = abs(S.to_scipy()).sum(axis=1, dtype=np.float64).max(initial=1.0)
     return bool(np.all(difference <= 1e-9 * sizes))
 
 
 def _is_triangular(E: csr_array, pivots: NDArray[np.int32]) -> bool:
-    """Whether every row's columns rise to that of its own term, positive there."""
+    """Whether the columns of each row end at the row's own term, with a positive entry there."""
     ranks = np.empty(len(pivots), np.int64)
     ranks[pivots] = np.arange(len(pivots))
     if np.any(np.diff(E.indptr) < 1):

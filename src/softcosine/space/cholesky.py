@@ -1,7 +1,7 @@
-"""S = E Eᵀ: columns with few entries one by one, what is left nearly full by LAPACK (theory T7).
+"""S = E Eᵀ: sparse columns one by one, the nearly full rest by LAPACK (theory T7).
 
-Eliminating a term links those that it was similar to. In the graph of a real S so much is linked
-after some while that the rest, the core, is all but full; there LAPACK is many times faster.
+Eliminating a term links all its neighbours. In the graph of a real S, so many terms are linked
+after some time that the rest, the core, is nearly full. LAPACK is many times faster there.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from softcosine.space.fill_in import BYTES_AN_ENTRY, Elimination
 
 __all__ = ["Cores", "NotDefiniteError", "factored", "find_cores"]
 
-# A multiplication and addition in LAPACK takes this part of one among sparse columns, and an
-# entry of the core, which is set up and laid out, the time of so many of the latter.
+# Time of a multiplication and addition in LAPACK relative to one in sparse columns, and time to
+# set up and copy one entry of the core in the same unit.
 _LAPACK = 1 / 25
 _AN_ENTRY = 2.0
 _LEAST_CORE = 32
-# Rows and columns of a core that LAPACK is given at once.
+# Rows and columns of a core in one LAPACK call.
 _BLOCK = 2048
 
 
@@ -42,7 +42,7 @@ class NotDefiniteError(Exception):
     ----------
     term : int
     pivot : float or None
-        None where it is not told.
+        None if unknown.
     """
 
     def __init__(self, term: int, pivot: float | None) -> None:
@@ -52,14 +52,14 @@ class NotDefiniteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """The ends of the order that are factored as full matrices, one of a component at most.
+    """Ends of the elimination order that are factored as full matrices, at most one per component.
 
     Attributes
     ----------
     members : tuple of ndarray, int32
-        Of each, the places in the order, ascending.
+        Per core: the positions of its terms in the order, ascending.
     columns : tuple of ndarray, int32
-        Of each, the places of its component's other terms, ascending.
+        Per core: the positions of the other terms of its component, ascending.
     """
 
     members: tuple[NDArray[np.int32], ...]
@@ -67,11 +67,11 @@ class Cores:
 
     @property
     def n_terms(self) -> int:
-        """How many terms are in them."""
+        """Number of terms in all cores."""
         return sum(len(members) for members in self.members)
 
     def memory(self, elimination: Elimination) -> int:
-        """Bytes that factoring takes at its peak, the factor included."""
+        """Peak memory of the factorisation in bytes, the factor included."""
         outside = np.ones(len(elimination.pivots), np.bool_)
         for members in self.members:
             outside[members] = False
@@ -81,7 +81,7 @@ class Cores:
 
 
 def find_cores(elimination: Elimination) -> Cores:
-    """Choose, by the entries of the columns, what is to be factored as full matrices."""
+    """Choose the terms to factor as full matrices, by the number of entries of their columns."""
     components = elimination.components
     places = np.argsort(components, kind="stable").astype(np.int32)
     sizes = np.bincount(components, minlength=1)
@@ -97,33 +97,33 @@ def find_cores(elimination: Elimination) -> Cores:
 
 
 def _quickest(counts: NDArray[np.int64]) -> int:
-    """Return how many of the last columns LAPACK had better take."""
+    """Return how many of the last columns LAPACK factors faster."""
     if len(counts) < _LEAST_CORE:
         return 0
     sparse = np.concatenate([[0.0], np.cumsum(counts * (counts + 1.0) / 2.0)])
     entries = np.concatenate([np.cumsum(counts[::-1])[::-1], [0]])
     n = np.arange(len(counts), -1, -1, dtype=np.float64)
     times = sparse + _LAPACK * n**3 / 6.0 + _AN_ENTRY * n**2 / 2.0
-    # Less than half full it would take more memory than time is worth.
+    # If the core is less than half full, the saved time does not justify the memory.
     times[(entries < n**2 / 4.0) | ((n > 0) & (n < _LEAST_CORE))] = np.inf
     return len(counts) - int(np.argmin(times))
 
 
 def factored(elimination: Elimination, cores: Cores, *, least: float) -> csr_array:
-    """Compute E with S = E Eᵀ, the rows of S by the order of elimination.
+    """Compute E with S = E Eᵀ; the rows of S are in the order of elimination.
 
     Parameters
     ----------
     elimination : Elimination
     cores : Cores
     least : float
-        Pivots that are not above it count as zero.
+        A pivot up to this value counts as zero.
 
     Returns
     -------
     csr_array of shape (n_terms, n_terms), float64
-        Column k belongs to the k-th term of the order; columns ascending. Chance zeros are stored
-        outside the cores only.
+        Column k belongs to the k-th term of the order; columns ascending. Entries that are zero
+        by coincidence are stored, except in the cores.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _laid_out(
     cores: tuple[NDArray[np.int32], ...],
     squares: list[NDArray[np.float64]],
 ) -> csr_array:
-    """Bring columns and cores into one sparse array, by rows."""
+    """Merge columns and cores into one CSR array."""
     n = len(order)
     held = np.zeros(n, np.int64)
     count_outside_core(starts, ends, rows, order, held)
@@ -181,10 +181,10 @@ def _laid_out(
 
 
 def _factor_core(square: NDArray[np.float64], terms: NDArray[np.int32], least: float) -> None:
-    """Replace what is on and below the diagonal by its Cholesky factor.
+    """Replace the lower triangle by its Cholesky factor.
 
-    Block by block, each by those to its left: on several threads, OpenBLAS's own dpotrf ends the
-    process where the order is some 16,000 or more.
+    The factorisation goes block by block, each from the blocks to its left, because OpenBLAS's
+    multithreaded dpotrf crashes the process at an order of about 16,000 or more.
     """
     for start in range(0, len(square), _BLOCK):
         here = slice(start, start + _BLOCK)
@@ -193,11 +193,11 @@ def _factor_core(square: NDArray[np.float64], terms: NDArray[np.int32], least: f
             if start:
                 square[rows, here] -= square[rows, :start] @ square[here, :start].T
             if row == start:
-                # LAPACK counts by columns: the lower half by rows is the upper half to it.
+                # LAPACK is column-major: the lower triangle by rows is its upper triangle.
                 block = np.ascontiguousarray(square[here, here])
                 _, info = dpotrf(block.T, lower=0, clean=0, overwrite_a=1)
                 if info > 0:
-                    # It leaves what it found where a pivot cannot be: not above zero.
+                    # LAPACK leaves an impossible pivot, one that is not positive, in place.
                     pivot = min(float(block[info - 1, info - 1]), 0.0)
                     raise NotDefiniteError(int(terms[start + info - 1]), pivot)
                 square[here, here] = block

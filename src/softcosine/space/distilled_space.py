@@ -1,4 +1,4 @@
-"""The space that a neural encoder teaches for a corpus: soft cosine in few dimensions."""
+"""Soft vector space of few dimensions, learned from a neural encoder for one corpus."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _VANISHED = 1e-9  # a text so short is what rounding left of nothing
 
 @dataclass(frozen=True, slots=True)
 class DistilledSpace:
-    r"""Term similarities and term weights that were distilled from an encoder.
+    r"""Term similarities and term weights distilled from an encoder.
 
-    With the vectors v_i of `distilled_vectors`, terms are similar as their vectors are,
-    s_ij = cos(v_i, v_j), and weigh
+    With the vectors v_i of `distilled_vectors`, terms are as similar as their vectors,
+    s_ij = cos(v_i, v_j), and have the weights
 
     .. math:: w_i = \operatorname{idf}_i \lvert v_i \rvert^p,
 
-    since a term that says little of what the encoder thinks of its documents has a short vector.
-    So S = E Eᵀ with the unit vectors as the rows of E, and the change of basis (theory T7) needs no
-    decomposition: the soft cosine is the cosine of the coordinates Eᵀ W x. Build it by `fit`.
+    because a term that explains little of its documents' encodings has a short vector. So S = E Eᵀ
+    with the unit vectors as the rows of E, and the change of basis (theory T7) needs no
+    decomposition: the soft cosine is the cosine of the coordinates Eᵀ W x. `fit` builds it.
 
     Attributes
     ----------
     coordinates : ndarray of shape (n_terms, dimensions), float32
-        W E: what one occurrence of each term adds to the coordinates of a text.
+        W E: what one occurrence of each term adds to a text's coordinates.
     """
 
     coordinates: NDArray[np.float32]
@@ -55,7 +55,7 @@ class DistilledSpace:
         power: float = 0.5,
         progress: Progress | None = None,
     ) -> DistilledSpace:
-        """Learn from a corpus whose documents have been encoded.
+        """Return the space of a corpus, given the encodings of its documents.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class DistilledSpace:
         Raises
         ------
         InvalidInputError
-            If a setting is out of range, or there is not one finite encoding for each document.
+            If a setting is out of range, or the documents do not have one finite encoding each.
         """
         check_number("power", power, least=0, most=1)
         vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
@@ -77,7 +77,7 @@ class DistilledSpace:
     def of_vectors(
         cls, corpus: AnalyzedTexts, vectors: NDArray[np.float64], *, power: float = 0.5
     ) -> DistilledSpace:
-        """Return the space of vectors that `distilled_vectors` gave for the corpus."""
+        """Return the space of the vectors that `distilled_vectors` returned for the corpus."""
         check_number("power", power, least=0, most=1)
         found = lengths(vectors)
         known = found > 0.0
@@ -99,24 +99,24 @@ class DistilledSpace:
         Parameters
         ----------
         counts : csr_array of shape (n_texts, n_terms)
-            How often each term stands in each text.
+            Term frequencies.
 
         Returns
         -------
         ndarray of shape (n_texts, dimensions), float64
-            Zeros for a text without known terms. The dot product of two rows is their soft cosine.
+            The dot product of two rows is the soft cosine. A text without known terms has zeros.
 
         Raises
         ------
         VocabularyMismatchError
-            If the terms are of another number.
+            If `counts` has another number of terms.
         """
         if counts.shape[1] != len(self.coordinates):
             raise VocabularyMismatchError(
                 f"the texts are of {counts.shape[1]} terms but the space of "
                 f"{len(self.coordinates)}; count the terms of the vocabulary that it was fitted on."
             )
-        # A query has few of the terms: only their coordinates are read.
+        # A query has few terms: only their coordinates are read.
         used, places = np.unique(counts.indices, return_inverse=True)
         frequencies = WEIGHTING.frequencies(np.asarray(counts.data, np.float64))
         local = csr_array((frequencies, places, counts.indptr), shape=(counts.shape[0], len(used)))
@@ -130,7 +130,7 @@ class DistilledSpace:
     def rows(
         self, terms: NDArray[np.integer[Any]], frequencies: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what each term of one text adds to its unit coordinates, and how long that is.
+        """Return the row that each term of one text adds to its unit coordinates, and its length.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the Cholesky factor of S would hold and cost, known before it is paid for (theory T7)."""
+"""Size and cost of the Cholesky factor of S, estimated before the factorisation (theory T7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from softcosine.space.orderings import EliminationOrder, checked_order, eliminat
 
 __all__ = ["Elimination", "FillIn", "estimate_fill_in", "planned"]
 
-BYTES_AN_ENTRY = 12  # a float64 and the number of its column
+BYTES_AN_ENTRY = 12  # a float64 value and an int32 column index
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,15 @@ class FillIn:
     order : str
     n_terms : int
     n_stored : int
-        Entries of S on and below the diagonal: what F holds where nothing fills in.
+        Entries of S on and below the diagonal: the size of F without fill-in.
     n_entries : int
-        Entries of F, the diagonal and chance zeros included.
+        Entries of F, the diagonal and coincidental zeros included.
     n_operations : int
-        Multiplications of the factorisation, each with its addition: half the sum of the squares
-        of the columns' entries, about.
+        Multiply-adds of the factorisation: about half the sum of the squared column counts.
     n_components : int
-        Parts of S that share no neighbour; they are factored apart.
+        Connected components of S; they are factored separately.
     largest_component : int
-        Terms of the largest of them.
+        Number of terms of the largest component.
     """
 
     order: EliminationOrder
@@ -53,12 +52,12 @@ class FillIn:
 
     @property
     def memory(self) -> int:
-        """Bytes that F takes."""
+        """Bytes of F."""
         return BYTES_AN_ENTRY * self.n_entries + 8 * (self.n_terms + 1)
 
     @property
     def ratio(self) -> float:
-        """How many times as many entries F has as the lower half of S."""
+        """Entries of F divided by the entries of the lower triangle of S."""
         return self.n_entries / self.n_stored if self.n_stored else 1.0
 
     def __str__(self) -> str:
@@ -71,20 +70,20 @@ class FillIn:
 
 @dataclass(frozen=True, slots=True)
 class Elimination:
-    """How S is to be eliminated.
+    """Plan of the elimination of S.
 
     Attributes
     ----------
     S : tuple of arrays
-        Row pointers, column indices and values of S, none of them 0; see `Entries.arrays`.
+        Row pointers, column indices and values of S, without explicit zeros; see `Entries.arrays`.
     pivots : ndarray of shape (n_terms,), int32
-        The terms in the order of their elimination.
+        The terms in the order of elimination.
     parents : ndarray of shape (n_terms,), int32
-        The elimination tree, by that order; -1 for roots.
+        The elimination tree, in that order; -1 for roots.
     counts : ndarray of shape (n_terms,), int64
-        Entries of the factor's columns, by that order.
+        Entries of each column of the factor, in that order.
     components : ndarray of shape (n_terms,), int32
-        The connected component that each is in, by that order.
+        The connected component of each term, in that order.
     fill_in : FillIn
     """
 
@@ -99,10 +98,10 @@ class Elimination:
 def estimate_fill_in(
     S: TermSimilarityMatrix, *, order: EliminationOrder = "minimum_degree"
 ) -> FillIn:
-    """Count the entries that the Cholesky factor of S would have, without computing it.
+    """Count the entries of the Cholesky factor of S, without computing it.
 
-    The count is exact for the structure of S: no entry is left out, and what is counted is there
-    but for chance zeros. S need not be definite for it.
+    The count is exact for the structure of S; only coincidental zeros are counted too. S need not
+    be positive definite.
 
     Parameters
     ----------
@@ -118,12 +117,12 @@ def estimate_fill_in(
     Raises
     ------
     InvalidInputError
-        If S is asymmetric or there is no such order.
+        If S is asymmetric or the order is unknown.
 
     Notes
     -----
-    Elimination tree and column counts take all but linear time; so does, in practice, the order by
-    minimum degree.
+    The elimination tree and the column counts take almost linear time; so does, in practice, the
+    minimum degree order.
 
     Examples
     --------
@@ -140,7 +139,7 @@ def estimate_fill_in(
 
 
 def planned(S: TermSimilarityMatrix, order: EliminationOrder) -> Elimination:
-    """Order the terms of S and count; see `estimate_fill_in`."""
+    """Order the terms of S and count entries; see `estimate_fill_in`."""
     checked_similarity(S).require_symmetric("a change of basis")
     entries = _without_zeros(S.arrays)
     indptr, indices, _ = entries

@@ -1,7 +1,7 @@
-"""Few dimensions of documents that come block by block (theory T11).
+"""Few dimensions of documents that arrive block by block (theory T11).
 
 A randomised block power method (Halko, Martinsson & Tropp 2011): each pass over the documents
-multiplies a basis of few columns. The documents need not fit in memory.
+multiplies a narrow basis by them. The documents need not fit in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, check
 
 __all__ = ["Blocks", "check_whole", "right_singular_vectors", "signed", "soft_singular_vectors"]
 
-# Gives the documents anew each time it is called: sparse arrays whose rows are documents.
+# Yields all documents anew at each call: sparse arrays, one document a row.
 Blocks = Callable[[], Iterable[csr_array]]
 
 _Dense = NDArray[np.float64]
@@ -36,40 +36,40 @@ def right_singular_vectors(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Return the first k right singular vectors of documents: latent semantic analysis.
 
-    With :math:`Y \approx U_k \Sigma_k V_k^\top`, ``Y @ V`` are the documents in k dimensions.
+    With :math:`Y \approx U_k \Sigma_k V_k^\top`, ``Y @ V`` holds the documents in k dimensions.
 
     Parameters
     ----------
     blocks : callable
-        Called once a pass; gives the documents anew, sparse blocks of shape (any, n_terms), the
-        same each time. A list `parts` in memory is ``lambda: parts``.
+        Called once per pass; yields the same documents each time, as sparse blocks of shape
+        (any, n_terms). For a list ``chunks`` in memory pass ``lambda: chunks``.
     n_terms : int
     k : int
         At least 1.
     n_iterations : int
-        Passes; one more is made in the end. The more, the nearer to the exact vectors where
-        singular values decay slowly.
+        Number of passes, besides a final one. More passes are more precise where singular values
+        decay slowly.
     oversampling : int
-        Directions carried beyond k. Where ``k + oversampling >= n_terms`` the answer is exact, and
-        one pass suffices. Memory is three arrays of shape (n_terms, k + oversampling).
+        Extra directions beyond k. If ``k + oversampling >= n_terms``, the answer is exact after
+        one pass. Memory is three arrays of shape (n_terms, k + oversampling).
     random_state : int
-        Seed. The same seed and the same blocks give the same vectors; how the documents are cut
-        into blocks changes their rounding only.
+        Seed. The same seed and blocks give the same vectors; another division into blocks changes
+        only the rounding.
 
     Returns
     -------
     V : ndarray of shape (n_terms, k), float64
-        Orthonormal columns, each with its entry of greatest size positive. Where Y has a lower
-        rank than k, what is missing are columns of zeros at the end.
+        Orthonormal columns, each with its largest entry in absolute value positive. If Y has a
+        lower rank than k, the last columns are zeros.
     sigma : ndarray of shape (k,), float64, descending
-        Singular values, which the approximation never makes too large; 0 for columns of zeros.
+        Singular values, never overestimated; 0 for columns of zeros.
 
     Raises
     ------
     InvalidInputError
-        If a block has another number of columns, holds NaN or infinity or values whose products
-        leave the range of float64, a pass gives another number of rows than the first one, or a
-        setting is out of range.
+        If a block has another number of columns, holds NaN, infinity or values whose products
+        overflow float64, a pass has another number of rows than the first one, or a setting is
+        out of range.
 
     Examples
     --------
@@ -97,14 +97,14 @@ def soft_singular_vectors(
     oversampling: int = 16,
     random_state: int = 0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Return P: ``X @ P`` are the documents in the k best dimensions of the soft vector space.
+    r"""Return the projection to the k best dimensions of the soft vector space: use ``X @ P``.
 
-    Dot products there are soft inner products but for what lies outside the k dimensions. With S
-    = E Eᵀ these are the first right singular vectors v of ``Y E`` (theory T7), P = E v; they are
-    found as z = E⁻ᵀ v, orthonormal in the inner product of S, P = S z, so that no factor of S is
-    needed, whose fill-in would be great. A dot product differs from the soft inner product by at
-    most :math:`\lvert x \rvert_S` times the next singular value, if one of the two documents is
-    among those given here. With S = I this is `right_singular_vectors`.
+    Dot products there are soft inner products, up to the components outside the k dimensions. With
+    S = E Eᵀ, v the first right singular vectors of ``Y E`` (theory T7), P = E v. They are
+    computed as z = E⁻ᵀ v, orthonormal in the inner product of S, with P = S z: this needs no factor
+    of S, which could have much fill-in. A dot product differs from the soft inner product by at
+    most :math:`\lvert x \rvert_S` times the next singular value, if one of the two documents is in
+    `blocks`. With S = I this is `right_singular_vectors`.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def soft_singular_vectors(
     Returns
     -------
     P : ndarray of shape (n_terms, k), float64
-        Where Y E has a lower rank than k, what is missing are columns of zeros at the end.
+        If Y E has a lower rank than k, the last columns are zeros.
     sigma : ndarray of shape (k,), float64, descending
         Singular values of Y E.
 
@@ -125,7 +125,7 @@ def soft_singular_vectors(
     InvalidInputError
         As `right_singular_vectors`, and if S is asymmetric.
     IndefiniteMatrixError
-        If S proves indefinite among the documents' dimensions.
+        If S is indefinite in the subspace of the documents.
     """
     checked_similarity(S).require_symmetric("soft singular vectors")
     check_whole("k", k)
@@ -150,7 +150,7 @@ def _power_method(
     image: Callable[[_Dense], _Dense],
     orthonormal: Callable[[_Dense], _Dense],
 ) -> tuple[_Dense, _Dense]:
-    """Return S V and singular values, V orthonormal in the inner product of S; `image` is S."""
+    """Return S V and the singular values, V orthonormal in the inner product of S; `image` is S."""
     width = min(k + oversampling, n_terms)
     if width == n_terms:
         start, n_iterations = np.eye(n_terms), 0
@@ -165,10 +165,10 @@ def _power_method(
             product += _in_range(block.T @ _in_range(block @ basis))
             n_rows += block.shape[0]
         n_docs = _same_rows(n_docs, n_rows)
-        # On the way columns need only stay apart, which takes a fifth of an orthonormal basis.
+        # Between passes columns need only be independent: a fifth of the cost of orthonormal ones.
         basis = image((_apart if left else orthonormal)(_in_range(product)))
-    # The triangle of Y @ basis, block by block: its singular values are those of Y @ basis, and
-    # unlike a matrix of products it squares none of them.
+    # The triangular factor of Y @ basis, block by block, has the same singular values; unlike a
+    # Gram matrix it does not square them.
     triangle = np.zeros((0, basis.shape[1]))
     n_rows = 0
     for block in _checked(blocks, n_terms):
@@ -191,13 +191,13 @@ def _apart(basis: _Dense) -> _Dense:
 
 
 def _orthonormal(basis: _Dense, S: csr_array) -> _Dense:
-    """Return a basis of the same columns whose zᵀ S z are those of the identity."""
-    # Orthonormal in the ordinary sense first, or the Gram matrix would square its condition.
+    """Return a basis of the same columns with zᵀ S z = I."""
+    # Orthonormal in the ordinary sense first; otherwise the Gram matrix squares the condition.
     basis = np.linalg.qr(basis)[0]
     gram = basis.T @ (S @ basis)
     values, vectors = np.linalg.eigh((gram + gram.T) / 2.0)
     greatest = np.abs(values).max(initial=0.0)
-    # An S whose entries are rounded to float32 is definite up to that.
+    # An S with entries rounded to float32 is definite up to that rounding.
     if np.any(values < -greatest * S.shape[0] * np.finfo(np.float32).eps):
         raise IndefiniteMatrixError(
             f"x'Sx is {values[0]:.3g} for some x of length 1: S is not positive semidefinite. Use "
@@ -207,7 +207,7 @@ def _orthonormal(basis: _Dense, S: csr_array) -> _Dense:
     basis = basis @ (vectors[:, real] / np.sqrt(values[real]))
     if not basis.shape[1]:
         return basis
-    # Once more, now that the Gram matrix is near the identity: rounding goes.
+    # A second time, now with a Gram matrix near the identity, to remove rounding errors.
     triangle = np.linalg.cholesky(basis.T @ (S @ basis))
     return np.asarray(solve_triangular(triangle, basis.T, lower=True).T)
 
@@ -246,11 +246,11 @@ def _same_rows(before: int | None, now: int) -> int:
 
 
 def signed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn columns so that the first among their entries of greatest size is positive."""
+    """Flip columns so that the first of their entries of largest absolute value is positive."""
     if not vectors.size:
         return vectors
     sizes = np.abs(vectors)
-    # Of entries equal but for rounding, the first counts.
+    # Among entries equal up to rounding, the first decides.
     largest = np.argmax(sizes >= sizes.max(axis=0) * (1 - 1e-6), axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
-    return np.asarray(vectors * np.where(signs == 0, 1.0, signs) + 0.0)  # no zero is negative
+    return np.asarray(vectors * np.where(signs == 0, 1.0, signs) + 0.0)  # turns -0.0 into 0.0

@@ -1,4 +1,4 @@
-"""The leading eigenvectors of S: few dimensions that no document has a say in (theory T11)."""
+"""The leading eigenvectors of S: few dimensions, independent of any documents (theory T11)."""
 
 from __future__ import annotations
 
@@ -13,36 +13,35 @@ from softcosine.space.latent import signed
 
 __all__ = ["leading_eigenvectors"]
 
-# Up to this order, LAPACK's dense answer is as quick, and finds eigenvalues that occur twice.
+# Up to this order, LAPACK's dense solver is as fast, and it finds repeated eigenvalues.
 _DENSE_ORDER = 200
 
 
 def leading_eigenvectors(
     S: TermSimilarityMatrix, *, k: int, dense_order: int = _DENSE_ORDER
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Return the k greatest eigenvalues of S that are positive, and their eigenvectors.
+    r"""Return the k largest positive eigenvalues of S and their eigenvectors.
 
     ``U * sqrt(values)`` is the truncated eigenfactor: the dot products of ``W x @ (U *
     sqrt(values))`` differ from the soft inner products by at most :math:`\lvert W x \rvert \lvert W
-    y \rvert \lambda`, where λ is the greatest size among the eigenvalues left out (theory T11).
+    y \rvert \lambda`, where λ is the largest absolute value of an omitted eigenvalue (theory T11).
 
-    Groups of terms that are not connected in S are taken apart: small ones by LAPACK, large ones
-    by Lanczos.
+    Connected components of S are solved separately: small ones by LAPACK, large ones by Lanczos.
 
     Parameters
     ----------
     S : TermSimilarityMatrix
-        Symmetric; it may be indefinite, whose negative part is left out.
+        Symmetric. The negative part of an indefinite S is left out.
     k : int
         At least 1.
     dense_order : int
-        Groups of at most so many terms are small.
+        Largest number of terms of a small component.
 
     Returns
     -------
     U : ndarray of shape (n_terms, k), float64
-        Orthonormal columns, each with its entry of greatest size positive. Where S has fewer
-        positive eigenvalues than k, what is missing are columns of zeros at the end.
+        Orthonormal columns, each with its largest entry in absolute value positive. If S has
+        fewer than k positive eigenvalues, the last columns are zeros.
     values : ndarray of shape (k,), float64, descending
         0 for columns of zeros.
 
@@ -68,7 +67,7 @@ def leading_eigenvectors(
     _, groups = connected_components(matrix, directed=False)
     order = np.argsort(groups, kind="stable")
     bounds = np.flatnonzero(np.diff(groups[order], prepend=-1, append=len(groups)))
-    # Terms alone have the eigenvalue 1; no more than k of them can be among the greatest.
+    # Isolated terms have the eigenvalue 1; at most k of them can be among the largest.
     alone = np.flatnonzero(np.diff(bounds) == 1)[:k]
     found = [(1.0, order[bounds[group]][None], np.ones(1)) for group in alone]
     for group in np.flatnonzero(np.diff(bounds) > 1):
@@ -90,7 +89,7 @@ def leading_eigenvectors(
 def _eigen(
     S: csr_array, k: int, dense_order: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the k greatest eigenvalues and their vectors, as columns."""
+    """Return the k largest eigenvalues and their eigenvectors, as columns."""
     n = S.shape[0]
     if n <= max(dense_order, k):
         values, vectors = np.linalg.eigh(S.toarray())
@@ -98,7 +97,7 @@ def _eigen(
     from scipy.sparse.linalg import ArpackError, eigsh
 
     generator = np.random.default_rng(0)
-    # What is similar to nothing but itself moves no eigenvector, and Lanczos converges better.
+    # Terms without neighbours change no eigenvector; Lanczos converges better without them.
     shifted = csr_array(S - diags_array(np.ones(n)))
     basis = max(2 * k + 1, 20)
     for tolerance, width in ((1e-9, basis), (1e-6, basis), (1e-6, max(2 * basis, 200))):
@@ -107,7 +106,7 @@ def _eigen(
                 shifted, k=k, which="LA", v0=generator.standard_normal(n), ncv=min(n, width),
                 maxiter=300, tol=tolerance,
             )  # fmt: skip
-        except ArpackError:  # also where it did not converge
+        except ArpackError:  # includes failure to converge
             continue
         values, vectors = _with_multiples(shifted, values, vectors, generator)
         order = np.argsort(-values, kind="stable")[:k]
@@ -123,15 +122,15 @@ def _with_multiples(
     vectors: NDArray[np.float64],
     generator: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Add eigenvectors that Lanczos has missed: of equal eigenvalues it finds one from one start.
+    """Add eigenvectors that Lanczos has missed: one start finds one per repeated eigenvalue.
 
-    What is found is taken out of A, and the greatest eigenvalue of the rest asked for, from
-    another start, until that is not among the k greatest.
+    Deflate A by the eigenvectors found and compute the largest eigenvalue of the rest from another
+    start, until it is not among the k largest.
     """
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     n, k = A.shape[0], len(values)
-    low = -float(abs(A).sum(axis=1).max())  # no eigenvalue of A is below
+    low = -float(abs(A).sum(axis=1).max())  # lower bound of the eigenvalues of A
 
     def rest(x: NDArray[np.float64]) -> NDArray[np.float64]:
         x = x.ravel()
@@ -143,7 +142,7 @@ def _with_multiples(
                 LinearOperator((n, n), matvec=rest, dtype=np.float64), k=1, which="LA",
                 v0=generator.standard_normal(n), ncv=min(n, 40), maxiter=300, tol=1e-9,
             )  # fmt: skip
-        except ArpackError:  # many lie close together there; none is clearly greater
+        except ArpackError:  # many eigenvalues lie close together; none is clearly larger
             break
         if value[0] <= np.sort(values)[-k] + 1e-8:
             break

@@ -1,4 +1,4 @@
-"""Random dimensions that keep dot products in the mean (theory T11)."""
+"""Random projection that preserves dot products in expectation (theory T11)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["sparse_projection"]
 def sparse_projection(
     n_terms: int, *, k: int, density: float | None = None, random_state: int = 0
 ) -> csr_array:
-    r"""Return a random matrix R whose products keep dot products: E[R Rᵀ] = I.
+    r"""Return a sparse random matrix R with E[R Rᵀ] = I.
 
     An entry is :math:`\pm 1/\sqrt{dk}` with probability d/2 each, else 0 (Achlioptas 2003; Li,
-    Hastie & Church 2006). The dot product of ``y' @ R`` and ``(Sᵀ W x) @ R`` is the soft inner
-    product in the mean, with variance at most :math:`(\lvert a \rvert^2 \lvert b \rvert^2 + (a
+    Hastie & Church 2006). The expected dot product of ``y' @ R`` and ``(Sᵀ W x) @ R`` is the soft
+    inner product, with variance at most :math:`(\lvert a \rvert^2 \lvert b \rvert^2 + (a
     \cdot b)^2 + \sum_i a_i^2 b_i^2 / d) / k` for ``a = y'`` and ``b = Sᵀ W x``.
 
     Parameters
@@ -40,7 +40,7 @@ def sparse_projection(
         density = 1.0 / np.sqrt(max(n_terms, 1))
     check_number("density", density, above=0, most=1)
     generator = np.random.default_rng(random_state)
-    # So many out of all places, evenly: each place for itself with probability `density`.
+    # Draw positions uniformly, each with probability `density` independently.
     n_places = n_terms * k
     n_filled = int(generator.binomial(n_places, density))
     places = np.sort(generator.choice(n_places, n_filled, replace=False, shuffle=False))

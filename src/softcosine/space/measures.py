@@ -1,7 +1,7 @@
 """Measures between documents in the soft vector space (theory T1-T5).
 
-Rows are documents. `X` and `Y` hold the coordinates W x: weigh counts first, for example with
-`softcosine.Weighting.transform`. Every measure is float64.
+Rows are documents. `X` and `Y` hold the coordinates W x: weight the counts first, for example with
+`softcosine.Weighting.transform`. All measures are float64.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
     "sparse_soft_cosine_similarity",
 ]
 
-# Checked X and Y, and S in float64. Any, since SciPy tells a type checker nothing.
+# Checked X and Y, and S in float64. Any, because SciPy has no types.
 _Operands = tuple[Any, Any, Any]
 
-_BLOCK = 512  # rows of X whose products are held at once in the sparse form
+_BLOCK = 512  # rows of X multiplied at once in the sparse form
 
 
 def soft_inner_product(
@@ -64,7 +64,7 @@ def soft_inner_product(
     InvalidInputError
         If a coordinate is not finite, S is asymmetric, or a product leaves the range of float64.
     VocabularyMismatchError
-        If X, Y and S count different numbers of terms.
+        If X, Y and S have different numbers of terms.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def soft_norm(X: ArrayLike | csr_array, S: TermSimilarityMatrix) -> NDArray[np.f
     Returns
     -------
     ndarray of shape (n_docs,), float64
-        Zero exactly for documents with no terms.
+        Zero only for documents without terms.
 
     Raises
     ------
     VocabularyMismatchError
-        If X and S count different numbers of terms.
+        If X and S have different numbers of terms.
     IndefiniteMatrixError
         If some document has x'Sx < 0 beyond rounding; the message names the first one.
     InvalidInputError
@@ -131,8 +131,8 @@ def soft_cosine_similarity(
     -------
     ndarray of shape (n_x, n_y), float64
         0 where a document has norm 0. Values above 1 can occur if S is not positive semidefinite;
-        they are not clipped, but what rounding adds to 1 is (2⁻³² at most).
-        `sparse_soft_cosine_similarity` forms nothing dense.
+        only an excess from rounding (2⁻³² at most) is clipped. `sparse_soft_cosine_similarity`
+        avoids the dense result.
 
     Raises
     ------
@@ -141,8 +141,8 @@ def soft_cosine_similarity(
 
     Examples
     --------
-    *Antony found Caesar dead* and *Caesar was killed* share one word of three; *dead* and *killed*
-    are half alike:
+    *Antony found Caesar dead* and *Caesar was killed* share the term *caesar*; *dead* and *killed*
+    have similarity 0.5:
 
     >>> import softcosine as sc
     >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]])
@@ -162,7 +162,7 @@ def soft_cosine_distances(
 ) -> NDArray[np.float64]:
     """1 - soft cosine of every row of X with every row of Y, never negative.
 
-    For estimators of scikit-learn that take ``metric="precomputed"``.
+    Use it with scikit-learn estimators that take ``metric="precomputed"``.
 
     Parameters
     ----------
@@ -172,8 +172,9 @@ def soft_cosine_distances(
     Returns
     -------
     ndarray of shape (n_x, n_y), float64
-        From 0 to 2: 0 where the soft cosine is 1 but for rounding (2⁻³²), or, for an indefinite S,
-        above 1. With ``Y=None`` the diagonal is 0; a document of norm 0 is 1 away from all others.
+        From 0 to 2. 0 where the soft cosine is 1 up to rounding (2⁻³²), or above 1 with an
+        indefinite S. With ``Y=None`` the diagonal is 0; a document of norm 0 has distance 1 to all
+        others.
 
     Raises
     ------
@@ -202,19 +203,19 @@ def sparse_soft_cosine_similarity(
     k: int | None = None,
     min_similarity: float = 0.0,
 ) -> csr_array:
-    """Soft cosine as a sparse array: at most the k best of each row, none below a bound.
+    """Soft cosine as a sparse array: at most the k best entries of each row, none below a bound.
 
-    Rows are taken in blocks, so nothing of shape (n_x, n_y) is ever dense.
+    X is processed in blocks of rows, so no array of shape (n_x, n_y) is ever dense.
 
     Parameters
     ----------
     X, Y, S
         As in `soft_cosine_similarity`.
     k : int, optional
-        How many columns to keep in each row; ties go to the earlier column. Zeros count among
-        the k best, though they are left out.
+        Maximum number of entries per row; ties go to the earlier column. Zeros count among the
+        k best, though they are not stored.
     min_similarity : float
-        Similarities below it are left out, and zeros always.
+        Entries below it are left out, and zeros always.
 
     Returns
     -------
@@ -319,7 +320,7 @@ def _keep(block: csr_array, k: int | None, min_similarity: float) -> csr_array:
         position[best] = np.arange(best.shape[0]) - np.repeat(
             block.indptr[:-1], np.diff(block.indptr)
         )
-        # The zeros that are not stored stand before what is negative.
+        # Zeros, which are not stored, rank before negative values.
         zeros = block.shape[1] - np.diff(block.indptr)
         position += np.where(block.data < 0, np.repeat(zeros, np.diff(block.indptr)), 0)
         kept &= position < k

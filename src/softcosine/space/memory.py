@@ -1,4 +1,4 @@
-"""How much memory there is, so that what would not fit is refused before it is begun."""
+"""Available memory, to refuse work that would not fit before it starts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["available_memory"]
 
 _MEMORY = Path("/proc/meminfo")
-# What a container may use and does, in either version of control groups.
+# Memory limit and usage of a container, in both versions of cgroups.
 _LIMITS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (
@@ -20,10 +20,10 @@ _LIMITS = (
 
 
 def available_memory() -> int | None:
-    """Bytes that this process could still have without swapping; None where nothing tells.
+    """Bytes this process can still allocate without swapping; None if unknown.
 
-    On Linux what the kernel calls available, or what is left to the container; on Windows free
-    memory; elsewhere all memory of the machine.
+    On Linux the kernel's available memory or what is left to the container, on Windows the free
+    memory, elsewhere the total memory of the machine.
     """
     if sys.platform == "win32":
         return _on_windows()
@@ -35,13 +35,13 @@ def available_memory() -> int | None:
         try:
             left = int(limit.read_text()) - int(used.read_text())
             found.append(left + _given_back(used.parent / "memory.stat"))
-        except (OSError, ValueError):  # no such file, or "max"
+        except (OSError, ValueError):  # no such file, or the value "max"
             continue
     return max(min(found), 0)
 
 
 def _given_back(statistics: Path) -> int:
-    """Bytes of files in memory that count as used, and that the kernel gives back when asked."""
+    """Bytes of cached files that count as used and that the kernel can reclaim."""
     try:
         facts = dict(line.split(maxsplit=1) for line in statistics.read_text().splitlines())
         return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))

@@ -1,4 +1,4 @@
-"""Checked operands and norms that all measures and transforms share."""
+"""Checked operands and norms, shared by all measures and transforms."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ __all__ = [
     "soft_norms",
 ]
 
-# x'Sx may come out this far from zero by rounding alone, relative to the sum of its terms' sizes.
+# Rounding error allowed in x'Sx, relative to the sum of the absolute values of its summands.
 _ROUNDING = 1e-12
 
-# A cosine of sums without negative summands exceeds 1 by at most this through rounding, for up to
-# half a million summands; cosines are promised to 1e-9 only. Larger ones are real: S is indefinite.
+# Rounding error allowed in a cosine of non-negative sums of up to half a million summands; cosines
+# are promised to 1e-9 only. A larger excess over 1 is real: S is indefinite.
 ROUNDED_ONE = 1.0 + 2.0**-32
 
 
 def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_array:
-    """Take a document-term matrix as float64 CSR, its shape and values checked.
+    """Return a document-term matrix as float64 CSR after a check of shape and values.
 
     Raises
     ------
     InvalidInputError
-        If it is not two-dimensional, numeric and finite.
+        If the matrix is not two-dimensional, numeric and finite.
     VocabularyMismatchError
-        If it does not have `n_terms` columns.
+        If the matrix does not have `n_terms` columns.
     """
     refuse_texts(X, name)
     matrix = read_matrix(X, name)
@@ -54,7 +54,7 @@ def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_arr
 
 
 def row_sums(products: csr_array) -> NDArray[np.float64]:
-    """Sum every row, shape (n_rows,); what leaves the range of float64 is infinite or NaN."""
+    """Sum every row, shape (n_rows,); overflow gives infinity or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(csr_array(products).sum(axis=1), np.float64).ravel()
 
@@ -65,10 +65,10 @@ def scaled_rows(factors: NDArray[np.float64], X: csr_array) -> csr_array:
 
 
 def balanced(X: csr_array) -> tuple[csr_array, NDArray[np.intc]]:
-    """Divide every row by the power of two that brings its largest size into [1, 2).
+    """Divide every row by the power of two that brings its largest absolute value into [1, 2).
 
-    No digit is lost, and no norm of the row can overflow or vanish. The powers are returned too;
-    0 for rows without entries.
+    This loses no digit, and no norm of the result can overflow or underflow. Returns the rows and
+    the exponents, which are 0 for rows without entries.
     """
     largest = np.zeros(X.shape[0])
     filled = np.diff(X.indptr) > 0
@@ -82,7 +82,7 @@ def balanced(X: csr_array) -> tuple[csr_array, NDArray[np.intc]]:
 def soft_norms(
     X: csr_array, X_S: csr_array, S: csr_array, *, first_row: int = 0
 ) -> NDArray[np.float64]:
-    """Soft norms of the rows of X: roots of the row sums of (X S) ∘ X (theory T2, T5)."""
+    """Soft norms of the rows of X: square roots of the row sums of (X S) ∘ X (theory T2, T5)."""
     squares = row_sums(X_S * X)
     sizes = np.abs(squares)
     if np.any(X.data < 0) or np.any(S.data < 0):
@@ -93,14 +93,14 @@ def soft_norms(
 def roots(
     squares: NDArray[np.float64], sizes: NDArray[np.float64], *, first_row: int = 0
 ) -> NDArray[np.float64]:
-    """Square roots of x'Sx; what differs from 0 by rounding alone, relative to `sizes`, is 0.
+    """Square roots of x'Sx; values within rounding of 0, relative to `sizes`, give 0.
 
     Parameters
     ----------
     squares : ndarray of shape (n_docs,)
         x'Sx of every document.
     sizes : ndarray of shape (n_docs,)
-        The same sums with every summand's absolute value.
+        The same sums over absolute values.
     first_row : int
         Number of the first document, for messages.
 
@@ -127,7 +127,7 @@ def roots(
 
 
 def root(square: float, size: float) -> float:
-    """Return what `roots` gives for a single number; errors likewise."""
+    """Return the result of `roots` for a single number, with the same errors."""
     if math.isfinite(size) and square >= -_ROUNDING * size:
         return 0.0 if square <= _ROUNDING * size else math.sqrt(square)
     return float(roots(np.array([square]), np.array([size]))[0])
@@ -139,16 +139,16 @@ def reciprocal(norms: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def clipped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return cosines, those that exceed 1 or -1 by rounding alone as 1 or -1.
+    """Return cosines with an excess over 1 or -1 from rounding removed.
 
-    What exceeds `ROUNDED_ONE` stays: no rounding does that, only an indefinite S. The scores of an
-    index obey the same rule (`softcosine.kernels.documents`).
+    Values above `ROUNDED_ONE` stay: they come from an indefinite S. The scores of an index follow
+    the same rule (`softcosine.kernels.documents`).
     """
     sizes = np.abs(cosines)
     return np.where((sizes > 1.0) & (sizes <= ROUNDED_ONE), np.sign(cosines), cosines)
 
 
 def distances(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 1 - cosine; 0 for all that is 1 but for rounding, and for real cosines above 1."""
+    """Return 1 - cosine; 0 for cosines of 1 up to rounding, or above 1."""
     found = 1.0 - cosines
     return np.where(found < ROUNDED_ONE - 1.0, 0.0, found)

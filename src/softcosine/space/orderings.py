@@ -1,4 +1,4 @@
-"""Orders in which the terms of S are eliminated, so that its Cholesky factor stays sparse (T7)."""
+"""Elimination orders of the terms of S that keep its Cholesky factor sparse (theory T7)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ EliminationOrder = Literal["minimum_degree", "reverse_cuthill_mckee", "natural"]
 
 _Order = NDArray[np.int32]
 
-# A term with more than `_MANY` times the root of n neighbours is eliminated last, as in Amestoy,
-# Davis and Duff's own program; `_FEW` never are too many.
+# A term with more than `_MANY` times the root of n neighbours is eliminated last, as in the program
+# of Amestoy, Davis and Duff; up to `_FEW` neighbours never count as many.
 _MANY, _FEW = 10.0, 16
 
 
 def elimination_order(S: Arrays, order: EliminationOrder) -> _Order:
-    """Return the terms in the order of their elimination.
+    """Return the terms in order of elimination.
 
     Parameters
     ----------
     S : tuple of arrays
         Row pointers, column indices and values of a symmetric matrix; see `Entries.arrays`.
     order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
-        Approximate minimum degree; breadth first from the rim, reversed, which keeps entries near
-        the diagonal; or as the vocabulary has them.
+        Approximate minimum degree; reversed breadth-first order from the rim, which keeps entries
+        near the diagonal; or the order of the vocabulary.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def elimination_order(S: Arrays, order: EliminationOrder) -> _Order:
 
 
 def checked_order(order: object) -> EliminationOrder:
-    """Return the order; InvalidInputError names those that there are."""
+    """Return the order; InvalidInputError lists the known ones."""
     check_choice("order", order, get_args(EliminationOrder))
     return order  # type: ignore[return-value]
 
@@ -52,8 +52,8 @@ def _minimum_degree(S: Arrays) -> _Order:
     indptr, indices, data = S
     n = len(indptr) - 1
     degrees = np.diff(indptr)
-    # A term with very many neighbours would be looked at whenever one of them is eliminated, and
-    # comes last all the same.
+    # A term with many neighbours is updated whenever one of them is eliminated, and comes last in
+    # any case.
     last = degrees > max(_FEW, _MANY * np.sqrt(n))
     hubs = np.flatnonzero(last)
     hubs = hubs[np.lexsort((hubs, degrees[hubs]))].astype(np.int32)

@@ -1,4 +1,4 @@
-"""The pairs of S as numbers that can be learned, and products of documents as functions of them."""
+"""The pairs of S as learnable parameters, and products of documents as functions of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPattern:
-    """Pairs of different terms that a symmetric S calls similar, each numbered once.
+    """Pairs of different terms with an entry in a symmetric S, numbered.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class PairPattern:
 
     @classmethod
     def of(cls, S: TermSimilarityMatrix) -> PairPattern:
-        """Give every pair of S a number, row by row.
+        """Return the pairs of S, numbered row by row.
 
         Raises
         ------
@@ -66,8 +66,8 @@ class PairPattern:
         upper = rows < columns
         pointers = np.zeros(len(S) + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=len(S)), out=pointers[1:])
-        # By pair, the entries above the diagonal stand in rising order, and so do those below it
-        # once they are turned over.
+        # Entries above the diagonal are in ascending order of pairs, and so are those below it once
+        # transposed.
         pairs = np.empty(len(rows), np.int32)
         n_pairs = int(upper.sum())
         pairs[upper] = np.arange(n_pairs, dtype=np.int32)
@@ -89,7 +89,7 @@ class PairPattern:
     def products(
         self, X: csr_array, Y: csr_array, x_rows: NDArray[np.int64], y_rows: NDArray[np.int64]
     ) -> csr_array:
-        """Return how much each pair adds to the inner products of rows of X with rows of Y.
+        """Return the contribution of each pair to the inner products of rows of X with rows of Y.
 
         The soft inner product of the rows p is ``x @ y + (products @ similarities)[p]``.
 
@@ -101,7 +101,7 @@ class PairPattern:
         Returns
         -------
         csr_array of shape (n, n_pairs), float64
-            Pairs unordered, and stored twice where both documents have both terms.
+            Unordered; an entry is stored twice where both documents have both terms.
         """
         operands = (*_arrays(X), *_arrays(Y), x_rows, y_rows, self._pointers, self._terms)
         scratch, counts = np.zeros(len(self.S)), np.empty(len(x_rows), np.int64)
@@ -115,7 +115,7 @@ class PairPattern:
         return csr_array((values, pairs, starts), shape=(len(x_rows), len(self)))
 
     def sampled(self, left: _Floats, right: _Floats) -> _Floats:
-        """Return ``left[i] @ right[j] + left[j] @ right[i]`` of every pair, shape (n_pairs,).
+        """Return ``left[i] @ right[j] + left[j] @ right[i]`` for every pair, shape (n_pairs,).
 
         Parameters
         ----------
@@ -138,16 +138,16 @@ class PairPattern:
     def normalized(
         self, values: _Floats, diagonal: _Floats, **settings: Any
     ) -> tuple[TermSimilarityMatrix, _Floats]:
-        """Return a symmetric matrix M as S of unit diagonal and term weights W, with M = W S W.
+        """Return a symmetric matrix M as S with unit diagonal and term weights W: M = W S W.
 
         Parameters
         ----------
         values : ndarray of shape (n_pairs,), float64
-            Entries of pairs; those of 0 are left out.
+            Entries of the pairs; zeros are left out.
         diagonal : ndarray of shape (n_terms,), float64
             Above 0.
         **settings
-            Entered in the record of S.
+            Added to the settings of S.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class PairPattern:
 
 
 def own_products(pattern: PairPattern, X: csr_array) -> csr_array:
-    """Return what each pair adds to the squared soft norm of every row of X, (n_docs, n_pairs)."""
+    """Return the contribution of each pair to every squared soft norm, (n_docs, n_pairs)."""
     numbers = np.arange(X.shape[0])
     products = pattern.products(X, X, numbers, numbers)
     products.sum_duplicates()
@@ -177,7 +177,7 @@ def own_products(pattern: PairPattern, X: csr_array) -> csr_array:
 
 
 def coordinates(X: Any, n_terms: int, name: str) -> csr_array:
-    """Return a document-term matrix as `checked_matrix` does, and refuse negative weights."""
+    """Return a document-term matrix as `checked_matrix` does; negative weights raise."""
     matrix = checked_matrix(X, n_terms, name)
     if matrix.nnz and matrix.data.min() < 0:
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""Vectors and weights of terms that a neural encoder of whole texts teaches."""
+"""Term vectors and term weights learned from a neural encoder of whole texts."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ __all__ = ["WEIGHTING", "TaughtVectors"]
 
 _Floats = NDArray[np.float64]
 
-# What the rows of texts are weighed by, and what goes with `TaughtVectors.weights` later.
+# Weighting of the rows of texts; the same weighting goes with `TaughtVectors.weights` later.
 WEIGHTING = Weighting(tf="raw", idf="bm25")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaughtVectors:
-    r"""Vectors of terms whose sums come near to what an encoder says of the texts.
+    r"""Term vectors whose sums approximate the encodings of texts.
 
-    Let the rows of X be the texts' weighted terms, of length 1, and D what the encoder gave for
-    them, of length 1, less its mean and its first principal components. T, where it is given, is
-    what the encoder gives for the terms by themselves. Then
+    Let the rows of X be the weighted terms of the texts, of length 1, and D their encodings, of
+    length 1, minus their mean and their first principal components. T, if passed, holds the
+    encodings of the single terms. Then
 
     .. math:: A = \arg\min_A |D - XTA|^2 + |A|^2, \quad
         V = \arg\min_V |D - XV|^2 + \lambda |V - TA|^2,
 
-    so that a term that few texts have keeps the meaning that it has alone, and others take the one
-    that they have in these texts. A long vector belongs to a term that decides what its texts are
-    about, a short one to a term that says little: their lengths are weights beside idf.
+    so a term of few texts keeps its own meaning, and a frequent term takes the meaning that it has
+    in these texts. A long vector belongs to a term that decides what its texts are about, a short
+    one to a term that carries little meaning: the lengths are weights beside idf.
 
-    Build it by `fit`. `softcosine.similarity.cooccurrence.distilled.DistilledSimilarity` is the
-    same without T, for rankings by soft BM25, and knows no weights.
+    `fit` builds it. `softcosine.similarity.cooccurrence.distilled.DistilledSimilarity` is the
+    same without T and without weights, for rankings by soft BM25.
 
     Attributes
     ----------
     vocabulary : Vocabulary
     vectors : ndarray of shape (n_terms, dimensions), float64
     unit : float
-        The median length of the vectors that are not 0, when they were learned.
+        Median length of the non-zero vectors after `fit`.
     alone : tuple of ndarray of shapes (n,) and (n, dimensions), or None
         What is subtracted from a term's own encoding, and A.
 
@@ -88,25 +88,25 @@ class TaughtVectors:
         penalty: float = 0.3,
         remove_components: int = 0,
     ) -> Self:
-        """Learn from texts that have been encoded.
+        """Return the vectors of a corpus, given the encodings of its texts.
 
         Parameters
         ----------
         corpus : AnalyzedTexts
-            What `softcosine.analyze` gave.
+            Result of `softcosine.analyze`.
         encodings : array-like of shape (n_texts, dimensions)
-            Of each text. A row of zeros says nothing: that text is left out, but its terms are
-            known where `term_encodings` has them.
+            A text whose row is zeros is left out; its terms still get vectors if `term_encodings`
+            has them.
         term_encodings : array-like of shape (n_terms, dimensions), optional
-            T above, of the terms in their order; a row of zeros tells nothing.
+            T above, in the order of the terms; a row of zeros means that the term has no encoding.
         weighting : Weighting
         term_weights : array-like of shape (n_terms,), optional
-            Factors beside it, from 0 on.
+            Extra non-negative factors.
         penalty : float
-            lambda above, more than 0.
+            λ above, more than 0.
         remove_components : int
-            How many principal components of the encodings are removed: what all texts have in
-            common that are of one domain.
+            Number of principal components removed from the encodings: what all texts of one domain
+            have in common.
 
         Raises
         ------
@@ -126,18 +126,18 @@ class TaughtVectors:
 
     @property
     def weights(self) -> _Floats:
-        """Lengths of the vectors in their unit; 1 where one is 0, since nothing is known of it."""
+        """Lengths of the vectors divided by `unit`; 1 for zero vectors."""
         found = lengths(self.vectors)
         return np.where(found > 0.0, found / self.unit, 1.0)
 
     def extended(self, vocabulary: Vocabulary, term_encodings: ArrayLike) -> Self:
-        """Return the vectors of another vocabulary; what was not taught has its own meaning.
+        """Return the vectors of another vocabulary; new terms keep their own meaning.
 
         Parameters
         ----------
         vocabulary : Vocabulary
         term_encodings : array-like of shape (n_terms, dimensions)
-            Of all its terms, by the same encoder; a row of zeros tells nothing.
+            Encodings of all its terms by the same encoder; a row of zeros means no encoding.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class TaughtVectors:
         return type(self)(vocabulary, vectors, self.unit, self.alone)
 
     def similarity(self, *, threshold: float = 0.2, exponent: float = 1.0) -> EmbeddingSimilarity:
-        """Return the source of similarities; it knows terms, and under stemming their forms."""
+        """Return the source of term similarity, of terms and, with stemming, of their forms."""
         names, rows = names_of(self.vocabulary)
         vectors = unit(self.vectors)[rows].astype(np.float32)
         return EmbeddingSimilarity(names, vectors, threshold=threshold, exponent=exponent)

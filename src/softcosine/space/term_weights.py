@@ -1,4 +1,4 @@
-"""The diagonal of W as people give it."""
+"""Checks of user-supplied term weights, the diagonal of W."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["checked_weights"]
 
 
 def checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
-    """Take one weight a term; ones where none are given.
+    """Return one weight per term; ones if `term_weights` is None.
 
     Raises
     ------
     InvalidInputError
-        If there are more or fewer, or one is negative or not finite.
+        If the number of weights is wrong, or one is negative or not finite.
     """
     if term_weights is None:
         return np.ones(n_terms)

@@ -1,7 +1,7 @@
-"""Vectors whose ordinary dot product or cosine ranks as the soft cosine does (theory T8-T10).
+"""Vectors whose ordinary dot product or cosine ranks like the soft cosine (theory T8-T10).
 
-Any vector store can then serve the ranking. `X` holds the documents' coordinates before the term
-weights W, `term_weights` the diagonal of W; pass ones where the coordinates are weighted already.
+With them any vector store can serve the ranking. `X` holds the documents' coordinates before the
+term weights W, `term_weights` the diagonal of W; pass ones if the coordinates are weighted already.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def expand_queries(
     ----------
     Q : array or sparse array of shape (n_queries, n_terms)
     S : TermSimilarityMatrix of order n_terms
-        Arbitrary: asymmetric or indefinite S are allowed.
+        It may be asymmetric or indefinite.
     term_weights : array of shape (n_terms,), optional
         The diagonal of W; ones by default.
     raw_documents : bool
-        Whether the store holds raw y instead of W y; then ``x' = W Sᵀ W x``, and S and W may
-        change without touching the store.
+        Whether the store holds raw y instead of W y. Then ``x' = W Sᵀ W x``, and S and W may
+        change without an update of the store.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def expand_queries(
 def unit_documents(
     X: ArrayLike | csr_array, S: TermSimilarityMatrix, *, term_weights: ArrayLike | None = None
 ) -> csr_array:
-    r"""Documents whose dot product with expanded queries orders as the soft cosine (theory T9).
+    r"""Documents whose dot products with expanded queries rank like the soft cosine (theory T9).
 
     .. math:: y' = W y / \lVert y \rVert_S
 
@@ -93,11 +93,11 @@ def unit_documents(
 def cosine_documents(
     X: ArrayLike | csr_array, S: TermSimilarityMatrix, *, term_weights: ArrayLike | None = None
 ) -> csr_array:
-    r"""Documents for stores with cosine only: of length 1, one coordinate longer (theory T10).
+    r"""Return unit documents for stores with cosine only, with an extra coordinate (theory T10).
 
     .. math:: y'' = [\, y', \sqrt{\max(0, 1 - \lVert y' \rVert^2)} \,]
 
-    With S, W and X non-negative, \|y'\| <= 1 and the cosine with `cosine_queries` orders as the
+    If S, W and X are non-negative, \|y'\| <= 1, and the cosine with `cosine_queries` ranks like the
     soft cosine.
 
     Returns
@@ -119,14 +119,14 @@ def cosine_documents(
 def cosine_queries(
     Q: ArrayLike | csr_array, S: TermSimilarityMatrix, *, term_weights: ArrayLike | None = None
 ) -> csr_array:
-    r"""Make the queries for `cosine_documents`: expanded, of length 1, a last 0 (theory T10).
+    r"""Return unit queries for `cosine_documents`: expanded, with a last coordinate 0 (theory T10).
 
     .. math:: x'' = [\, x' / \lVert x' \rVert, 0 \,]
 
     Returns
     -------
     csr_array of shape (n_queries, n_terms + 1), float64
-        Zero rows for queries that reach no term.
+        Zero rows for queries without any term in S.
     """
     _require_non_negative(Q, S)
     Q = balanced(checked_matrix(Q, len(S), "Q"))[0]
@@ -138,7 +138,7 @@ def cosine_queries(
 
 
 def _balanced_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
-    """Term weights divided by a power of two: no cosine depends on it, and nothing overflows."""
+    """Term weights divided by a power of two: cosines do not change, and nothing overflows."""
     weights = checked_weights(term_weights, n_terms)
     return np.asarray(np.ldexp(weights, 1 - np.frexp(weights.max(initial=0.0))[1]), np.float64)
 

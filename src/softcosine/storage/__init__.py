@@ -1,10 +1,18 @@
-"""Folders of plain arrays with a manifest, written whole or not at all.
+"""Stored objects: folders of arrays and files with a manifest, written atomically.
 
-A stored object is a folder: ``manifest.json`` beside files of arrays and other files. The manifest
-names the kind, the format's version, the settings, and every file with its size and SHA-256; its
-own SHA-256 stands in it. It is written last, in a folder beside the target that is renamed into
-place (exchanged with what it replaces, on Linux), so that a reader meets the old object or the new
-one and nothing between.
+``manifest.json`` names the kind, the format version, the settings, and every file with its size and
+SHA-256; it holds its own SHA-256 too. It is written last, in a folder beside the target, which is
+then renamed into place (exchanged with the old one, on Linux). So a reader opens the old object or
+the new one, never a mixture.
+
+``folder.py``
+    Write and open a stored object.
+``arrays.py``, ``manifest.py``
+    The formats of the array files and of the manifest.
+``replacement.py``, ``copying.py``
+    Atomic replacement, and copies of a folder.
+``disk.py``, ``home.py``
+    Single files, and the folder of the user's data.
 """
 
 from softcosine.storage.copying import copy_folder

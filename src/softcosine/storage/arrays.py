@@ -1,7 +1,7 @@
-"""Arrays of a stored object in few files: as `np.save` writes them, one after the other.
+"""Many arrays in one file, each as `np.save` writes it.
 
-An index is hundreds of arrays, of which most are small: a file each would take longer to open, to
-sync and to list than to read. The manifest says at which byte of its file each array begins.
+An index has hundreds of arrays, most of them small: with one file each, opening, syncing and
+listing would take longer than reading. The manifest gives the start of each array in its file.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from softcosine.storage.disk import open_regular
 
 __all__ = ["read_arrays", "write_arrays"]
 
-# What np.save writes for plain numbers in C order, which is all that is ever stored here.
+# The np.save header of a numeric array in C order, the only kind stored.
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00(?P<length>..)\{'descr': '(?P<type>[<>|][biuf][0-9]+)', "
     rb"'fortran_order': False, 'shape': \((?P<shape>|[0-9]+,|[0-9]+(?:, [0-9]+)+)\), \} *\n",
     re.DOTALL,
 )
-_LONGEST = 256  # no such header of fewer than ten dimensions is longer
-_ALIGNED = 64  # bytes; np.save pads headers to as many
-# A map needs no file of its own after it is made; many maps would use up what a process may open.
+_LONGEST = 256  # limit of the header's length with fewer than ten dimensions
+_ALIGNED = 64  # bytes; np.save pads headers to a multiple
+# A map stays valid without its file descriptor; many open ones would reach the system's limit.
 _UNTRACKED = sys.version_info >= (3, 13) and sys.platform != "win32"
 _MAP: dict[str, Any] = {"trackfd": False} if _UNTRACKED else {}
 
 
 class _Sink(Protocol):
     def write(self, content: bytes, /) -> Any:
-        """Take some bytes."""
+        """Write bytes."""
         ...
 
 
 def write_arrays(stream: _Sink, arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    """Write arrays of numbers; return where each begins.
+    """Write numeric arrays; return where each begins.
 
     Raises
     ------
     ValueError
-        If one is not of numbers.
+        If an array is not numeric.
     """
     starts, place = {}, 0
     for name, given in arrays.items():
@@ -64,21 +64,21 @@ def write_arrays(stream: _Sink, arrays: Mapping[str, NDArray[Any]]) -> dict[str,
 
 
 class _Counted:
-    """Counts the bytes that pass through to a stream."""
+    """A stream that counts the bytes written."""
 
     def __init__(self, stream: _Sink) -> None:
         self._stream = stream
         self.n_bytes = 0
 
     def write(self, content: bytes) -> int:
-        """Pass bytes on."""
+        """Write bytes."""
         self._stream.write(content)
         self.n_bytes += memoryview(content).nbytes
         return memoryview(content).nbytes
 
 
 def read_arrays(path: Path, starts: Mapping[str, int], *, mapped: bool) -> dict[str, NDArray[Any]]:
-    """Return some arrays of a file that `write_arrays` filled, writable.
+    """Return arrays of a file written by `write_arrays`; they are writable.
 
     Parameters
     ----------
@@ -86,31 +86,31 @@ def read_arrays(path: Path, starts: Mapping[str, int], *, mapped: bool) -> dict[
     starts : mapping of names to int
         Where each begins.
     mapped : bool
-        Whether to map the file: pages are read when they are touched, and what is written to them
-        never reaches the file. Otherwise it is read.
+        Whether to memory-map the file, copy-on-write: pages are read at first access, and changes
+        never reach the file. Otherwise the file is read.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it holds no array at some place, or not as many numbers as its header says.
+        If there is no array at a start, or it is shorter than its header says.
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        # Writable, since compiled kernels take writable arrays only.
+        # Writable, because compiled kernels take writable arrays only.
         if mapped and size:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY, **_MAP)
             buffer = np.frombuffer(content, np.uint8)
         else:
             buffer = np.empty(size, np.uint8)
-            if file.readinto(buffer) != size:  # type: ignore[arg-type]  # cut short since
+            if file.readinto(buffer) != size:  # type: ignore[arg-type]  # truncated meanwhile
                 raise ValueError("the file ends before its size")
     return {name: _array(buffer, start) for name, start in starts.items()}
 
 
 def _array(buffer: NDArray[np.uint8], start: int) -> NDArray[Any]:
-    """Return the array that begins at some byte, as a view."""
+    """Return a view of the array that begins at a byte."""
     found = _HEADER.match(buffer[start : start + _LONGEST].tobytes())
     if start % _ALIGNED or found is None:
         raise ValueError(f"no array of numbers begins at byte {start}")

@@ -1,4 +1,4 @@
-"""A stored object copied, or shared by hard links: its files are never changed in place."""
+"""Copies of a stored object, by content or by hard links; stored files never change in place."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def copy_folder(
     verify: bool = True,
     progress: Callable[[str, int, int | None], object] = lambda *_: None,
 ) -> None:
-    """Copy a stored object whole, or leave nothing; its folders are not synced.
+    """Copy a stored object atomically; the new folders are not synced.
 
     Parameters
     ----------
     source : Folder
     target : Path
-        There is nothing yet.
+        Must not exist.
     links : bool
-        Whether files are shared by hard links where the system can.
+        Whether to share files by hard links where the system can.
     verify : bool
-        Whether the checksum of every file is compared.
+        Whether to verify the checksum of every file.
     progress : callable
-        Called with (what is being done, how many files are copied, out of how many).
+        Called with (name of the stage, files copied, total).
 
     Raises
     ------

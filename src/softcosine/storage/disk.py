@@ -1,4 +1,4 @@
-"""Single files: their paths, checksums, and whether they have reached the disk."""
+"""Single files: paths, checksums, atomic writes and syncs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ __all__ = [
     "written_beside",
 ]
 
-_JUNCTION = 0xA0000003  # the tag of a folder of Windows that is a link to another one
+_JUNCTION = 0xA0000003  # reparse tag of a directory junction of Windows
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def checked_path(path: object) -> Path:
-    """Return a path; InvalidInputError says what is wrong with what can be none."""
+    """Return a path; InvalidInputError if the value cannot be one."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInputError(
             f"the path is {path!r}, of type {type(path).__name__}; a string or a Path is needed."
@@ -49,43 +49,43 @@ def checked_path(path: object) -> Path:
 def open_regular(path: str | Path) -> BufferedReader:
     """Open a file of a stored object for reading.
 
-    Opening a FIFO blocks until something writes to it, and reading a device may never end. The
-    check is of the opened file, not of what the path named a moment before.
+    The check applies to the opened file, not to what the path named a moment before. Without it,
+    opening a FIFO could block, and reading a device might never end.
 
     Raises
     ------
     OSError
-        If it cannot be opened; IsADirectoryError if it is a folder.
+        If the file cannot be opened; IsADirectoryError for a folder.
     CorruptIndexError
-        If it is neither a file nor a folder, or a link.
+        If it is a link, a FIFO, a device or a socket.
     """
     if not _NO_LINK:
         file_size(path)
     try:
         descriptor = os.open(path, _READ_ONLY | _NO_LINK)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.EMLINK):  # of a link, by system
+        if error.errno in (errno.ELOOP, errno.EMLINK):  # a link; the number depends on the system
             file_size(path)
         raise
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise _not_regular(path, "regular file")
-        return open(descriptor, "rb")  # noqa: PTH123  (which refuses folders)
+        return open(descriptor, "rb")  # noqa: PTH123  (raises for folders)
     except BaseException:
         os.close(descriptor)
         raise
 
 
 def file_size(path: str | Path) -> int:
-    """Return the size of a file inside a stored object, without following links.
+    """Return the size of a file of a stored object, without following links.
 
     Raises
     ------
     FileNotFoundError
-        If there is nothing.
+        If the file does not exist.
     CorruptIndexError
-        If it is no regular file but a link, a folder, a FIFO or a device.
+        If it is a link, a folder, a FIFO or a device.
     """
     facts = os.lstat(path)
     if not stat.S_ISREG(facts.st_mode):
@@ -94,9 +94,9 @@ def file_size(path: str | Path) -> int:
 
 
 def check_folder(path: str | Path) -> None:
-    """Raise CorruptIndexError if a folder inside a stored object is a link, or no folder.
+    """Raise CorruptIndexError if a folder of a stored object is a link, or not a folder.
 
-    FileNotFoundError if there is nothing.
+    Raise FileNotFoundError if it does not exist.
     """
     facts = os.lstat(path)
     if _is_link(facts):
@@ -123,13 +123,13 @@ def _not_regular(path: str | Path, needed: str) -> CorruptIndexError:
 
 
 def sha256(path: Path) -> str:
-    """Return the checksum of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def linked(source: Path, target: Path) -> bool:
-    """Give a file a second name; False where the system cannot."""
+    """Make a hard link; return False if the system cannot."""
     try:
         os.link(source, target, follow_symlinks=False)
     except FileNotFoundError:
@@ -140,9 +140,9 @@ def linked(source: Path, target: Path) -> bool:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, have reached the disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     if path.is_dir() and os.name == "nt":
-        return  # Windows has no handle to sync on a folder.
+        return  # Windows has no handle to sync for a folder.
     descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -152,7 +152,7 @@ def sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
-    """Give a name beside a file to write to, which then replaces it: whole, or not at all."""
+    """Yield a temporary path beside a file; on success it replaces the file atomically."""
     new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
         with naming_the_target(path, new):
@@ -163,14 +163,14 @@ def written_beside(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8, whole or not at all."""
+    """Write a file in UTF-8, atomically."""
     with written_beside(path) as new:
         new.write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager
 def naming_the_target(target: Path, new: Path) -> Iterator[None]:
-    """Have errors of a temporary file or folder name the target that it stands for."""
+    """Replace the temporary name in errors by the target's name."""
     try:
         yield
     except OSError as error:
@@ -181,7 +181,7 @@ def naming_the_target(target: Path, new: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def naming_a_full_disk(target: str | Path) -> Iterator[None]:
-    """Say what writing without room fails with: errors of many kinds, some without a number."""
+    """Turn the various errors of a full disk into one that names the target."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A stored object, written and opened."""
+"""Stored objects: writing and opening."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from softcosine.storage.replacement import replacing
 
 __all__ = ["Folder", "content_checksum", "fill_folder", "open_folder", "write_folder"]
 
-# From so many bytes on an array is mapped. A map keeps a descriptor, of which a process has about a
-# thousand, so that of many folders only the largest arrays are mapped.
+# Arrays of at least this size are memory-mapped. A map keeps a file descriptor, and a process has
+# about a thousand, so with many folders only the largest arrays are mapped.
 _MAPPED_BYTES, _MAPPED_BYTES_OF_MANY = 1 << 17, 1 << 20
 _MANY = 64
 
-# Names of files: relative, of plain characters, so that they stay inside the folder on any system.
+# File names are relative and of plain characters, so that they stay inside the folder everywhere.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 200
-_SHARED_BYTES = 1 << 20  # smaller files are not worth looking for another one
-_ARRAYS = ".npys"  # of files of arrays, as np.save writes them, one after the other
+_SHARED_BYTES = 1 << 20  # minimum size for sharing a file by a hard link
+_ARRAYS = ".npys"  # files of arrays, each as np.save writes it
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A stored object, opened: its settings, and its files by name.
+    """An opened stored object: its settings, and its files by name.
 
     Attributes
     ----------
     path : Path
     settings : dict
     files : dict
-        Size and SHA-256 of every file by its name.
+        Size and SHA-256 of every file, by name.
     checksum : str
-        Of the manifest, and so, by the checksums in it, of all that is stored.
+        SHA-256 of the manifest, and so, by the checksums in it, of everything stored.
     mapped_bytes : int
-        Files of at least this size are mapped.
+        Minimum size of memory-mapped files.
     """
 
     path: Path
@@ -62,9 +62,9 @@ class Folder:
     mapped_bytes: int = _MAPPED_BYTES
 
     def array(self, name: str) -> NDArray[Any]:
-        """Map an array, or read a small one. Writing to it never reaches the file.
+        """Return an array, mapped or, if small, read. Changes to it never reach the file.
 
-        Pages of a mapped one are read when touched. It stays readable when the file is deleted.
+        Pages of a mapped array are read at first access. It stays valid if the file is deleted.
         """
         file = _file_of(name)
         if name not in self.files.get(file, {}).get("arrays", {}):
@@ -72,13 +72,13 @@ class Folder:
         return self._read(file, lambda own: own == name)[name]
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Map every array whose name begins with ``prefix/``, by the rest of its name."""
+        """Return all arrays whose names begin with ``prefix/``, by the rest of the name."""
         start = f"{prefix}/"
         found = self._read(_file_of(start), lambda name: name.startswith(start))
         return {name[len(start) :]: array for name, array in found.items()}
 
     def _read(self, file: str, wanted: Callable[[str], bool]) -> dict[str, NDArray[Any]]:
-        """Map some arrays of a file; none where there is no such file."""
+        """Return the wanted arrays of a file; none if the file does not exist."""
         facts = self.files.get(file, {})
         starts = {name: at for name, at in facts.get("arrays", {}).items() if wanted(name)}
         if not starts:
@@ -91,13 +91,13 @@ class Folder:
             ) from error
 
     def file(self, name: str) -> Path:
-        """Path of a file that the manifest names."""
+        """Path of a file in the manifest."""
         if name not in self.files:
             raise CorruptIndexError(f"{self.path / MANIFEST} names no file {name}.")
         return self.path / name
 
     def verify(self) -> None:
-        """Read every file whole and compare its checksum; CorruptIndexError names the first bad."""
+        """Verify the checksum of every file; CorruptIndexError names the first bad one."""
         for name, facts in self.files.items():
             try:
                 found = sha256(self.path / name)
@@ -120,26 +120,26 @@ def write_folder(
     overwrite: bool = False,
     version: int = FORMAT_VERSION,
 ) -> None:
-    """Write a stored object so that it is there whole or not at all.
+    """Write a stored object atomically.
 
     Parameters
     ----------
     path : path of a folder
         Its parent must exist.
     kind : str
-        What is stored, such as ``"index"``; `open_folder` asks for it.
+        Kind of the object, such as ``"index"``; `open_folder` requires the same.
     settings : mapping
         JSON-serialisable.
     arrays : mapping of names to arrays
-        Of numbers. Those whose names begin alike, up to a slash, are written into one file
-        (`softcosine.storage.arrays`), and those without a slash into ``arrays.npys``.
+        Numeric. Arrays with the same first component of the name, up to a slash, share a file
+        (`softcosine.storage.arrays`); those without a slash are in ``arrays.npys``.
     files : mapping of names to functions, optional
-        Each is called with the path that it has to write.
+        Each is called with the path to write.
     overwrite : bool
         Whether a stored object of the same kind at `path` may be replaced. Any other folder or
         file is never replaced.
     version : int
-        Of the format of this kind.
+        Format version of this kind.
 
     Raises
     ------
@@ -148,9 +148,9 @@ def write_folder(
     FileNotFoundError
         If its parent does not exist.
     OSError
-        If it cannot be written, as where the disk is full.
+        If it cannot be written, for example on a full disk.
     InvalidInputError
-        If `settings` hold what JSON cannot.
+        If `settings` are not JSON-serialisable.
     """
     with replacing(path, kind, overwrite=overwrite) as work:
         fill_folder(work, kind, settings, arrays, files=files, version=version)
@@ -166,15 +166,15 @@ def fill_folder(
     version: int = FORMAT_VERSION,
     shared: Callable[[str], Path | None] | None = None,
 ) -> str:
-    """Write a stored object into an empty folder, the manifest last, and sync all of it.
+    """Write a stored object into an empty folder, the manifest last, and sync everything.
 
-    For a folder that nobody knows of yet: otherwise as `write_folder`.
+    For a folder that no reader can see yet; otherwise as `write_folder`.
 
     Parameters
     ----------
     shared : callable, optional
-        Returns a file of some SHA-256 that is never changed in place, if there is one: a large file
-        of arrays becomes a hard link to it, where the system can.
+        Returns a file with a given SHA-256 that never changes in place, or None: a large file of
+        arrays becomes a hard link to it, where the system can.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def content_checksum(
     *,
     version: int = FORMAT_VERSION,
 ) -> str:
-    """Return what `fill_folder` would, and write nothing."""
+    """Return the checksum of `fill_folder`, and write nothing."""
     facts = {}
     for name, group in _grouped(arrays).items():
         written = _Measured(None)
@@ -244,9 +244,9 @@ def open_folder(
     n_folders: int = 1,
     without: str | None = None,
 ) -> Folder:
-    """Open a stored object: read its manifest, and check that every file is there in full size.
+    """Open a stored object: read its manifest, and check the existence and size of every file.
 
-    Contents are compared by `Folder.verify` alone, so that opening costs the same at any size.
+    Only `Folder.verify` reads the contents, so opening takes the same time at any size.
 
     Parameters
     ----------
@@ -254,24 +254,24 @@ def open_folder(
     kind : str
     version : int
     n_folders : int
-        How many are opened together: the arrays of many are mapped if they are large only.
+        Number of folders opened together: with many, only large arrays are mapped.
     without : str, optional
-        Files whose names begin so are left out, whether or not they are there.
+        Prefix of file names to ignore, whether or not they exist.
 
     Raises
     ------
     FileNotFoundError
-        If there is nothing at `path`.
+        If `path` does not exist.
     IndexFormatError
-        If it is not a stored object of this kind, or of a version that cannot be read.
+        If it is not a stored object of this kind, or has an unreadable version.
     CorruptIndexError
-        If a file is missing or has another size, or the manifest was altered.
+        If a file is missing or has another size, or the manifest is altered.
     """
     folder = checked_path(path)
     manifest = read_manifest(folder, kind, version)
     if type(manifest.get("settings")) is not dict:
         raise CorruptIndexError(f"{folder / MANIFEST} holds no settings; rebuild the {kind}.")
-    own = os.fspath(folder)  # joining Paths takes longer than asking for a file's size
+    own = os.fspath(folder)  # joining Paths is slower than reading a file's size
     checked: set[str] = set()
     files = _named_files(folder, manifest)
     if without is not None:
@@ -288,7 +288,7 @@ def open_folder(
                 if inner not in checked:
                     check_folder(os.path.join(own, inner))  # noqa: PTH118
                     checked.add(inner)
-            # SQLite opens files by their names, so what they are must be known before.
+            # SQLite opens files by name, so their type must be checked before.
             size = file_size(os.path.join(own, name))  # noqa: PTH118
         except (FileNotFoundError, NotADirectoryError):
             raise CorruptIndexError(f"{folder / name} is missing.") from None
@@ -301,9 +301,9 @@ def open_folder(
     return Folder(folder, manifest["settings"], files, manifest["checksum"], least)
 
 
-@lru_cache(1024)  # the parts of an index have the same names again and again
+@lru_cache(1024)  # the parts of an index have the same names
 def _folders_of(name: str) -> tuple[str, ...] | None:
-    """Return the folders that a file's name leads through; None if it is no name of a file."""
+    """Return the folders in a file's name; None if the name is invalid."""
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         return None
     steps = name.split("/")
@@ -311,7 +311,7 @@ def _folders_of(name: str) -> tuple[str, ...] | None:
 
 
 def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what a manifest says of files; CorruptIndexError if that can be no such thing."""
+    """Return a manifest's entries of files; CorruptIndexError if they are invalid."""
     files = manifest.get("files")
     if type(files) is not dict or not all(
         type(facts) is dict
@@ -329,7 +329,7 @@ def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[st
 
 
 def _file_of(name: str) -> str:
-    """Return the file that an array is in: one for each first step of names, and one for none."""
+    """Return the file of an array, by the first component of its name."""
     first, slash, _ = name.partition("/")
     return f"{first if slash else 'arrays'}{_ARRAYS}"
 
@@ -342,15 +342,15 @@ def _grouped(arrays: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, NDArray[
 
 
 def _is_linked(found: Path | None, file: Path, digest: str) -> bool:
-    """Make a file a link to one that was found; whether it has the SHA-256 then."""
+    """Make a file a hard link to another; return whether it then has the SHA-256."""
     try:
         return found is not None and linked(found, file) and sha256(file) == digest
-    except FileNotFoundError:  # it was deleted meanwhile
+    except FileNotFoundError:  # deleted meanwhile
         return False
 
 
 class _Measured:
-    """Passes bytes on to a file, if there is one, and measures them."""
+    """A writer that measures the bytes and passes them to a file, if any."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         self._stream = stream
@@ -358,12 +358,12 @@ class _Measured:
         self._n_bytes = 0
 
     def write(self, content: bytes) -> None:
-        """Take some bytes."""
+        """Write bytes."""
         if self._stream is not None:
             self._stream.write(content)
         self._digest.update(content)
         self._n_bytes += memoryview(content).nbytes
 
     def facts(self) -> dict[str, Any]:
-        """Return what a manifest says of the file."""
+        """Return the file's entry of a manifest."""
         return {"bytes": self._n_bytes, "sha256": self._digest.hexdigest()}

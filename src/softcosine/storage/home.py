@@ -1,4 +1,4 @@
-"""Where softcosine keeps what is a user's own, such as texts that were encoded once."""
+"""The folder of the user's data, such as cached encodings of texts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["data_folder", "kept_file"]
 
 
 def data_folder() -> Path | None:
-    """Return where softcosine keeps a user's data; SOFTCOSINE_HOME names another place.
+    """Return the folder of the user's data; SOFTCOSINE_HOME overrides it.
 
-    None where the user has no home folder, as in some containers. It need not be there yet.
+    None if the user has no home folder, as in some containers. The folder may not exist yet.
     """
     given = os.environ.get("SOFTCOSINE_HOME")
     if given:
@@ -35,12 +35,12 @@ def _users_data() -> Path:
 
 
 def kept_file(name: str) -> Path | None:
-    """Return the place of a file among a user's data, in a folder that is there; else None."""
+    """Return a path in the user's data folder, which is created if needed; None if impossible."""
     folder = data_folder()
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             return folder / name
-    except OSError:  # a home that cannot be written to
+    except OSError:  # an unwritable home
         pass
     return None

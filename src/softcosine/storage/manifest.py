@@ -1,4 +1,4 @@
-"""The manifest of a stored object: what it is, in which version, and its own checksum."""
+"""The manifest of a stored object: its kind, version, content and own checksum."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = [
     "write_manifest",
 ]
 
-FORMAT_VERSION = 2  # of the kinds that name no other
+FORMAT_VERSION = 2  # version of kinds that name no other
 MANIFEST = "manifest.json"
 
 
 def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with its checksum; InvalidInputError if it holds what JSON cannot."""
+    """Return a manifest with its checksum; InvalidInputError if it is not JSON-serialisable."""
     manifest = {"format": f"softcosine-{kind}", "version": version, **content}
     try:
         manifest["checksum"] = checksum(manifest)
@@ -39,9 +39,9 @@ def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict
 
 
 def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
-    """Write what `signed_manifest` gave to a new file, in place of any of that name."""
+    """Write the result of `signed_manifest` to a new file, replacing any of that name."""
     text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
-    file.unlink(missing_ok=True)  # it may be a link
+    file.unlink(missing_ok=True)  # it could be a link
     with file.open("x", encoding="utf-8") as stream:
         stream.write(text + "\n")
 
@@ -49,16 +49,16 @@ def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
 def read_manifest(
     folder: Path, kind: str, version: int, *, anew: str = "Build it anew with this one"
 ) -> dict[str, Any]:
-    """Return the manifest in a folder, checked; `anew` says what to do with an older version.
+    """Return the manifest of a folder, checked; `anew` is the advice for an older version.
 
     Raises
     ------
     FileNotFoundError
-        If there is nothing at `folder`.
+        If `folder` does not exist.
     IndexFormatError
-        If it is not a stored object of this kind, or of a version that cannot be read.
+        If it is not a stored object of this kind, or has an unreadable version.
     CorruptIndexError
-        If the manifest was altered, or is a link.
+        If the manifest is altered, or is a link.
     """
     file = folder / MANIFEST
     try:
@@ -98,7 +98,7 @@ def read_manifest(
 
 
 def is_stored(path: Path, kind: str) -> bool:
-    """Whether there is a stored object of this kind, of whatever version, damaged or not."""
+    """Whether a path holds a stored object of this kind, of any version, damaged or not."""
     try:
         return bool(_read(path / MANIFEST)[0]["format"] == f"softcosine-{kind}")
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -106,13 +106,13 @@ def is_stored(path: Path, kind: str) -> bool:
 
 
 def _read(file: Path) -> tuple[dict[str, Any], str]:
-    """Return what a manifest says, and the checksum that it should have."""
+    """Return a manifest, and the checksum that it should have."""
     with open_regular(file) as stream:
         manifest = dict(json.load(stream))
     return manifest, checksum(manifest)
 
 
 def checksum(manifest: Mapping[str, Any]) -> str:
-    """Return the checksum of a manifest but for its own place in it."""
+    """Return the checksum of a manifest without its own checksum entry."""
     content = {name: value for name, value in manifest.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

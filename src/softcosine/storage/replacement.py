@@ -1,4 +1,4 @@
-"""A folder that is made aside and takes its place in one step."""
+"""Atomic replacement of a folder by a new one."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ __all__ = ["check_target", "replacing"]
 
 _OLD = "old"
 _FOLDER_ONLY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-# What renaming onto something that appeared meanwhile says, by system and by what it is.
+# Errors of renaming onto an existing target, by system and by type of the target.
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 @contextlib.contextmanager
 def replacing(path: str | Path, kind: str, *, overwrite: bool) -> Iterator[Path]:
-    """Give a new folder, which takes the place of `path` unless an exception is raised.
+    """Yield a new folder, which replaces `path` unless an exception is raised.
 
     Raises
     ------
     AlreadyExistsError
-        If `path` exists and may not be replaced: only a stored object of the same kind may, and
-        only to `overwrite`.
+        If `path` exists and may not be replaced: `overwrite` is false, or it is not a stored
+        object of the same kind.
     FileNotFoundError
         If its parent does not exist.
     OSError
-        If it cannot be written, as where the disk is full.
+        If it cannot be written, for example on a full disk.
     """
     check_target(path, kind, overwrite=overwrite)
-    # A link stays, and leads to the new one.
+    # A link stays and then leads to the new folder.
     target = Path(path).resolve()
     _sweep(target)
     with _beside(target) as work:
         with naming_a_full_disk(target):
             yield work
-        _check_free(target, kind, overwrite)  # again: writing may have taken a while
+        _check_free(target, kind, overwrite)  # again, because writing may take a while
         _rename_over(work, target, overwrite)
 
 
 def check_target(path: str | Path, kind: str, *, overwrite: bool) -> None:
-    """Raise what `replacing` would, where that is known before there is anything to write."""
+    """Raise the errors of `replacing` that are known before any work."""
     target = checked_path(path)
     _check_free(target, kind, overwrite)
     parent = target.resolve().parent
@@ -81,7 +81,7 @@ def _check_free(target: Path, kind: str, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    """Give a new folder beside the target, which is gone afterwards unless renamed."""
+    """Yield a new folder beside the target; it is removed afterwards unless renamed."""
     work, lock = _new_folder(target)
     try:
         yield work
@@ -92,7 +92,7 @@ def _beside(target: Path) -> Iterator[Path]:
 
 
 def _new_folder(target: Path) -> tuple[Path, int | None]:
-    """Make a folder and lock it against `_sweep`, where the system can."""
+    """Create a folder and lock it against `_sweep`, where the system can."""
     while True:
         work = target.parent / f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"
         with naming_the_target(target, work):
@@ -100,7 +100,7 @@ def _new_folder(target: Path) -> tuple[Path, int | None]:
         try:
             lock = _lock(work)
         except (FileNotFoundError, BlockingIOError):
-            continue  # swept before it was locked
+            continue  # removed before it was locked
         except OSError:
             return work, None
         if work.is_dir():
@@ -109,8 +109,8 @@ def _new_folder(target: Path) -> tuple[Path, int | None]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock a folder until the process ends or closes what is returned; OSError if it cannot."""
-    # Windows opens no folders; elsewhere nothing but a folder is, and no link to one.
+    """Lock a folder until the process ends or closes the descriptor; OSError if impossible."""
+    # Windows cannot open folders; elsewhere only a folder is opened, never a link.
     descriptor = os.open(folder, os.O_RDONLY | _FOLDER_ONLY)
     try:
         import fcntl
@@ -123,13 +123,13 @@ def _lock(folder: Path) -> int:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what writers of this target left that were killed: what can be locked."""
+    """Remove folders that killed writers of this target left: those that can be locked."""
     left = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{12}}\.tmp")
     with contextlib.suppress(OSError):
         for path in [path for path in target.parent.iterdir() if left.fullmatch(path.name)]:
             with contextlib.suppress(OSError):
                 lock = _lock(path)
-                # An old one that stepped aside may be the only one that there is.
+                # An old object that was moved aside may be the only copy.
                 if not (path / _OLD).exists():
                     shutil.rmtree(path, ignore_errors=True)
                 os.close(lock)
@@ -140,14 +140,13 @@ def _rename_over(work: Path, target: Path, overwrite: bool) -> None:
         if not overwrite or not target.exists():
             work.rename(target)
         elif not _exchange(work, target):
-            # A folder cannot be renamed over a full one, so the old one steps aside first. For
-            # that moment a reader finds nothing; a crash then leaves the old one under the other
-            # name.
+            # A folder cannot be renamed over a full one, so the old one is moved aside first. For
+            # that moment readers find nothing; after a crash the old one has its temporary name.
             with _beside(target) as aside:
                 target.rename(aside / _OLD)
                 try:
                     work.rename(target)
-                except BaseException:  # an interrupt too: the old one must not be swept
+                except BaseException:  # includes interrupts: the old object must not be removed
                     (aside / _OLD).rename(target)
                     raise
     except OSError as error:
@@ -164,7 +163,7 @@ def _rename_over(work: Path, target: Path, overwrite: bool) -> None:
 
 
 def _exchange(left: Path, right: Path) -> bool:
-    """Swap two folders in one step; False where the system cannot (only Linux can)."""
+    """Swap two folders in one step; return False if the system cannot (only Linux can)."""
     if sys.platform != "linux":
         return False
     import ctypes

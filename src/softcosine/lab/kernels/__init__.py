@@ -1,1 +1,1 @@
-"""Numba kernels that only the laboratory uses; see `softcosine.kernels`."""
+"""Numba kernels of the laboratory; see `softcosine.kernels`."""

@@ -1,4 +1,4 @@
-"""Kernel that finds, for each term of a text, the most similar one of another text."""
+"""Kernel that finds, for each term of a text, the most similar term of another text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def best_alignments(  # type: ignore[no-untyped-def]
     x_pointers, x_terms, x_weights, y_pointers, y_terms,
     s_pointers, s_indices, s_values, scratch, out,
 ):  # fmt: skip
-    """Write the weighted mean of the best similarities of the terms of row p of X in row p of Y.
+    """Write the weighted mean, over the terms of row p of X, of the best similarity in row p of Y.
 
-    0 where X has no weight. `scratch` (n_terms,) is zero on entry and on exit. Cost O(sum of the
-    lengths of the rows of S that the terms of X own).
+    0 if X has no weight. `scratch` (n_terms,) is zero on entry and on exit. Cost O(sum of the
+    lengths of the rows of S of the terms of X).
     """
     for p in range(out.shape[0]):
         for b in range(y_pointers[p], y_pointers[p + 1]):

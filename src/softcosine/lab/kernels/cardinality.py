@@ -1,4 +1,4 @@
-"""Kernels that count the elements of sets softly: like ones count for less than as many (T17)."""
+"""Kernels of soft cardinality: similar elements of a set count less than different ones (T17)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["cardinalities", "union_cardinalities"]
 def _cardinality(  # type: ignore[no-untyped-def]
     n, terms, weights, amounts, s_pointers, s_indices, s_values, scratch
 ):
-    """Sum over the first `n` elements of weight over the amount of what is like them."""
+    """Sum over the first `n` elements of weight divided by the amount of similar elements."""
     for i in range(n):
         scratch[terms[i]] = amounts[i]
     total = 0.0
@@ -36,7 +36,7 @@ def cardinalities(  # type: ignore[no-untyped-def]
 
     `weights` and `amounts` (n_entries,) belong to `terms`; amounts are above 0, and the diagonal
     of S is stored. `scratch` (n_terms,) is zero on entry and on exit. Cost O(sum of the lengths of
-    the rows of S that the elements own).
+    the rows of S of the elements).
     """
     for row in range(out.shape[0]):
         part = slice(pointers[row], pointers[row + 1])
@@ -61,7 +61,7 @@ def union_cardinalities(  # type: ignore[no-untyped-def]
     """Write the soft cardinality of the union of row ``x_rows[p]`` and ``y_rows[p]`` for every p.
 
     An element of both has the larger weight and the larger amount. `terms`, `weights` and `amounts`
-    are scratch, as long as the longest two rows together.
+    are scratch, as long as the two longest rows together.
     """
     for p in range(out.shape[0]):
         a, a_end = x_pointers[x_rows[p]], x_pointers[x_rows[p] + 1]

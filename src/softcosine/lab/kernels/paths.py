@@ -1,4 +1,4 @@
-"""Edit distance of paths: sequences of parts that are more or less similar to one another."""
+"""Edit distance of paths, sequences of items with graded similarity."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def path_distances(
     last: int,
     distances: NDArray[np.float64],
 ) -> None:
-    """Least cost of turning the one path of a pair into the other, for the pairs `first` to `last`.
+    """Edit distance of the two paths of the pairs `first` to `last`.
 
-    To put in or leave out a part costs 1, to replace it 1 less the similarity of the two parts. The
-    same from both sides, to the bit.
+    An insertion or deletion costs 1, a replacement 1 minus the similarity of the two items. The
+    distance is symmetric, bit for bit.
 
-    left_starts (n_left + 1,), left_parts read: path i has the parts left_parts[left_starts[i] :
-    left_starts[i + 1]], and right_* likewise; similar (n_left_parts, n_right_parts) read: how
-    similar two parts are, or of shape (0, 0) if only equal numbers are; left, right (n_pairs,)
-    read; distances (n_pairs,) out. O(product of the lengths) a pair.
+    left_starts (n_left + 1,), left_parts read: path i has the items left_parts[left_starts[i] :
+    left_starts[i + 1]], and right_* likewise; similar (n_left_parts, n_right_parts) read:
+    similarities of items, or shape (0, 0) if only equal numbers are similar; left, right (n_pairs,)
+    read; distances (n_pairs,) out. O(product of the lengths) per pair.
     """
     soft = similar.shape[0] > 0
     longest = 0

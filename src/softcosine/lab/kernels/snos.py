@@ -1,7 +1,7 @@
-"""A step of SNOS over sparse matrices: the similarities of one kind from those of the others (T13).
+"""A step of SNOS over sparse matrices: similarities of one kind from those of the others (T13).
 
-Row i of ``C (I + S) Cᵀ`` takes two hops: from the features that object i has to what is similar to
-them, and from there to the objects that have that. S holds off-diagonal entries only.
+Row i of ``C (I + S) Cᵀ`` takes two hops: from the features of object i to similar features, and
+from there to the objects with these features. S holds off-diagonal entries only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["choose_pairs", "mirror_rows", "weigh_pairs"]
 
 @helper
 def _hop(starts, columns, values, row, factor, sums, marks, stamp, touched, n_touched):  # type: ignore[no-untyped-def]
-    """Add ``factor`` times a row to `sums`, and note the columns that are new."""
+    """Add ``factor`` times a row to `sums`, and list the new columns."""
     for p in range(starts[row], starts[row + 1]):
         j = columns[p]
         if marks[j] != stamp:
@@ -31,7 +31,7 @@ def _hop(starts, columns, values, row, factor, sums, marks, stamp, touched, n_to
 def _near(  # type: ignore[no-untyped-def]
     c_starts, c_columns, c_values, s_starts, s_columns, s_values, row, sums, marks, touched
 ):
-    """Leave row ``row`` of C (I + S) in `sums`; return how many columns it reaches."""
+    """Write row ``row`` of C (I + S) to `sums`; return the number of columns that it reaches."""
     n = _hop(c_starts, c_columns, c_values, row, 1.0, sums, marks, row, touched, 0)
     for p in range(c_starts[row], c_starts[row + 1]):
         n = _hop(
@@ -42,7 +42,7 @@ def _near(  # type: ignore[no-untyped-def]
 
 @helper
 def _affordable(t_starts, means, touched, sums, n, budget):  # type: ignore[no-untyped-def]
-    """Bring the columns to the front that give most to each that they lead to, within a budget."""
+    """Move the columns with the largest contribution per target to the front, within a budget."""
     steps = 0
     for p in range(n):
         steps += t_starts[touched[p] + 1] - t_starts[touched[p]]
@@ -66,9 +66,9 @@ def _affordable(t_starts, means, touched, sums, n, budget):  # type: ignore[no-u
 
 @helper
 def _in_order(values, place):  # type: ignore[no-untyped-def]
-    """Return what stands at a place in ascending order; reorders the values (quickselect).
+    """Return the value at a position in ascending order; reorders the values (quickselect).
 
-    As ``np.partition`` would, which takes six seconds to compile.
+    Like ``np.partition``, which takes six seconds to compile.
     """
     low, high = 0, values.shape[0] - 1
     while low < high:
@@ -94,7 +94,7 @@ def _in_order(values, place):  # type: ignore[no-untyped-def]
 
 @helper
 def _keep_best(columns, sums, n, limit):  # type: ignore[no-untyped-def]
-    """Bring the `limit` columns of greatest sum to the front, equal ones by number; sorted."""
+    """Move the `limit` columns of largest sum to the front, sorted; ties go to lower numbers."""
     if n > limit:
         values = np.empty(n)
         for p in range(n):
@@ -127,14 +127,14 @@ def choose_pairs(  # type: ignore[no-untyped-def]
     c_starts, c_columns, c_values, s_starts, s_columns, s_values, t_starts, t_columns, t_values,
     means, first, last, limit, budget, columns, counts, cut,
 ):  # fmt: skip
-    """Choose the greatest entries off the diagonal of rows `first` to `last` of C (I + S) Cᵀ.
+    """Choose the largest off-diagonal entries of rows `first` to `last` of C (I + S) Cᵀ.
 
-    C (n, m), S (m, m), empty on its diagonal, and ``T = Cᵀ`` as CSR, not negative, read; `means`
-    (m,) the mean weight in each row of T. `limit`, at least 1, columns at most are chosen, ties to
-    the lower ones; row i's are written ascending to row ``i - first`` of `columns` (last - first,
-    limit), how many there are to `counts`, and to `cut` whether others were left out. The second
-    hop takes at most `budget` steps a row: features that stand in many objects, and so tell little
-    of each, go first.
+    C (n, m), S (m, m), with an empty diagonal, and ``T = Cᵀ`` as CSR, non-negative, read; `means`
+    (m,): mean weight in each row of T. At most `limit`, at least 1, columns are chosen per row,
+    ties go to the lower ones. Row i's are written, ascending, to row ``i - first`` of `columns`
+    (last - first, limit), their number to `counts`, and whether others were left out to `cut`.
+    The second hop takes at most `budget` steps per row; it drops features of many objects first,
+    because they contribute little to each.
     """
     n, m = c_starts.shape[0] - 1, t_starts.shape[0] - 1
     near, far = np.zeros(m), np.zeros(n)
@@ -173,12 +173,11 @@ def weigh_pairs(  # type: ignore[no-untyped-def]
     c_starts, c_columns, c_values, s_starts, s_columns, s_values,
     first, last, starts, columns, values, diagonal,
 ):  # fmt: skip
-    """Entries of rows `first` to `last` of C (I + S) Cᵀ, at given places right of the diagonal.
+    """Compute entries of rows `first` to `last` of C (I + S) Cᵀ right of the diagonal.
 
-    C and S as for `choose_pairs`. `starts` (n + 1,) and `columns`, int32, say which; those with a
-    column above the row are written to `values`, the others left alone. `diagonal` (n,) gets the
-    entries on the diagonal. Cost O(what is similar to the row's features + the features of the
-    objects that it is paired with).
+    C and S as for `choose_pairs`. `starts` (n + 1,) and `columns`, int32, give the positions; only
+    those whose column is above the row are written to `values`. `diagonal` (n,) gets the diagonal
+    entries. Cost O(features similar to the row's + features of the objects that it is paired with).
     """
     m = s_starts.shape[0] - 1
     near, marks, touched = np.zeros(m), np.full(m, -1, np.int64), np.empty(m, np.int32)
@@ -204,10 +203,10 @@ def weigh_pairs(  # type: ignore[no-untyped-def]
 
 @kernel("void(int32[::1], int32[::1], float64[::1], int32[::1])")
 def mirror_rows(starts, columns, values, places):  # type: ignore[no-untyped-def]
-    """Copy what stands right of the diagonal to the left of it, in a matrix of symmetric pattern.
+    """Copy the entries right of the diagonal to the left, in a matrix of symmetric pattern.
 
-    `starts` and `columns`, ascending within a row, read; `values` in and out; `places` (n,) as
-    `starts` begins, changed. O(entries): the rows above write every row from left to right.
+    `starts` and `columns`, ascending within a row, read; `values` in and out; `places` (n,): starts
+    of the rows on entry, changed. O(entries): the rows above fill every row from left to right.
     """
     for i in range(places.shape[0]):
         for p in range(starts[i], starts[i + 1]):

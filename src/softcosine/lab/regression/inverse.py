@@ -1,4 +1,4 @@
-"""The inverse of a large positive definite matrix, in place and the same on any machine load."""
+"""Inverse of a large positive definite matrix, in place and reproducible."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ def invert_in_place(A: NDArray[Any], *, progress: Progress | None = None) -> Non
     .. math:: A_{ij} \to A_{ij} - A_{ik} D^{-1} A_{kj}, \quad A_{ik} \to A_{ik} D^{-1}, \quad
         A_{kk} \to -D^{-1}
 
-    and after all blocks A has become minus its inverse (Dempster 1969; Goodnight 1979). Only the
-    lower triangle of blocks is read and updated, so it takes n³ additions and multiplications, as
-    a Cholesky factorisation with the inversion of the factor does. LAPACK cuts these by the number
-    of threads, and its last bits depend on it; here all the work is matrix products of fixed sizes
-    that are multiples of BLOCK, in which a BLAS sums each entry in one order.
+    after all blocks A is minus its inverse (Dempster 1969; Goodnight 1979). Only the
+    lower triangle of blocks is read and updated, so it takes n³ multiply-adds, as many as
+    a Cholesky factorisation with the inversion of the factor. LAPACK divides the work by the number
+    of threads, which changes its last bits. Here all work is matrix products of fixed sizes,
+    multiples of BLOCK, in which a BLAS sums each entry in one order.
 
     Parameters
     ----------
     A : ndarray of shape (n, n), float32 or float64
-        C-contiguous, n a multiple of BLOCK. Its strictly upper blocks are not read. Afterwards the
-        whole inverse.
+        C-contiguous, n a multiple of BLOCK. Blocks above the diagonal are not read. On return the
+        full inverse.
     progress : callable, optional
         Called as ``progress(done, total)`` after each block.
 
     Raises
     ------
     InvalidInputError
-        If the matrix is not positive definite, as far as its type can tell.
+        If the matrix is not positive definite at the precision of its dtype.
 
     Notes
     -----
-    Beside A it takes 3 BLOCK n entries.
+    Additional memory is 3 BLOCK n entries.
     """
     n = len(A)
     assert n % BLOCK == 0

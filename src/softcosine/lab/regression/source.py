@@ -1,4 +1,4 @@
-"""Terms are similar when each helps to predict the other, all other terms being known."""
+"""Term similarity by regression: each term predicts the other, given all other terms."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ _PRECISIONS = {"single": np.float32, "double": np.float64}
 
 
 class RegressionSimilarity(LearnedPairs):
-    r"""Similarity of terms by statistical regression of each on all others.
+    r"""Similarity of terms by regression of each term on all others.
 
-    Let X tell which document has which term (1 or 0), each column divided by its length. The ridge
-    regression of all columns on each other, none on itself, has a closed form (Steck 2019,
-    "Embarrassingly shallow autoencoders for sparse data"):
+    Let X hold which document has which term (1 or 0), each column divided by its length. The ridge
+    regression of all columns on each other, without a column on itself, has a closed form (Steck
+    2019, "Embarrassingly shallow autoencoders for sparse data"):
 
     .. math:: \min_B |X - XB|^2 + \lambda |B|^2, \; b_{ii} = 0: \quad
         B = I - P \operatorname{diag}(P)^{-1}, \quad P = (X^\top X + \lambda I)^{-1}
 
     A weight b_ij is what the presence of term i adds to the prediction of term j beyond all other
-    terms: of two terms that come together only because both are in the cooccurrence_counts of a
-    third, it says nothing, where direct co-occurrence says much. Negative weights count as 0, and
-    the mean of the two directions is scaled,
+    terms. Two terms that co-occur only because both co-occur with a third get no weight, though
+    their co-occurrence is high. Negative weights count as 0, and the mean of the two directions is
+    scaled,
 
     .. math:: s_{ij} = \left((1 + \lambda) \frac{\max(0, b_{ij}) + \max(0, b_{ji})}{2}\right)^e
         \text{ where the power's base is at least } t, \text{ else } 0
 
-    with s_ii = 1. The factor takes back what the penalty takes: two terms that meet no third have
-    the cosine of their columns for similarity. What exceeds 1 counts as 1.
+    with s_ii = 1. The factor offsets the shrinkage by the penalty: two terms that co-occur with no
+    third get the cosine of their columns. Values above 1 count as 1.
 
-    The source knows the terms that are similar to some other, and under stemming all surface forms
-    of each. Build it by `fit`.
+    The source covers terms with at least one similar term and, with stemming, all their surface
+    forms. `fit` builds it.
 
     Examples
     --------
@@ -83,27 +83,27 @@ class RegressionSimilarity(LearnedPairs):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> RegressionSimilarity:
-        """Learn from a corpus.
+        """Return the source learned from a corpus.
 
         Parameters
         ----------
         corpus : AnalyzedTexts or TextStream
-            What `analyze` gave, or texts that are too many for memory. Both teach the same.
+            Result of `analyze`, or texts that exceed the memory, with the same result.
         penalty : float, default 2.0
-            lambda above, above 0. It means the same for every corpus, since all columns have the
-            length 1. The larger, the nearer to the cosines of the columns.
+            λ above, positive. It is comparable between corpora, because all columns have length 1.
+            Larger values bring the result nearer to the cosines of the columns.
         min_count : int, default 5
-            Terms in fewer documents are left out.
+            Minimum document frequency of a term.
         max_terms : int, default 15,000
-            Of the rest, those in most documents are taken, ties by their strings.
+            Of the rest, the terms of highest document frequency; ties by string.
         precision : {"single", "double"}, default "single"
-            Of the inverse: 4 or 8 bytes for every two terms, 0.9 or 1.8 GB for 15,000 terms.
+            Of the inverse: 4 or 8 bytes per pair of terms, 0.9 or 1.8 GB for 15,000 terms.
         threshold : float, default 0.05
             t above, in [0, 1].
         exponent : float, default 2.0
             e above.
         max_neighbors : int, default 10
-            How many others each term chooses; a pair stays that either of its terms chose.
+            Number of others that each term chooses; a pair is kept if either term chooses it.
         threads : int, optional
             See `softcosine.using_threads`.
         progress : callable, optional
@@ -112,7 +112,7 @@ class RegressionSimilarity(LearnedPairs):
         Returns
         -------
         RegressionSimilarity
-            The same bits for the same corpus and settings, on any number of threads.
+            The same corpus and settings give the same bits on any number of threads.
 
         Raises
         ------
@@ -158,10 +158,10 @@ def _gram(known: CooccurrenceCounts, penalty: float, dtype: np.dtype[Any]) -> ND
 
 
 def _averages(P: NDArray[Any], scale: float) -> Iterator[tuple[int, csr_array]]:
-    """Scaled mean of the weights of both directions where it is positive, block by block."""
+    """Yield the scaled mean of the weights of both directions, positive only, block by block."""
     pivots = 1.0 / np.diag(P).astype(np.float64)
     for first in range(0, len(P), BLOCK):
-        # Weights of both directions have one sign, so the mean of the positive parts is the
+        # Weights of both directions have one sign, so the mean of the positive parts equals the
         # positive part of the mean.
         sums = pivots[first : first + BLOCK, np.newaxis] + pivots
         block = -0.5 * scale * P[first : first + BLOCK] * sums

@@ -1,7 +1,13 @@
-"""SNOS: similarities of objects and of their features, each learned from the other (theory T13).
+"""SNOS: similarities of objects and of their features, learned from each other (theory T13).
 
-`snos` learns them from one graph, `snos_many` from several kinds of objects at once;
-`softcosine.lab` has the source and the estimator.
+``learning.py``
+    `snos`: one graph of objects and features.
+``many.py``
+    `snos_many`: several kinds of objects at once.
+``source.py``, ``estimator.py``
+    `SnosSimilarity`, a source of term similarity, and `SNOS`, a scikit-learn estimator.
+``dense.py``, ``factored.py``, ``sparse.py``
+    The three algorithms.
 """
 
 from softcosine.lab.snos.learning import snos

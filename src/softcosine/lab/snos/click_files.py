@@ -1,4 +1,4 @@
-"""Files of clicks, and of other weighted pairs of unlike things."""
+"""Reader for files of clicks and other weighted pairs."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from softcosine.storage import checked_path
 
 __all__ = ["read_clicks"]
 
-# What a header may call the columns, the surest names first.
+# Possible column names of a header, the clearest first.
 _QUERIES = ("query", "cue", "object", "left")
 _PAGES = ("page", "url", "document", "label", "entity", "response", "feature", "right")
 _CLICKS = ("clicks", "count", "weight", "n")
 
-_SHOWN = 80  # characters of a line that is told of
+_SHOWN = 80  # characters of a line in a message
 
 
 def read_clicks(
     path: str | PathLike[str], *, progress: Progress | None = None
 ) -> Iterator[tuple[str, str, float]]:
-    """Give the (query, page, clicks) of a table, one after the other.
+    """Yield the (query, page, clicks) triples of a table.
 
-    Columns stand between tabs, or between commas in a file whose name ends in ``.csv``. A first
-    line that names a column ``query`` and one ``page`` says which they are, and which are the
-    ``clicks``; the others are left out. Without one the columns are query, page and perhaps clicks,
-    in all lines or in none. Where there are no clicks, each line is one.
+    Columns are separated by tabs, or by commas in a file whose name ends in ``.csv``. A header line
+    with the names ``query`` and ``page``, and perhaps ``clicks``, identifies the columns; others
+    are ignored. Without a header the columns are query, page and, in all lines or in none, clicks.
+    Without clicks each line counts as one.
 
     Parameters
     ----------
     path : path
-        Of UTF-8 text, gzipped or not.
+        A UTF-8 file, gzipped or not.
     progress : callable, optional
-        Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
+        Called as ``progress(n_done, n_total)``, in bytes of the file on disk.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def read_clicks(
 
 
 def _named(cells: list[str]) -> tuple[int, int, int | None] | None:
-    """Return where the columns stand, if the cells are their names."""
+    """Return the positions of the columns if the cells are a header."""
     names = [cell.casefold() for cell in cells]
     query, page, clicks = (
         next((names.index(name) for name in choice if name in names), None)

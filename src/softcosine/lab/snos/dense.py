@@ -1,4 +1,4 @@
-"""SNOS with every similarity of every kind in memory."""
+"""SNOS with all similarities of all kinds in memory."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class DenseLearner:
     Parameters
     ----------
     kinds : sequence of Kind
-        Learned in this order, each from what the others are by then.
+        Learned in this order, each from the current state of the others.
     start : sequence of ndarray
-        Similarities of each kind, symmetric with unit diagonal; changed.
+        Similarities of each kind, symmetric with unit diagonal; overwritten.
 
     Attributes
     ----------
     S : list of ndarray
     diagonals : list of ndarray
-        What stood on each diagonal before it was set to 1.
+        Each diagonal before it was set to 1.
     """
 
     def __init__(self, kinds: Sequence[Kind], start: Sequence[Matrix]) -> None:
@@ -60,7 +60,7 @@ class DenseLearner:
 
 
 def average_with_transpose(S: Matrix) -> None:
-    """Make a matrix symmetric to the bit that is so but for rounding, tile by tile."""
+    """Remove the asymmetry of rounding from a matrix, tile by tile."""
     n = len(S)
     for i in range(0, n, _TILE):
         rows = slice(i, i + _TILE)
@@ -72,7 +72,7 @@ def average_with_transpose(S: Matrix) -> None:
 
 
 def difference(new: Matrix, old: Matrix) -> tuple[float, float]:
-    """Frobenius norm and greatest size of new - old, some rows at a time."""
+    """Frobenius norm and largest absolute entry of new - old, computed in blocks of rows."""
     squares, greatest = 0.0, 0.0
     for i in range(0, len(new), _TILE):
         part = np.abs(new[i : i + _TILE] - old[i : i + _TILE])

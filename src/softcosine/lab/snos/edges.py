@@ -1,4 +1,4 @@
-"""Edges of a bipartite graph by name, such as clicks, read as a matrix."""
+"""Reader of named edges of a bipartite graph, such as clicks, to a matrix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NamedGraph:
     Attributes
     ----------
     left, right : tuple of str
-        In the order in which they were first met.
+        In order of first occurrence.
     B : csr_array of shape (n_right, n_left)
         The right ones are the features of the left.
     """
@@ -33,12 +33,12 @@ class NamedGraph:
 
 
 def read_edges(edges: Iterable[tuple[str, str, float]]) -> NamedGraph:
-    """Read edges such as (query, page, clicks); the weights of one given twice are added.
+    """Read edges such as (query, page, clicks); weights of repeated edges are added.
 
     Raises
     ------
     InvalidInputError
-        If an edge is no triple of two strings and a finite number of 0 or more; names it.
+        If an edge is not a triple of two strings and a finite non-negative number; names it.
     """
     left: dict[str, int] = {}
     right: dict[str, int] = {}

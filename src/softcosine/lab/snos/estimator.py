@@ -1,4 +1,4 @@
-"""SNOS as scikit-learn's estimators are: rows are objects, columns their features (theory T13)."""
+"""SNOS as a scikit-learn estimator: rows are objects, columns their features (theory T13)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _products(result: SnosResult, X: csr_array) -> Dense:
     return result.products(X)[0]
 
 
-# What similarity means: among the fitted rows, and of others with them.
+# Functions of a measure: between fitted rows, and of other rows with them.
 MEASURES: Mapping[
     str, tuple[Callable[[SnosResult], Any], Callable[[SnosResult, csr_array], Dense]]
 ] = {
@@ -46,28 +46,28 @@ MEASURES: Mapping[
 
 
 class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Learn which rows and which columns are similar, each from the other (theory T13).
+    r"""Similarities of rows and of columns, each learned from the other (theory T13).
 
     Rows with similar columns are similar, and columns of similar rows. Two queries are similar by
-    the pages that were clicked for them, though no page is the same. Further rows are compared
-    with those fitted, in the space that the columns span.
+    their clicked pages, even if they have no page in common. New rows are compared with the fitted
+    ones in the space that the columns span.
 
     Parameters
     ----------
     lam, normalize, method, max_neighbors, initial, max_iterations, tolerance
-        See `softcosine.lab.snos.learning.snos`; features there are columns here.
+        See `softcosine.lab.snos.learning.snos`; its features are the columns.
     measure : {"soft_cosine", "similarity"}
-        Of neighbours and of `transform`: soft cosines in the space of S_f, or entries of S_o,
-        which favour rows with many features.
+        Measure of neighbours and of `transform`: soft cosines in the space of S_f, or entries of
+        S_o, which favour rows with many features.
     n_neighbors : int
-        How many `kneighbors` gives.
+        Number of neighbours that `kneighbors` returns.
 
     Attributes
     ----------
     similarities_ : ndarray or csr_array of shape (n_rows, n_rows)
-        S_o; for the other measure see ``result_.soft_cosines``.
+        S_o; for soft cosines see ``result_.soft_cosines``.
     result_ : SnosResult
-        With the similarities of columns, λ and the trace.
+        Includes the similarities of columns, λ and the trace.
 
     Examples
     --------
@@ -106,12 +106,12 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.n_neighbors = n_neighbors
 
     def fit(self, X: Vectors, y: object = None) -> Self:
-        """Learn from the weights of columns in rows.
+        """Learn similarities from the weights of columns in rows.
 
         Parameters
         ----------
         X : array or sparse array of shape (n_rows, n_columns)
-            Not negative.
+            Non-negative.
         y : ignored
 
         Raises
@@ -140,7 +140,7 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Parameters
         ----------
         X : array or sparse array of shape (n, n_columns)
-            Not negative.
+            Non-negative.
         """
         result = self._fitted()
         return MEASURES[self.measure][1](result, self._rows(X))
@@ -151,22 +151,22 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         n_neighbors: int | None = None,
         return_distance: bool = True,
     ) -> tuple[Dense, NDArray[np.int64]] | NDArray[np.int64]:
-        """Return distances ``1 - similarity`` and row numbers, as scikit-learn's method does.
+        """Return distances ``1 - similarity`` and row numbers, like scikit-learn's method.
 
-        Never negative: 0 where a similarity is 1 but for rounding, or above it. Equal ones by
-        their numbers. Rows that are similar to fewer others get those of similarity 0 behind.
+        Distances are 0 if a similarity is 1 up to rounding, or above 1. Ties are ordered by row
+        number. Rows of similarity 0 fill the end.
 
         Parameters
         ----------
         X : array of shape (n, n_columns), optional
-            By default the fitted rows, none of which is then its own neighbour.
+            By default the fitted rows; a row is then not its own neighbour.
         n_neighbors : int, optional
         return_distance : bool
 
         Raises
         ------
         InvalidInputError
-            If there are not so many rows.
+            If there are fewer rows than `n_neighbors`.
         """
         result = self._fitted()
         k = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -188,14 +188,14 @@ class SNOS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return hasattr(self, "_n_features_out")
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator."""
+        """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
 
     def _check_settings(self) -> None:
-        self.__dict__.pop("_n_features_out", None)  # if this fails, it is not fitted
+        self.__dict__.pop("_n_features_out", None)  # unfitted if `fit` fails
         check_whole("n_neighbors", self.n_neighbors)
         check_choice("measure", self.measure, MEASURES)
 
@@ -221,7 +221,7 @@ def _best(similarities: Dense, k: int) -> tuple[NDArray[np.int64], Dense]:
 
 
 def _best_others(S: Any, k: int) -> tuple[NDArray[np.int64], Dense]:
-    """Find the k best of every row but itself, some rows at a time."""
+    """Find the k best others of every row, in blocks of rows."""
     n, step = S.shape[0], 1024
     ids, similarities = np.empty((n, k), np.int64), np.empty((n, k))
     for start in range(0, n, step):

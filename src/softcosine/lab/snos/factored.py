@@ -1,4 +1,4 @@
-"""SNOS of the objects alone: the features' similarities are never formed (theory T13)."""
+"""SNOS of the objects only, without forming the similarities of features (theory T13)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 
 
 class FactoredLearner:
-    r"""Rounds over S_o alone; two matrices of its size, however many features there are.
+    r"""Rounds over S_o only; two matrices of its size, for any number of features.
 
     With G = Bᵀ B and d the diagonal of λ₂ B S_o Bᵀ, a round gives, off the diagonal,
 
@@ -29,7 +29,7 @@ class FactoredLearner:
     B : csr_array of shape (n_features, n_objects)
     lambdas : (float, float)
     start : ndarray of shape (n_objects, n_objects)
-        Symmetric with unit diagonal; changed.
+        Symmetric with unit diagonal; overwritten.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class FactoredLearner:
     def round(self) -> Change:
         """Learn the objects once."""
         first, second = self._lambdas
-        # G S in one pass; as it is made, the diagonal of B S Bᵀ.
+        # G S in one pass, which also gives the diagonal of B S Bᵀ.
         d = second * feature_diagonal(self._B, self.S, into=self._product, BT=self._BT)
         squares, greatest, largest = 0.0, 0.0, 0.0
         own = np.zeros(len(self.S))
         for block in _blocks(self._B):
-            # Columns of S G, as S and G are symmetric: of S_f B, what comes from other features,
-            # and then what L₂ adds.
+            # Columns of S G, as S and G are symmetric: the contribution of other features to S_f B,
+            # then that of L₂.
             spread = second * (self._B @ self._product[block].T)
             part = self._by_column[:, block].tocoo()
             rows, places = part.coords
@@ -95,7 +95,7 @@ def feature_diagonal(
 
 
 def _blocks(B: csr_array) -> list[slice]:
-    """Columns of objects, so many at a time that their features take little memory."""
+    """Slices of objects whose features take little memory."""
     n = B.shape[1]
     width = max(1, min(n, _BLOCK_BYTES // (8 * max(1, *B.shape))))
     return [slice(start, min(start + width, n)) for start in range(0, n, width)]

@@ -1,4 +1,4 @@
-"""The weighted bipartite graph of features and objects that SNOS learns from."""
+"""The weighted bipartite graph of features and objects from which SNOS learns."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = [
 
 Sums = NDArray[np.float64]
 
-_MOST = 1e100  # squares of no larger weights, and of no smaller than its inverse, are numbers
+_MOST = 1e100  # squares of weights up to this, and down to its inverse, stay in range
 
-# Where one side is no larger, the singular values come from the small square matrix.
+# If one side is at most this large, the small square matrix gives the singular values.
 _SMALL = 64
 
 
@@ -35,7 +35,7 @@ def read_graph(B: Any, name: str = "B") -> csr_array:
     Raises
     ------
     InvalidInputError
-        If it is no matrix, a weight is negative or not finite, or all are below 1e-100 or one is
+        If B is not a matrix, a weight is negative or not finite, all are below 1e-100, or one is
         above 1e100.
     """
     matrix = read_matrix(B, name)
@@ -88,7 +88,7 @@ def _inverse(sums: Sums) -> Sums:
     return np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0.0)
 
 
-# How weights are scaled before similarities are learned from them.
+# Scalings of the weights before similarities are learned.
 NORMALIZATIONS: Mapping[str, Callable[[csr_array, Sums], csr_array]] = {
     "raw": _raw,
     "binary": _binary,
@@ -100,23 +100,23 @@ NORMALIZATIONS: Mapping[str, Callable[[csr_array, Sums], csr_array]] = {
 
 
 def normalized(B: csr_array, normalize: str, *, feature_sums: Sums | None = None) -> csr_array:
-    """Scale weights as NORMALIZATIONS says.
+    """Scale weights as `NORMALIZATIONS` defines.
 
-    ``raw`` leaves them, ``binary`` makes them 1; ``rows`` and ``columns`` make the sums of every
-    feature's or object's weights 1, ``both`` divides by the roots of the two sums (then the
-    largest singular value is 1), ``length`` makes objects unit vectors.
+    ``raw`` does nothing, ``binary`` sets weights to 1; ``rows`` and ``columns`` scale the sum of
+    each feature's or object's weights to 1, ``both`` divides by the square roots of the two sums
+    (then the largest singular value is 1), ``length`` makes objects unit vectors.
 
     Parameters
     ----------
     B : csr_array of shape (n_features, n_objects)
     normalize : str
     feature_sums : ndarray of shape (n_features,), optional
-        Of the objects learned from, where B holds further ones.
+        Sums over the training objects, if B holds other ones.
 
     Raises
     ------
     InvalidInputError
-        If there is no such way.
+        If the normalization is unknown.
     """
     check_choice("normalize", normalize, NORMALIZATIONS)
     sums = B.sum(axis=1) if feature_sums is None else feature_sums
@@ -128,14 +128,14 @@ def largest_singular_value(B: csr_array) -> float:
     if B.nnz == 0:
         return 0.0
     B = csr_array(B)
-    # Scaled, so that squares neither overflow nor vanish.
+    # Scaled, so that squares neither overflow nor underflow.
     scale = float(B.data.max())
     B = csr_array((B.data / scale, B.indices, B.indptr), shape=B.shape)
     if min(B.shape) <= _SMALL:
         square = B @ B.T if B.shape[0] <= B.shape[1] else B.T @ B
         largest = float(np.linalg.eigvalsh(square.toarray())[-1])
         return scale * float(np.sqrt(max(largest, 0.0)))
-    # The leading vector of a non-negative matrix is not at right angles to one of all ones.
+    # The leading vector of a non-negative matrix is not orthogonal to the vector of ones.
     start = np.ones(min(B.shape))
     return scale * float(svds(B, k=1, v0=start, tol=1e-8, return_singular_vectors=False)[0])
 

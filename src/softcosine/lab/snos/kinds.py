@@ -1,4 +1,4 @@
-"""Kinds of objects, and which kind's similarities follow from which (theory T13)."""
+"""Kinds of objects, and the relations by which their similarities spread (theory T13)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from softcosine.lab.snos.scaling import Lambdas
 
 __all__ = ["FEATURES", "OBJECTS", "Influence", "Kind", "two_kinds"]
 
-# The order in which a round learns the two kinds.
+# The order of the two kinds in a round.
 FEATURES, OBJECTS = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """A kind whose similarities spread to another.
+    """A kind from which similarities spread to another.
 
     Attributes
     ----------
     of : int
         Number of the kind.
     C : csr_array of shape (n of the other kind, n of this one)
-        The relation, times the root of its λ: what is added is C S Cᵀ.
+        The relation times the square root of its λ: C S Cᵀ is added.
     """
 
     of: int
@@ -39,10 +39,10 @@ class Kind:
     Attributes
     ----------
     n : int
-        How many there are.
+        Number of objects.
     influences : sequence of Influence
     measured : bool
-        Whether a trace counts the changes of this kind.
+        Whether the trace includes the changes of this kind.
     """
 
     n: int
@@ -51,7 +51,7 @@ class Kind:
 
 
 def two_kinds(B: csr_array, lambdas: Lambdas) -> tuple[Kind, Kind]:
-    """Features and objects; the features follow from the objects, so only these are measured."""
+    """Features and objects; features follow from objects, so only objects are measured."""
     first, second = np.sqrt(lambdas)
     features = Kind(B.shape[0], [Influence(OBJECTS, csr_array(B * second))], measured=False)
     objects = Kind(B.shape[1], [Influence(FEATURES, csr_array(B.T * first))])

@@ -26,18 +26,18 @@ from softcosine.lab.snos.trace import Trace, check_rounds, learned
 
 __all__ = ["METHODS", "snos"]
 
-# Up to so many objects and features everything is kept; up to so many objects, S_o is.
+# Maximum numbers of objects and features for the dense method, and of objects for the factored one.
 _DENSE = 1000
 _FACTORED = 6000
 _USUAL_NEIGHBORS = 100
 
-# How exactly λ is searched: each of dozens of runs only has to be compared with the others.
+# Precision of the search for λ: its dozens of runs are only compared with each other.
 _SEARCH_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What all methods are given."""
+    """Arguments of all methods."""
 
     B: csr_array
     lambdas: Lambdas
@@ -63,7 +63,7 @@ def _factored(task: _Task) -> _Found:
     np.fill_diagonal(start, 1.0)
     learner = FactoredLearner(task.B, task.lambdas, start)
     trace = task.run(learner)
-    # That of the S_f that follows from the last S_o.
+    # The diagonal of the S_f that follows from the last S_o.
     features = task.lambdas[1] * feature_diagonal(task.B, learner.S)
     return learner.S, None, learner.object_diagonal, features, trace
 
@@ -103,34 +103,34 @@ def snos(
     .. math:: S_f = \lambda_2 B S_o B^\top + L_2, \qquad S_o = \lambda_1 B^\top S_f B + L_1
 
     Diagonal matrices L make all diagonals 1. A round learns S_f from S_o and then S_o from S_f; the
-    paper learns both at once from those before, which gives the same every other time.
+    paper updates both at once, which gives the same result every other round.
 
     Parameters
     ----------
     B : array or sparse array of shape (n_features, n_objects)
-        Weights, not negative: terms in documents, clicked pages of queries.
+        Non-negative weights: terms in documents, clicked pages of queries.
     lam : str, float or two floats
         λ₁ and λ₂: "spectral", "norm" or "paper" (see
         `softcosine.lab.snos.scaling.lambdas_of`), "search" for the smallest norms of L₁ and
-        L₂ among those that converge (some 80 runs), or numbers.
+        L₂ with convergence (about 80 runs), or numbers.
     normalize : str
         "raw", "binary", "rows", "columns", "both" or "length"; see
         `softcosine.lab.snos.graph.normalized`.
     method : {"auto", "dense", "factored", "sparse"}
-        "dense" keeps S_o and S_f whole, "factored" only S_o (and one more matrix of its size),
-        "sparse" the greatest entries of both. "auto" takes the last where `max_neighbors` is
-        given or there are more than 6,000 objects, the first up to 1,000 of either kind.
+        "dense" stores S_o and S_f fully, "factored" only S_o (and one more matrix of its size),
+        "sparse" the largest entries of both. "auto" chooses "sparse" if `max_neighbors` is given
+        or there are more than 6,000 objects, "dense" up to 1,000 of either kind.
     max_neighbors : int, optional
-        How many others each object and each feature chooses, of the sparse method; a pair stays
-        that either chose. All by default; 100 where "auto" chooses the method.
+        For the sparse method: the number of others that each object and each feature chooses; a
+        pair is kept if either chooses it. All by default; 100 if "auto" chooses the method.
     initial : {"identity", "cosine"} or array of shape (n_objects, n_objects), optional
-        S_o to start from. Where the iteration converges and nothing is truncated, it leads to
-        the same limit from everywhere.
+        Initial S_o. If the iteration converges and nothing is truncated, the limit does not
+        depend on it.
     max_iterations : int
     tolerance : float
-        It ends when no entry of S_o changes by more.
+        The iteration stops when no entry of S_o changes by more.
     allow_divergence : bool
-        Whether to return what diverges, for the record, and not to raise.
+        Whether to return a diverged result, for the record, instead of raising.
     progress : callable, optional
         Called as ``progress(round, max_iterations)``.
 
@@ -146,8 +146,8 @@ def snos(
     Notes
     -----
     Memory: dense, three matrices (n_features, n_features) and three (n_objects, n_objects) of
-    float64; factored, two of the latter; sparse, about 65 bytes for every neighbour that is
-    chosen: 200 MiB for a million edges between 200,000 objects and 100,000 features that choose 10
+    float64; factored, two of the latter; sparse, about 65 bytes per chosen neighbour:
+    200 MiB for a million edges between 200,000 objects and 100,000 features that choose 10
     each, 300 MiB for 20.
 
     Examples

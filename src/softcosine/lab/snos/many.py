@@ -35,14 +35,14 @@ _Relations = dict[Pair, csr_array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnosKinds:
-    """Similarities within every kind.
+    """Similarities within each kind.
 
     Attributes
     ----------
     similarities : dict of str to ndarray or csr_array
         S of each kind, symmetric, unit diagonal.
     lambdas : dict of (str, str) to float
-        ``lambdas["query", "page"]``: what queries take from the similarities of pages.
+        ``lambdas["query", "page"]``: factor of the similarities of pages in those of queries.
     trace : Trace
         Changes of all kinds together.
     """
@@ -63,7 +63,7 @@ def snos_many(
     tolerance: float = 1e-6,
     progress: Progress | None = None,
 ) -> SnosKinds:
-    r"""Learn similarities within every one of several related kinds (theory T13).
+    r"""Learn similarities within each of several related kinds (theory T13).
 
     .. math:: S_k = \sum_l \lambda_{kl} B_{kl} S_l B_{kl}^\top + L_k
 
@@ -72,18 +72,18 @@ def snos_many(
     Parameters
     ----------
     relations : mapping of (kind, kind) to array or sparse array
-        Weights, not negative, of shape (number of the first kind, number of the second): for
-        example ``{("query", "page"): clicks, ("page", "term"): counts}``. Kinds are learned in the
-        reverse order of their first mention, each from what the others are by then.
+        Non-negative weights of shape (number of the first kind, number of the second): for
+        example ``{("query", "page"): clicks, ("page", "term"): counts}``. Kinds are learned in
+        the reverse order of first mention, each from the current state of the others.
     lam : {"spectral", "norm"} or mapping of (kind, kind) to float
         "spectral" always converges; "norm" too, with entries below 1. In a mapping ``(k, l)`` is
         λ_kl, and each direction needs one.
     shares : mapping of (kind, kind) to float, optional
-        How much each relation counts beside the others, for the rules; 1 by default.
+        Relative weight of each relation in the rules; 1 by default.
     normalize : str
-        Rows of a relation are its first kind; see `softcosine.lab.snos.graph.normalized`.
+        The rows of a relation are its first kind; see `softcosine.lab.snos.graph.normalized`.
     max_neighbors : int, optional
-        How many others each object chooses; then matrices are sparse. Dense by default.
+        Number of others that each object chooses, for sparse matrices. Dense by default.
     max_iterations, tolerance, progress
         As for `softcosine.lab.snos.learning.snos`.
 
@@ -94,7 +94,7 @@ def snos_many(
     Raises
     ------
     InvalidInputError
-        If relations disagree on how many there are of a kind, a weight is negative, a λ is
+        If relations differ in the number of objects of a kind, a weight is negative, a λ is
         missing or not above 0, another setting is out of range, or the iteration diverges.
 
     Examples

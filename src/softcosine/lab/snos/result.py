@@ -1,4 +1,4 @@
-"""What SNOS learned, and the soft vector space that follows from it."""
+"""Result of SNOS, and the soft vector space that follows from it."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ class SnosResult:
     Attributes
     ----------
     S_o : ndarray or csr_array of shape (n_objects, n_objects)
-        Symmetric, unit diagonal, not negative; sparse where truncated.
+        Symmetric, unit diagonal, non-negative; sparse if truncated.
     S_f : ndarray or csr_array of shape (n_features, n_features), or None
-        None where it was never formed; `feature_similarities` then gives parts of it.
+        None if it was never formed; `feature_similarities` then computes rows of it.
     lambdas : (float, float)
         λ₁, of the objects, and λ₂, of the features.
     trace : Trace
     method : str
         "dense", "factored" or "sparse".
     B : csr_array of shape (n_features, n_objects)
-        The weights that it was learned from, scaled.
+        The training weights, scaled.
     normalize : str
-        How they were scaled.
+        The scaling.
     feature_sums : ndarray of shape (n_features,)
-        Before scaling.
+        Sums before the scaling.
     object_diagonal, feature_diagonal : ndarray
-        What stood on the diagonals before they were set to 1: those of L₁ and L₂ are 1 minus
-        these.
+        The diagonals before they were set to 1: those of L₁ and L₂ are 1 minus these.
     """
 
     S_o: Similarities
@@ -64,12 +63,12 @@ class SnosResult:
 
     @property
     def diverged(self) -> str | None:
-        """Why the similarities have no limit, if they have none."""
+        """Why the similarities diverged; None if they did not."""
         return self.trace.diverged
 
     @property
     def remainders(self) -> tuple[float, float]:
-        """Frobenius norms of L₁ and L₂: how much of the diagonals is not explained."""
+        """Frobenius norms of L₁ and L₂: the unexplained share of the diagonals."""
         return (
             float(np.linalg.norm(1.0 - self.object_diagonal)),
             float(np.linalg.norm(1.0 - self.feature_diagonal)),
@@ -79,7 +78,7 @@ class SnosResult:
     def soft_cosines(self) -> Similarities:
         """Soft cosines of the objects in the space of S_f, shape (n_objects, n_objects).
 
-        S_o before its diagonal was set to 1 is λ₁ Bᵀ S_f B, the soft inner products. Objects
+        S_o with its original diagonal is λ₁ Bᵀ S_f B, the soft inner products. Objects
         without features have the diagonal 1 and are similar to nothing else.
         """
         roots = _inverse_roots(self.object_diagonal)
@@ -92,7 +91,7 @@ class SnosResult:
         return cosines
 
     def feature_similarities(self, features: ArrayLike | None = None) -> Dense:
-        """Rows of S_f, formed where it is not: λ₂ B S_o Bᵀ with unit diagonal.
+        """Rows of S_f, computed if it was not formed: λ₂ B S_o Bᵀ with unit diagonal.
 
         Parameters
         ----------
@@ -108,7 +107,7 @@ class SnosResult:
         return similar
 
     def weights(self, X: Any) -> csr_array:
-        """Read the features of further objects, scaled as those learned from.
+        """Return the features of new objects, scaled like the training objects.
 
         Parameters
         ----------
@@ -118,7 +117,7 @@ class SnosResult:
         Raises
         ------
         InvalidInputError
-            If X has another number of features, or a weight below 0.
+            If X has another number of features, or a negative weight.
         """
         X = read_graph(X, "X")
         if X.shape[1] != self.B.shape[0]:
@@ -130,9 +129,9 @@ class SnosResult:
         return csr_array(scaled.T)
 
     def products(self, X: Any) -> tuple[Dense, Dense]:
-        """Soft inner products of further objects with those learned from, times λ₁.
+        """Soft inner products of new objects with the training objects, times λ₁.
 
-        Of an object learned from these are its row of S_o, but for the diagonal.
+        For a training object these are its row of S_o, except the diagonal.
 
         Parameters
         ----------
@@ -142,7 +141,7 @@ class SnosResult:
         Returns
         -------
         ndarray of shape (n, n_objects), ndarray of shape (n,)
-            With the objects learned from, and of each row with itself.
+            With the training objects, and of each row with itself.
         """
         weights = self.weights(X)
         spread = self._spread(weights)
@@ -154,9 +153,9 @@ class SnosResult:
         return with_objects, np.asarray(self.lambdas[0] * own, np.float64)
 
     def cosines(self, X: Any) -> Dense:
-        """Soft cosines of further objects with those learned from, shape (n, n_objects).
+        """Soft cosines of new objects with the training objects, shape (n, n_objects).
 
-        0 for objects without features. Never clipped: they exceed 1 where S_f is indefinite.
+        0 for objects without features. Not clipped: they exceed 1 if S_f is indefinite.
         """
         products, own = self.products(X)
         products *= _inverse_roots(own)[:, None]
@@ -180,7 +179,7 @@ def _dense(S: Any) -> Dense:
 
 
 def _inverse_roots(squares: Dense) -> Dense:
-    # What has no features has no length, and only rounding could make a square negative.
+    # Objects without features have length 0, and only rounding could make a square negative.
     positive = squares > 0.0
     return np.divide(1.0, np.sqrt(np.where(positive, squares, 1.0)), out=np.zeros_like(squares),
                      where=positive)  # fmt: skip

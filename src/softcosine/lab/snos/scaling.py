@@ -1,4 +1,4 @@
-"""How large λ₁ and λ₂ are: the rules of the paper, and those that converge (theory T13)."""
+"""Rules for the size of λ₁ and λ₂: those of the paper, and those that converge (theory T13)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RULES", "SEARCH", "Lambdas", "lambdas_of", "searched"]
 
 Lambdas = tuple[float, float]
 
-# How far below its bound a rule stays, as in the paper.
+# Margin of a rule below its bound, as in the paper.
 _SHARE = 0.9
 SEARCH = "search"
 
@@ -37,7 +37,7 @@ def _spectral(B: csr_array) -> Lambdas:
 
 
 def _over(bound: float) -> float:
-    # Without edges nothing is learned, whatever λ is.
+    # Without edges nothing is learned for any λ.
     return _SHARE / bound if bound > 0.0 else 0.0
 
 
@@ -49,19 +49,19 @@ RULES: Mapping[str, Callable[[csr_array], Lambdas]] = {
 
 
 def lambdas_of(B: csr_array, lam: str | float | Lambdas) -> Lambdas:
-    """Return (λ₁, λ₂) by a rule, or as given.
+    """Return (λ₁, λ₂) by a rule, or the given ones.
 
     ========== ====================================================================================
     spectral   both 0.9 / σ(B)²: always converges; entries may exceed 1
     norm       0.9 / ‖B‖₁² and 0.9 / ‖B‖∞²: always converges, entries below 1; mostly tiny ones
-    paper      both 0.9 / max(‖B‖₁, ‖B‖∞), as the paper prints it: converges for weights that are
-               small enough only, such as those of rows or columns that sum to 1
+    paper      both 0.9 / max(‖B‖₁, ‖B‖∞), as printed in the paper: converges only for weights that
+               are small enough, such as those of rows or columns that sum to 1
     ========== ====================================================================================
 
     Raises
     ------
     InvalidInputError
-        If there is no such rule, or a number is not above 0 and finite.
+        If the rule is unknown, or a number is not positive and finite.
     """
     if isinstance(lam, str):
         if lam not in RULES:
@@ -79,15 +79,15 @@ def lambdas_of(B: csr_array, lam: str | float | Lambdas) -> Lambdas:
 
 
 def searched(B: csr_array, remainder: Callable[[Lambdas], float], *, max_runs: int = 80) -> Lambdas:
-    """Look for the λ₁ and λ₂ with which least has to be put on the diagonals.
+    """Search the λ₁ and λ₂ with the smallest remainders on the diagonals.
 
     Parameters
     ----------
     B : csr_array
     remainder : callable
-        Gives ‖L₁‖² + ‖L₂‖² (Frobenius) of a run; infinite where it does not converge.
+        Returns ‖L₁‖² + ‖L₂‖² (Frobenius) of a run; infinite if it does not converge.
     max_runs : int
-        Of the Nelder-Mead method, from the spectral bound.
+        Maximum number of runs of the Nelder-Mead method, which starts at the spectral bound.
     """
     start, _ = RULES["spectral"](B)
     if start == 0.0:
@@ -97,7 +97,7 @@ def searched(B: csr_array, remainder: Callable[[Lambdas], float], *, max_runs: i
         first, second = start * np.exp(logarithms)
         return remainder((float(first), float(second)))
 
-    # Infinity would turn into NaN within the method.
+    # Infinity would become NaN in the method.
     ceiling = 10.0 * (sum(B.shape) + at(np.zeros(2)))
     found = minimize(
         lambda x: min(at(x), ceiling),

@@ -1,4 +1,4 @@
-"""Terms are similar that stand in similar documents, queries that lead to similar pages."""
+"""SNOS as a term similarity source: terms by their documents, or queries by their pages."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ _WORDS = Analyzer()
 class SnosSimilarity(LearnedPairs):
     r"""Similarities that spread over a bipartite graph (SNOS, theory T13).
 
-    Two objects are similar when they have similar features, and features when similar objects have
-    them: two queries by the pages that were clicked for them, two terms by the documents that they
-    stand in. The similarity is
+    Two objects are similar if they have similar features, and features if similar objects have
+    them: two queries by their clicked pages, two terms by their documents. The similarity is
 
     .. math:: s_{ij} = c_{ij}^e \text{ where } c_{ij} \ge t, \quad
         c_{ij} = \frac{b_i^\top S_f \, b_j}{|b_i|_{S_f} |b_j|_{S_f}}
@@ -46,8 +45,8 @@ class SnosSimilarity(LearnedPairs):
     the soft cosine of their features; the matrix :math:`S_f` is learned with them. Cosines above 1,
     which an indefinite :math:`S_f` can give, count as 1.
 
-    The source knows what is similar to some other, and terms under stemming by all their surface
-    forms. Build it by `fit`, `from_texts`, `from_graph`, `from_clicks` or `load`.
+    The source covers objects with at least one similar object; terms, with stemming, by all surface
+    forms. `fit`, `from_texts`, `from_graph`, `from_clicks` or `load` builds it.
 
     Examples
     --------
@@ -80,21 +79,21 @@ class SnosSimilarity(LearnedPairs):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn similarities of terms from the documents that have them.
+        """Return the source of terms, learned from the documents that contain them.
 
         Parameters
         ----------
         corpus : AnalyzedTexts
-            What `analyze` gave.
+            Result of `analyze`.
         min_count : int, default 5
-            Terms in fewer documents are left out.
+            Minimum document frequency of a term.
         max_terms : int, default 30,000
-            Of the rest, those in most documents are taken, ties by their strings.
+            Of the rest, the terms of highest document frequency; ties by string.
         lam, normalize, max_iterations, tolerance
             See `softcosine.lab.snos.learning.snos`; documents are features, terms objects.
         max_neighbors : int, default 50
-            How many others each term chooses, while similarities are learned and afterwards; a
-            pair stays that either of its terms chose.
+            Number of others that each term chooses, during and after the learning; a pair is kept
+            if either term chooses it.
         threshold : float, default 0.1
             t above, in [0, 1].
         exponent : float, default 1.0
@@ -107,7 +106,7 @@ class SnosSimilarity(LearnedPairs):
         Returns
         -------
         SnosSimilarity
-            The same bits for the same corpus and settings, on any number of threads.
+            The same corpus and settings give the same bits on any number of threads.
 
         Raises
         ------
@@ -138,7 +137,7 @@ class SnosSimilarity(LearnedPairs):
         analyzer: Analyzer | None = None,
         **settings: Any,
     ) -> Self:
-        """Learn similarities of the terms of texts; settings are those of `fit`."""
+        """Return the source of the terms of texts; settings as for `fit`."""
         return cls.fit(analyze(texts, analyzer), **settings)
 
     @classmethod
@@ -158,21 +157,21 @@ class SnosSimilarity(LearnedPairs):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn similarities of one side of a bipartite graph.
+        """Return the source of one side of a bipartite graph.
 
         Parameters
         ----------
         edges : iterable of (str, str, float)
-            Left, right, weight; the weights of an edge that is given twice are added.
+            Left, right, weight; weights of repeated edges are added.
         of : {"left", "right"}
-            Whose similarities are wanted.
+            The side whose similarities to learn.
         lam, normalize, max_neighbors, threshold, exponent, max_iterations, tolerance, progress
-            As for `fit`; the other side are the features.
+            As for `fit`; the other side is the features.
 
         Raises
         ------
         InvalidInputError
-            If an edge is none, a setting is out of range, or the iteration diverges.
+            If an edge is invalid, a setting is out of range, or the iteration diverges.
         """
         check_choice("of", of, _SIDES)
         graph = read_edges(edges)
@@ -187,10 +186,10 @@ class SnosSimilarity(LearnedPairs):
 
     @classmethod
     def from_clicks(cls, clicks: Iterable[tuple[str, str, float]], **settings: Any) -> Self:
-        """Learn similarities of queries from (query, page, number of clicks).
+        """Return the source of queries, learned from (query, page, number of clicks).
 
-        A hundred clicks say little more than ten: their logarithm, ln(1 + clicks), is the weight.
-        Settings are those of `from_graph`; ``of="right"`` gives similar pages.
+        Weights are ln(1 + clicks), because a hundred clicks mean little more than ten. Settings are
+        those of `from_graph`; ``of="right"`` gives similarities of pages.
         """
         return cls.from_graph(_damped(clicks), **settings)
 
@@ -202,10 +201,10 @@ class SnosSimilarity(LearnedPairs):
         reading: Progress | None = None,
         **settings: Any,
     ) -> Self:
-        """Learn similarities of queries from a file of clicks, as `from_clicks` does.
+        """Return the source of queries, learned from a file of clicks like `from_clicks`.
 
-        Queries are written as terms are: their words in one case, with a blank between. The clicks
-        of those that are then equal are added.
+        Queries are normalised like terms: their words, case-folded, separated by spaces. Clicks of
+        queries that become equal are added.
 
         Parameters
         ----------
@@ -213,7 +212,7 @@ class SnosSimilarity(LearnedPairs):
             A table of queries, pages and perhaps clicks; see
             `softcosine.lab.snos.click_files.read_clicks`.
         reading : callable, optional
-            Called as ``reading(done, total)`` while the file is read, in bytes.
+            Called as ``reading(n_done, n_total)`` while the file is read, in bytes.
         **settings
             Those of `from_graph`.
 
@@ -221,7 +220,7 @@ class SnosSimilarity(LearnedPairs):
         ------
         FileNotFoundError
         MalformedFileError
-            If the file is empty, or none of clicks.
+            If the file is empty, or is not a table of clicks.
         InvalidInputError
             As for `from_graph`.
         """
@@ -266,11 +265,11 @@ class SnosSimilarity(LearnedPairs):
 
 
 def _as_term(query: str) -> str:
-    return " ".join(_WORDS.words(query)) or query  # of signs alone there are no words
+    return " ".join(_WORDS.words(query)) or query  # a query of signs only has no words
 
 
 def _damped(clicks: Iterable[tuple[str, str, float]]) -> Iterator[tuple[str, str, float]]:
-    # Of all clicks of one pair, however often it is given.
+    # The logarithm applies to the sum of all clicks of a pair.
     graph = read_edges(clicks)
     entries = graph.B.tocoo()
     rows, columns = entries.coords
@@ -279,7 +278,7 @@ def _damped(clicks: Iterable[tuple[str, str, float]]) -> Iterator[tuple[str, str
 
 
 def _blocks(S: csr_array) -> Iterator[tuple[int, csr_array]]:
-    """Yield some rows at a time, without the diagonal."""
+    """Yield blocks of rows, without the diagonal."""
     for first in range(0, S.shape[0], _BLOCK_ROWS):
         block = S[first : first + _BLOCK_ROWS].tocoo()
         rows, columns = block.coords

@@ -1,4 +1,4 @@
-"""SNOS that keeps the greatest similarities of everything, for graphs of any size."""
+"""SNOS that stores only the largest similarities, for graphs of any size."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["SparseLearner"]
 
 _CHUNK_ROWS = 256
 
-# So many rounds choose which entries to keep; the later ones only change their values, so that
-# they converge as those of whole matrices do.
+# Number of rounds that choose the entries to keep; later rounds only change their values, so that
+# they converge like full matrices.
 _CHOOSING_ROUNDS = 3
 
-# While pairs are chosen, a row of a truncated matrix is worth so many additions.
+# In the choice of pairs, the cost of a row of a truncated matrix, in additions.
 _STEPS = 1 << 15
 
 
 class SparseLearner:
     """Rounds over sparse matrices.
 
-    Every object chooses its `limit` most similar ones in each of the first rounds, ties by number;
-    a pair stays that either chose, so that matrices are symmetric and hold at most ``2 limit n``
-    entries. The same bits on any number of threads.
+    Every object chooses its `limit` most similar ones in each of the first rounds; ties go to lower
+    numbers. A pair is kept if either chooses it, so matrices are symmetric and hold at most
+    ``2 limit n`` entries. Results are the same bits on any number of threads.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ class SparseLearner:
     start : sequence of csr_array
         Similarities of each kind off the diagonal, symmetric, float64.
     limit : int, optional
-        Without one nothing is left out.
+        By default nothing is left out.
 
     Attributes
     ----------
     S : list of csr_array
         Off the diagonal.
     diagonals : list of ndarray
-        What stood on each diagonal before it was set to 1.
+        Each diagonal before it was set to 1.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class SparseLearner:
                 squares += float(np.sum(np.square(changes)))
                 greatest = max(greatest, float(changes.max(initial=0.0)))
                 largest = max(largest, float(new.data.max(initial=0.0)))
-        # Where nothing was left out, all rounds are the same map.
+        # If nothing was left out, all rounds are the same map.
         same = not cut if choosing else self._n_rounds > _CHOOSING_ROUNDS + 1
         return Change(float(np.sqrt(squares)), greatest, largest, len(self._kinds) == 2 and same)
 
     def _chosen(self, number: int) -> tuple[csr_array, bool]:
-        """Which pairs of a kind to keep, as a matrix of ones; and whether others were left out."""
+        """Return the pairs of a kind to keep, as a matrix of ones, and whether any were dropped."""
         kind, (C, T, means) = self._kinds[number], self._relations[number]
         arrays = *_arrays(C), *_arrays(self._others(number)), *_arrays(T), means
         limit = max(1, kind.n - 1 if self._limit is None else min(self._limit, kind.n - 1))
@@ -102,7 +102,7 @@ class SparseLearner:
         return csr_array(chosen + chosen.T), bool(cut.any())
 
     def _weighed(self, number: int) -> csr_array:
-        """Similarities of the pairs of a kind that are kept, in its matrix of now."""
+        """Similarities of the kept pairs of a kind, in its current matrix."""
         kind, (C, _, _), others = self._kinds[number], self._relations[number], self._others(number)
         arrays = *_arrays(C), *_arrays(others)
         pattern = _with_small_indices(self.S[number])
@@ -118,7 +118,7 @@ class SparseLearner:
         return csr_array((values, columns, starts), shape=pattern.shape)
 
     def _others(self, number: int) -> csr_array:
-        """Similarities of the kinds that one is learned from, as one matrix."""
+        """Similarities of the kinds from which one is learned, as one matrix."""
         sources = [self.S[influence.of] for influence in self._kinds[number].influences]
         return sources[0] if len(sources) == 1 else _with_small_indices(block_diag(sources, "csr"))
 
@@ -135,7 +135,7 @@ def _arrays(S: csr_array) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray
 
 
 def _with_small_indices(S: csr_array) -> csr_array:
-    """Matrix with indices of 32 bits in order."""
+    """Matrix with sorted 32-bit indices."""
     S = csr_array(S)
     S.sort_indices()
     parts = S.data, S.indices.astype(np.int32, copy=False), S.indptr.astype(np.int32, copy=False)

@@ -1,4 +1,4 @@
-"""The similarities of objects that SNOS starts from."""
+"""Initial similarities of objects for SNOS."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ STARTS: Mapping[str, Callable[[csr_array], csr_array]] = {
 
 
 def checked_start(initial: Any, B: csr_array) -> csr_array:
-    """Return S_o to start from, without its diagonal.
+    """Return the initial S_o without its diagonal.
 
     Raises
     ------
     InvalidInputError
-        If there is no start of that name, or a matrix is not (n_objects, n_objects), symmetric,
-        not negative, with unit diagonal.
+        If the name is unknown, or a matrix is not (n_objects, n_objects), symmetric and
+        non-negative with unit diagonal.
     """
     if initial is None or isinstance(initial, str):
         name = initial or "identity"

@@ -1,4 +1,4 @@
-"""What each round of SNOS changed, and when to stop (theory T13)."""
+"""Changes of each round of SNOS, and the stopping rule (theory T13)."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from softcosine._validation import check_number, check_whole
 
 __all__ = ["Change", "Learner", "Round", "Trace", "check_rounds", "learned"]
 
-# Changes that grow by less, or are less than this beside the entries, are rounding.
+# Changes that grow by less, or are smaller than this relative to the entries, are rounding.
 _ROUNDING = 1e-9
-# Entries that large have no limit, for all that floating point can say.
+# Entries this large have diverged, as far as floating point can show.
 _CEILING = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a round did.
+    """Changes of one round.
 
     Attributes
     ----------
     norm : float
-        Frobenius norm of the difference of the objects' similarities.
+        Frobenius norm of the change of the objects' similarities.
     greatest : float
-        Greatest change of an entry.
+        Largest change of an entry.
     largest : float
-        Largest entry off the diagonal afterwards.
+        Largest off-diagonal entry afterwards.
     affine : bool
-        Whether the round was the same affine map as the one before: no other entries were kept.
+        Whether the round was the same affine map as the one before, that is, kept the same entries.
     """
 
     norm: float
@@ -50,8 +50,8 @@ class Round:
         From 1.
     change : Change
     ratio : float
-        Its norm over that of the round before; NaN in the first. Without truncation it never
-        falls, and once above 1 the iteration diverges.
+        Its norm divided by that of the round before; NaN in the first. Without truncation it
+        never decreases, and above 1 the iteration diverges.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All rounds, and how they ended.
+    """All rounds, and the outcome.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Trace:
     converged : bool
         Whether no entry changed by more than the tolerance in the last round.
     diverged : str or None
-        Why the similarities have no limit, if they have none.
+        Why the similarities diverged; None if they did not.
     """
 
     rounds: tuple[Round, ...]
@@ -92,10 +92,10 @@ class Trace:
 
 
 class Learner(Protocol):
-    """What can do rounds: learn features from objects, then objects from features."""
+    """Runs rounds: learns features from objects, then objects from features."""
 
     def round(self) -> Change:
-        """Replace the similarities by those that follow from them."""
+        """Replace the similarities by those of the next round."""
         ...
 
 
@@ -106,10 +106,10 @@ def learned(
     tolerance: float,
     progress: Progress | None = None,
 ) -> Trace:
-    """Do rounds until no entry changes by more than `tolerance`, or it is plain that all will grow.
+    """Run rounds until no entry changes by more than `tolerance`, or divergence is certain.
 
     The affine part of a round is self-adjoint and positive semidefinite (theory T13), so the ratio
-    of successive changes never falls: above 1 it stays there.
+    of successive changes never decreases: once above 1, it stays there.
     """
     rounds: list[Round] = []
     for number in range(1, max_iterations + 1):

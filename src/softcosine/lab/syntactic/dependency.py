@@ -1,4 +1,4 @@
-"""Dependency trees, and the paths in them as terms (syntactic n-grams)."""
+"""Dependency trees, and their paths as terms (syntactic n-grams)."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
 _SEPARATOR = ">"
 _RELATION = ":"
 _COLUMNS = 10
-_DIGITS = 9  # no sentence has more words
+_DIGITS = 9  # limit of word numbers
 _PARTS = ("word", "lemma", "tag")
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyTree:
-    """A sentence whose words each hang on another, or on none.
+    """A sentence in which each word has a head, or is a root.
 
     Attributes
     ----------
     words, lemmas, tags, relations : tuple of str
-        Of each word: its form, its lemma, its universal part of speech, and its relation to its
-        head. ``_`` where the file says nothing.
+        For each word: its form, its lemma, its universal part of speech, and its relation to its
+        head. ``_`` if the file has none.
     heads : tuple of int
-        Number of the head of each word, counted from 0; -1 for a root.
+        Number of each word's head, counted from 0; -1 for a root.
     comments : tuple of str
         The comment lines before the sentence, without ``#`` and outer spaces.
     """
@@ -57,9 +57,9 @@ class DependencyTree:
 
 
 def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
-    """Read the sentences of a CoNLL-U file, one after the other.
+    """Read the sentences of a CoNLL-U file.
 
-    Of multiword tokens the words that they consist of are taken, and empty nodes are left out:
+    Multiword tokens are replaced by their words, and empty nodes are left out:
     the tree is that of the basic dependencies.
 
     Parameters
@@ -74,8 +74,8 @@ def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
     Raises
     ------
     MalformedFileError
-        Names the line, if a line has not ten columns, words are not numbered 1, 2, 3, ..., a head
-        is unknown, or words hang on one another in a circle.
+        If a line does not have ten columns, words are not numbered 1, 2, 3, ..., a head is
+        unknown, or the heads form a cycle; names the line.
     """
     name = str(path)
     sentence = _Sentence()
@@ -97,7 +97,7 @@ def read_trees(path: str | PathLike[str]) -> Iterator[DependencyTree]:
 def read_documents(path: str | PathLike[str]) -> Iterator[list[DependencyTree]]:
     """Read the documents of a CoNLL-U file: the sentences between two ``# newdoc`` comments.
 
-    A file without such comments is one document. What stands before the first is one too.
+    Sentences before the first such comment are one document; so is a file without any.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class _Sentence:
     lines: list[int] = field(default_factory=list)
 
     def add(self, text: str, path: str, line: int) -> None:
-        """Take in a line of ten columns."""
+        """Add a line of ten columns."""
         columns = text.split("\t")
         if len(columns) != _COLUMNS:
             raise MalformedFileError(
@@ -165,7 +165,7 @@ class _Sentence:
         self.lines.append(line)
 
     def tree(self, path: str) -> DependencyTree:
-        """Check what hangs on what."""
+        """Return the tree after a check of its heads."""
         for place, head in enumerate(self.heads):
             if head >= len(self.heads):
                 raise MalformedFileError(
@@ -191,12 +191,12 @@ class _Sentence:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text is a whole number that a word can have."""
+    """Whether a text is a valid word number."""
     return text.isdecimal() and len(text) <= _DIGITS
 
 
 def _find_circle(heads: list[int]) -> int | None:
-    """Return the first word that hangs on itself, by way of its heads, if any."""
+    """Return the first word of a cycle of heads, if any."""
     done = [False] * len(heads)
     for start in range(len(heads)):
         way: list[int] = []
@@ -217,29 +217,29 @@ def _find_circle(heads: list[int]) -> int | None:
 class SyntacticNgrams:
     """The rules by which dependency trees become terms (theory T18).
 
-    A term is a path from a word down to one that hangs on it, directly or by way of others: a
-    continuous syntactic n-gram (Sidorov et al. 2014). Its words are neighbours in the sentence's
-    structure, whatever stands between them in its text. Terms are token lists, which every text
-    entry point takes; `SyntacticSimilarity` tells which of them are similar.
+    A term is a path from a word down to a direct or indirect dependent: a continuous syntactic
+    n-gram (Sidorov et al. 2014). Its words are adjacent in the tree, not necessarily in the text.
+    Terms are token lists, which every text entry point takes; `SyntacticSimilarity` is the source
+    of their similarity.
 
     Parameters
     ----------
     max_length : int, default 3
-        Words of the longest paths.
+        Maximum number of words of a path.
     min_length : int, default 2
-        Words of the shortest; 1 gives the single words, too.
+        Minimum number of words; 1 also gives the single words.
     parts : {"word", "lemma", "tag"}, default "word"
-        What stands for each word: its form or lemma, normalised as texts are, or its universal part
+        What represents a word: its form or lemma, normalised like texts, or its universal part
         of speech. A word without a lemma or part of speech is left out.
     relations : bool, default False
-        Whether the path also names the relation by which each word hangs on the one before.
+        Whether the path also contains the relation of each word to the one before.
     leave_out : collection of str, default ("PUNCT",)
         Parts of speech whose words are on no path.
 
     Raises
     ------
     InvalidInputError
-        If a setting is not one of those above.
+        If a setting is out of range.
 
     Examples
     --------
@@ -280,7 +280,7 @@ class SyntacticNgrams:
         Returns
         -------
         list of str
-            For each word in running order the paths that end with it, the shorter first.
+            For each word in text order the paths that end with it, the shorter first.
         """
         if isinstance(trees, DependencyTree):
             return list(self._paths(trees))
@@ -305,7 +305,7 @@ class SyntacticNgrams:
                 place = tree.heads[place]
 
     def _names(self, tree: DependencyTree) -> list[str]:
-        """Give what stands for each word; nothing for words that are left out."""
+        """Return what represents each word; an empty string for words that are left out."""
         if self.parts == "tag":
             names = ["" if tag == "_" else tag for tag in tree.tags]
         elif self.parts == "lemma":

@@ -1,4 +1,4 @@
-"""Which paths have which parts: what must be looked at to find similar paths."""
+"""Index of paths by their items, to find candidates for similar paths."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Paths", "Searched", "equal_parts", "pairs_of_parts", "promising_part
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Paths as the numbers of their parts.
+    """Paths as numbers of their items.
 
     Attributes
     ----------
     parts : tuple of str
-        Distinct.
+        Distinct items.
     starts : ndarray of shape (n_paths + 1,), int64
     numbers : ndarray of shape (starts[-1],), int32
-        Path ``i`` has the parts ``numbers[starts[i]:starts[i + 1]]``; none if it is no path.
+        Path ``i`` has the items ``numbers[starts[i]:starts[i + 1]]``; none if it is not a path.
     """
 
     parts: tuple[str, ...]
@@ -38,12 +38,12 @@ class Paths:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many parts each path has, shape (n_paths,)."""
+        """Number of items of each path, shape (n_paths,)."""
         return np.diff(self.starts)
 
     @classmethod
     def of(cls, terms: Sequence[str]) -> Paths:
-        """Cut terms into their parts; a term of a single part is no path."""
+        """Split terms into their items; a term of a single item is not a path."""
         cut = [split_path(term) for term in terms]
         cut = [parts if len(parts) > 1 else () for parts in cut]
         table = {part: i for i, part in enumerate(dict.fromkeys(chain.from_iterable(cut)))}
@@ -53,7 +53,7 @@ class Paths:
         return cls(tuple(table), starts, np.fromiter(numbers, np.int32, int(starts[-1])))
 
     def some(self, first: int, last: int, *, parts: tuple[str, ...] | None = None) -> Paths:
-        """Return some successive paths, with the parts that they have or with those given."""
+        """Return consecutive paths, with their own items or the given ones."""
         bounds = self.starts[first : last + 1]
         numbers = self.numbers[bounds[0] : bounds[-1]]
         if parts is None:
@@ -63,7 +63,7 @@ class Paths:
         return Paths(parts, bounds - bounds[0], numbers)
 
     def renumbered(self, like: Paths) -> Paths:
-        """Return the same paths with the numbers that others have for the parts, -1 for none."""
+        """Return the same paths with the item numbers of other paths, -1 for unknown items."""
         table = {part: i for i, part in enumerate(like.parts)}
         numbers = np.array([table.get(part, -1) for part in self.parts], np.int32)
         return Paths(self.parts, self.starts, numbers[self.numbers])
@@ -78,7 +78,7 @@ class Searched:
     strings : sequence of str
     paths : Paths
     holders : csr_array of shape (n_parts, n_strings), float32
-        1 where a path has a part.
+        1 where a path contains an item.
     ids : mapping of str to int
         A number for each distinct string.
     numbers : ndarray of shape (n_strings,), int32
@@ -93,7 +93,7 @@ class Searched:
 
     @classmethod
     def of(cls, strings: Sequence[str]) -> Searched:
-        """Prepare the search of some strings."""
+        """Index the strings."""
         paths = Paths.of(strings)
         of = np.repeat(np.arange(len(paths)), paths.lengths)
         holders = csr_array(
@@ -106,7 +106,7 @@ class Searched:
 
 
 def equal_parts(left: Paths, right: Paths) -> csr_array:
-    """Which part of the left is which of the right, shape (n_left_parts, n_right_parts)."""
+    """Return which items of the left and the right are equal, (n_left_parts, n_right_parts)."""
     table = {part: i for i, part in enumerate(right.parts)}
     columns = np.array([table.get(part, -1) for part in left.parts], np.int64)
     rows = np.flatnonzero(columns >= 0)
@@ -117,16 +117,16 @@ def equal_parts(left: Paths, right: Paths) -> csr_array:
 def promising_parts(
     asked: Paths, counterparts: csr_array, searched: Searched, threshold: float
 ) -> tuple[csr_array, NDArray[np.int64]]:
-    """Find the parts of each path of which every similar path has a counterpart of one.
+    """Find items of each path such that every similar path has a counterpart of at least one.
 
-    Where ``1 - d / max(|p|, |q|) >= t``, at least ``t |p|`` parts of p are replaced by similar
-    ones, or stay. So of any ``|p| - ceil(t |p|) + 1`` parts one is; the rarest are taken.
+    If ``1 - d / max(|p|, |q|) >= t``, at least ``t |p|`` items of p stay or are replaced by similar
+    ones. So any ``|p| - ceil(t |p|) + 1`` items contain one of them; the rarest are taken.
 
     Parameters
     ----------
     asked : Paths
     counterparts : csr_array of shape (n_asked_parts, n_searched_parts)
-        1 where two parts are similar.
+        1 where two items are similar.
     searched : Searched
     threshold : float
         t above.
@@ -134,9 +134,9 @@ def promising_parts(
     Returns
     -------
     promising : csr_array of shape (n_asked, n_asked_parts), float32
-        1 for these parts.
+        1 for these items.
     costs : ndarray of shape (n_asked + 1,), int64
-        Running sum of how many paths have a counterpart, with repetitions.
+        Cumulative number of paths with a counterpart, with repetitions.
     """
     frequencies = np.diff(searched.holders.indptr).astype(np.float64)
     costs = np.asarray(counterparts @ frequencies)[asked.numbers]
@@ -144,7 +144,7 @@ def promising_parts(
     of = np.repeat(np.arange(len(asked)), lengths)
     order = np.lexsort((costs, of))
     place = np.arange(len(of)) - np.repeat(asked.starts[:-1], lengths)
-    # Similarities are compared in float32, so the threshold may be missed by its rounding.
+    # Similarities are compared in float32, so allow for rounding at the threshold.
     needed = np.maximum(np.ceil(threshold * lengths - 1e-6 * lengths), 1.0)
     taken = order[place < np.repeat(lengths - needed + 1.0, lengths)]
     promising = csr_array(
@@ -160,7 +160,7 @@ def promising_parts(
 def pairs_of_parts(
     left: Paths, right: Paths, places: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every two parts, each pair once, that two paths at one of some places have."""
+    """Return the distinct pairs of items of the left and right paths numbered `places`."""
     n_right = max(1, len(right.parts))
     found = [np.empty(0, np.int64)]
     for place in places.tolist():

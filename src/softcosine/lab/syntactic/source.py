@@ -1,4 +1,4 @@
-"""Syntactic n-grams are similar when they have most parts in common (theory T18)."""
+"""Similarity of syntactic n-grams by the edit distance of their items (theory T18)."""
 
 from __future__ import annotations
 
@@ -35,35 +35,36 @@ from softcosine.similarity.source import (
 __all__ = ["SyntacticSimilarity"]
 
 _BELOW_ONE = np.nextafter(np.float32(1.0), np.float32(0.0))
-_BLOCK_PAIRS = 1 << 22  # pairs of paths compared at a time
-_BLOCK_TABLE = 1 << 24  # similarities of parts held at a time
+_BLOCK_PAIRS = 1 << 22  # pairs of paths compared at once
+_BLOCK_TABLE = 1 << 24  # similarities of items held at once
 _CHUNK_PAIRS = 1 << 14
 
-# The number of the first of some asked paths, these, the searched paths, how similar the parts of
-# the two are (nothing if only equal ones are), and the pairs of the two that may be similar.
+# The number of the first query path, the query paths, the searched paths, the similarities of their
+# items (empty if only equal items are similar), and the candidate pairs of the two.
 _Candidates = tuple[int, Paths, Paths, NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]
 
 
 class SyntacticSimilarity:
-    r"""Similarity of paths in dependency trees by the edit distance of their parts.
+    r"""Similarity of paths in dependency trees by the edit distance of their items.
 
     .. math:: s(p, q) = \min(1, \alpha \, c^\beta) \text{ where }
         c = 1 - \frac{d(p, q)}{\max(|p|, |q|)} \ge t, \text{ else } 0
 
-    with d the least cost of turning p into q, where to put in or leave out a part costs 1 and to
-    replace it costs 1, or with a source of the parts' similarity 1 less that. Different paths are
-    always less than wholly similar.
+    with d the edit distance of p and q: an insertion or deletion costs 1; a replacement costs 1, or
+    1 minus the similarity of the items if there is a source of it. Different paths always have a
+    similarity below 1.
 
-    The source knows the terms of two parts or more that `SyntacticNgrams` makes, whatever their
-    parts; other strings are similar to themselves only.
+    The source covers all terms of two or more items that `SyntacticNgrams` makes; other strings are
+    similar only to themselves.
 
     Parameters
     ----------
     parts : TermSimilaritySource, optional
-        Who tells how similar two parts are. By default equal parts only.
+        Source of the similarity of items. By default only equal items are similar.
     threshold : float, default 0.5
-        t above, in (0, 1]. Half of the parts in common by default; the higher, the faster.
+        t above, in (0, 1]. Higher values are faster.
     alpha, beta : float, default 1.0
+        Positive. Theory T14, for single words, has 1.8 and 5.
         Above 0. Those of theory T14, for single words, are 1.8 and 5.
 
     Raises
@@ -103,12 +104,12 @@ class SyntacticSimilarity:
         self._threshold = float(threshold)
         self._alpha = float(alpha)
         self._beta = float(beta)
-        self._searched: Searched | None = None  # the last tuple
+        self._searched: Searched | None = None  # of the last sequence
         self._order = StringOrder()
 
     @property
     def parts(self) -> TermSimilaritySource | None:
-        """Who tells how similar two parts are."""
+        """Source of the similarity of items."""
         return self._parts
 
     def __repr__(self) -> str:
@@ -118,14 +119,14 @@ class SyntacticSimilarity:
         )
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term is a path of two parts or more, shape (n_terms,)."""
+        """Whether each term is a path of two or more items, shape (n_terms,)."""
         return np.fromiter((len(split_path(term)) > 1 for term in terms), np.bool_, len(terms))
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         n_pairs = check_pairs(left, right)
         answer = np.zeros(n_pairs, np.float32)
-        # The table of the parts' similarities grows with the square of a block.
+        # The table of the items' similarities grows with the square of a block.
         step = n_pairs if self._parts is None else 512
         for start in range(0, n_pairs, max(step, 1)):
             part = slice(start, start + step)
@@ -134,7 +135,7 @@ class SyntacticSimilarity:
         return answer
 
     def _of_pairs(self, left: Paths, right: Paths) -> NDArray[np.float32]:
-        """Similarity of each path with the one at its place."""
+        """Similarity of each left path with the right path at its index."""
         places = np.flatnonzero((left.lengths > 0) & (right.lengths > 0)).astype(np.int32)
         similar = np.empty((0, 0), np.float32)
         if self._parts is None:
@@ -177,9 +178,9 @@ class SyntacticSimilarity:
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term, exactly.
 
-        Only paths are compared that share a part, or have similar ones: of a path of n parts, at
-        least ``threshold * n`` have a counterpart in each of its neighbours, so that one of its
-        ``n - ceil(threshold * n) + 1`` rarest has.
+        Only paths with a common or similar item are compared: of a path of n items, at least
+        ``threshold * n`` have a counterpart in each of its neighbours, so at least one of its
+        ``n - ceil(threshold * n) + 1`` rarest items has one.
         """
         check_limit(max_neighbors)
         asked = Paths.of(terms)
@@ -210,7 +211,7 @@ class SyntacticSimilarity:
         return Neighbors(indptr, np.concatenate(columns), np.concatenate(values))
 
     def _candidates(self, asked: Paths, searched: Searched) -> Iterator[_Candidates]:
-        """Pairs of paths that may be similar, block by block of the asked paths."""
+        """Yield candidate pairs of paths, by blocks of the query paths."""
         n_parts = len(searched.paths.parts)
         step = len(asked)
         if self._parts is not None:
@@ -232,7 +233,7 @@ class SyntacticSimilarity:
                 yield start + first, left, right, similar, i, found.indices.astype(np.int32)
 
     def _similar_parts(self, left: Paths, right: Paths) -> NDArray[np.float32]:
-        """Similarity of every part of the left with every part of the right."""
+        """Similarity of every item of the left with every item of the right."""
         assert self._parts is not None
         found = self._parts.neighbors(left.parts, right.parts, max_neighbors=len(right.parts))
         similar = np.zeros((len(left.parts), len(right.parts)), np.float32)
@@ -258,6 +259,6 @@ class SyntacticSimilarity:
 
     @classmethod
     def from_state(cls, state: SourceState) -> SyntacticSimilarity:
-        """Source that `state` was taken from."""
+        """Source with the given state."""
         parts = source_from_state(state.parts[0]) if state.parts else None
         return cls(parts, **state.settings)

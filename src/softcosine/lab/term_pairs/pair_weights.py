@@ -1,4 +1,4 @@
-"""Similarities of pairs of terms, learned from what people found relevant."""
+"""Similarities of pairs of terms, learned from relevance judgements."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from softcosine.space.norms import checked_matrix
 from softcosine.space.pair_pattern import PairPattern, coordinates
 from softcosine.text.weighting import Weighting
 
-# What is learned, by its name; see `softcosine.lab.term_pairs.preference_loss.PreferenceLoss`.
+# What to learn, by name; see `softcosine.lab.term_pairs.preference_loss.PreferenceLoss`.
 _LEARN = {"pairs": ("pairs",), "terms": ("terms",), "both": ("pairs", "terms")}
 
-# What an equal term counts at least, so that what it shares with others can be divided by it.
+# Lower bound of the weight of an equal term, by which its similarities are divided later.
 _LEAST_TERM = 1e-2
 
 __all__ = [
@@ -38,26 +38,25 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedPairWeights:
-    """A matrix learned from preferences, and what learning did.
+    """A matrix learned from preferences, and the course of learning.
 
     Attributes
     ----------
     S : TermSimilarityMatrix
-        The learned one.
+        The learned matrix.
     term_weights : ndarray of shape (n_terms,), float64
-        What coordinates of queries and documents are to be multiplied by; ones where terms were
-        not learned.
+        Factors of the coordinates of queries and documents; ones if terms were not learned.
     given : TermSimilarityMatrix
-        The one that it began with.
+        The initial matrix.
     n_learned : int
-        Pairs and terms that some judged score depends on; the others are as they were.
+        Number of pairs and terms that affect a judged score; the others are unchanged.
     loss_before, loss_after : float
-        Mean logistic loss of the preferences, without the pull towards the given S.
+        Mean logistic loss of the preferences, without the penalty.
     accuracy_before, accuracy_after : float
-        Share of the preferences that scores agree with. Of the preferences learned from, so too
-        good: measure on other queries.
+        Share of the training preferences that scores agree with. It is optimistic: measure on
+        other queries.
     scale : float
-        The difference of scores that counted for one.
+        tau, the unit of score differences.
     n_iterations : int
     converged : bool
     """
@@ -75,7 +74,7 @@ class LearnedPairWeights:
     converged: bool
 
     def changes(self, *, tolerance: float = 1e-3) -> MatrixDifference:
-        """Return the pairs that changed by more than `tolerance`, the most first."""
+        """Return the pairs that changed by more than `tolerance`, the largest changes first."""
         return self.given.difference(self.S, tolerance=tolerance)
 
     def weighted(self, X: ArrayLike | csr_array) -> csr_array:
@@ -105,39 +104,41 @@ def learn_pair_weights(
     max_iterations: int = 100,
     tolerance: float = 1e-6,
 ) -> LearnedPairWeights:
-    r"""Change the similarities of S so that better documents get higher scores than worse ones.
+    r"""Learn similarities of the pairs in S so that better documents get higher scores.
 
     .. math:: \min_{0 \le m \le 1} \ \frac{1}{n} \sum_q \frac{1}{n_q} \sum_{(q, b, w)}
         \ln\bigl(1 + e^{-(f(q, b) - f(q, w)) / \tau}\bigr) + \frac{\lambda}{2 n} \lVert m - m_0
         \rVert^2
 
-    Here m are the similarities of the pairs that S has; no pair is added. What a term counts where
-    both query and document have it, 1 in S, can be learned too. Convex for the inner product.
+    Here m are the similarities of the pairs in S; no pair is added. The weight of an equal term,
+    1 in S, can be learned too. The problem is convex for the inner product.
 
     Parameters
     ----------
     S : TermSimilarityMatrix of order n_terms
-        Symmetric and not negative.
+        Symmetric and non-negative.
     Q : array or sparse array of shape (n_queries, n_terms)
-        Coordinates of the queries, not negative.
+        Coordinates of the queries, non-negative.
     D : array or sparse array of shape (n_docs, n_terms)
-        Of the documents, weighted as they will be searched; for soft BM25 see `bm25_vectors`.
+        Coordinates of the documents, weighted as for the search; for soft BM25 see
+        `bm25_vectors`.
     preferences : Preferences
     measure : {"inner_product", "soft_cosine"}
     learn : {"pairs", "terms", "both"}
-        Similarities of pairs, what equal terms count, or both. The latter two give `term_weights`.
+        Similarities of pairs, weights of equal terms, or both. The latter two give
+        `term_weights`.
     strength : float
-        How strongly similarities are held to the given ones, lambda; above 0. Choose it by
+        Strength λ of the penalty on changes of similarities; positive. Choose it by
         `held_out_losses`.
     scale : float, optional
-        Difference of scores that counts for one, tau. By default the mean size of a difference by
-        the given S.
+        tau, the unit of score differences. By default the mean absolute difference with the
+        given S.
     max_similarity : float
-        No learned similarity is above it, or above the given one where that is higher; before
-        `term_weights` are divided out.
+        Upper bound of learned similarities, or the given one if that is higher; applied before
+        division by `term_weights`.
     max_iterations : int
     tolerance : float
-        Of the largest entry of the projected gradient.
+        Limit of the largest entry of the projected gradient.
 
     Returns
     -------
@@ -146,14 +147,14 @@ def learn_pair_weights(
     Raises
     ------
     InvalidInputError
-        If S is asymmetric or negative, a coordinate is negative, a triple names no row, or a
-        setting is out of range.
+        If S is asymmetric or negative, a coordinate is negative, a row number of a triple does
+        not exist, or a setting is out of range.
     VocabularyMismatchError
-        If S, Q and D count different numbers of terms.
+        If S, Q and D have different numbers of terms.
 
     Examples
     --------
-    Whoever asked for a jaguar wanted the car, not the animal:
+    A user who searches *jaguar* prefers the car to the animal:
 
     >>> import softcosine as sc
     >>> terms = sc.Vocabulary(["car", "cat", "jaguar"])
@@ -198,7 +199,7 @@ def learn_pair_weights(
             bounds=Bounds(lowest, highest),
             options={"maxiter": max_iterations, "gtol": tolerance, "ftol": 0.0},
         )  # fmt: skip
-        # Where a line search ends for lack of digits, nothing better was to be had.
+        # A line search that ends for lack of precision has reached the optimum.
         values = np.clip(found.x, lowest, highest)
         n_iterations, converged = int(found.nit), found.status != 1
     diagonal, similarities = np.ones(len(S)), pattern.given.copy()
@@ -232,21 +233,21 @@ def held_out_losses(
     random_state: int = 0,
     **settings: Any,
 ) -> dict[float, float]:
-    """Return the loss of each strength on queries that were not learned from.
+    """Return the loss of each strength on held-out queries.
 
-    The least is the one to take: ``min(losses, key=losses.get)``.
+    Take the strength of the smallest loss: ``min(losses, key=losses.get)``.
 
     Parameters
     ----------
     S, Q, D, preferences
-        As of `learn_pair_weights`.
+        As for `learn_pair_weights`.
     strengths : sequence of float
     folds : int
-        So many parts of the queries are held out in turn.
+        Number of folds of the queries.
     random_state : int
-        Which query comes into which part.
+        Seed of the folds.
     **settings
-        Further ones of `learn_pair_weights`.
+        Other settings of `learn_pair_weights`.
     """
     check_whole("folds", folds, least=2)
     queries = np.unique(preferences.queries)
@@ -254,7 +255,7 @@ def held_out_losses(
         raise InvalidInputError("there is one query only; cross-validation needs two or more.")
     folds = min(folds, len(queries))
     fold_of = np.random.default_rng(random_state).permutation(len(queries)) % folds
-    # One scale for all, so that losses can be compared.
+    # One scale for all, so that losses are comparable.
     measure, scale = settings.get("measure", "inner_product"), settings.pop("scale", None)
     if scale is None:
         asked, documents = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
@@ -292,7 +293,7 @@ def bm25_vectors(
     Q : array or sparse array of shape (n_queries, n_terms)
         Term frequencies.
     D : array or sparse array of shape (n_docs, n_terms)
-        Term frequencies; document frequencies and the average length are counted in it.
+        Term frequencies, from which document frequencies and the average length are computed.
     k1, b : float
         See `softcosine.Weighting`.
 

@@ -1,4 +1,4 @@
-"""How far scores are from stated preferences, as a function of the similarities of pairs."""
+"""Loss of scores against preferences, as a function of the similarities of pairs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = ("pairs", "terms")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Linear:
-    """Numbers that are linear in what is learned: ``fixed + products @ values``."""
+    """A linear function of the parameters: ``fixed + products @ values``."""
 
     fixed: _Floats
     products: csr_array
@@ -35,7 +35,7 @@ class _Linear:
         return np.asarray(self.fixed + self.products @ values)
 
     def chosen(self, given: _Floats, columns: NDArray[np.int64]) -> _Linear:
-        """Keep some columns; the others are fixed at their given values."""
+        """Restrict to some columns; the others are fixed at their given values."""
         kept = csr_array(self.products[:, columns])
         fixed = self.fixed + self.products @ given - kept @ given[columns]
         return _Linear(np.asarray(fixed), kept)
@@ -47,19 +47,19 @@ class PreferenceLoss:
 
     .. math:: \sum_{(q, b, w)} \omega \, \ln\bigl(1 + e^{-(f(q, b) - f(q, w)) / \tau}\bigr)
 
-    What is learned are entries of a symmetric matrix M: those of its diagonal, the terms' own, and
-    those of pairs.
+    The parameters are entries of a symmetric matrix M: diagonal entries, one per term, and
+    entries of pairs.
 
     Attributes
     ----------
     terms : ndarray, int64
-        Terms whose entry is learned.
+        Terms with a learned entry.
     pairs : ndarray, int64
-        Pairs of the pattern that are learned: those that some score depends on.
+        Pairs of the pattern with a learned entry: those that affect a score.
     given : ndarray of shape (n_terms + n_pairs learned,), float64
-        Their values to begin with, terms first.
+        Initial values, terms first.
     scale : float
-        The difference of scores that counts for one, tau.
+        tau, the unit of score differences.
     """
 
     terms: NDArray[np.int64]
@@ -84,18 +84,18 @@ class PreferenceLoss:
         learn: Sequence[str] = ("pairs",),
         scale: float | None = None,
     ) -> PreferenceLoss:
-        """Prepare what does not depend on what is learned.
+        """Return the loss; computes all that does not depend on the parameters.
 
         Parameters
         ----------
         pattern : PairPattern
         Q, D : csr_array of shape (any, n_terms), float64
-            Not negative.
+            Non-negative.
         preferences : Preferences
         measure : {"inner_product", "soft_cosine"}
         learn : sequence of {"pairs", "terms"}
         scale : float, optional
-            By default the mean size of a difference of scores by the given values.
+            By default the mean absolute difference of scores with the initial values.
         """
         if measure not in MEASURES:
             raise InvalidInputError(
@@ -103,7 +103,7 @@ class PreferenceLoss:
                 "the inner product of bm25_vectors."
             )
         preferences.check(Q.shape[0], D.shape[0])
-        # One number for each query and document is quicker to sort than a row of two.
+        # One number per query and document sorts faster than a row of two.
         n_docs = max(D.shape[0], 1)
         compared = np.concatenate([preferences.better, preferences.worse])
         compared += n_docs * np.tile(preferences.queries, 2)
@@ -141,7 +141,7 @@ class PreferenceLoss:
         return loss
 
     def scores(self, values: _Floats) -> _Floats:
-        """Return f of every query with every document that it is compared on."""
+        """Return f of every pair of query and document in the triples."""
         scores = self._products(values)
         for squares, places in self._norms:
             scores = scores * _reciprocal_roots(squares(values))[places]
@@ -169,14 +169,14 @@ class PreferenceLoss:
         return loss, self._gradient(values, of_scores)
 
     def _gradient(self, values: _Floats, of_scores: _Floats) -> _Floats:
-        """Carry a gradient over scores on to what they depend on."""
+        """Return the gradient with respect to the parameters, given that of the scores."""
         factors = [_reciprocal_roots(squares(values)) for squares, _ in self._norms]
         scores, per_product = self.scores(values), of_scores.copy()
         for factor, (_, places) in zip(factors, self._norms, strict=True):
             per_product *= factor[places]
         gradient = self._products.products.T @ per_product
         for factor, (squares, places) in zip(factors, self._norms, strict=True):
-            # f falls by half of itself for each part by which a squared norm grows.
+            # The derivative of f by the logarithm of a squared norm is -f / 2.
             falls = np.bincount(places, of_scores * scores, len(factor))
             gradient -= squares.products.T @ (0.5 * falls * factor**2)
         return np.asarray(gradient)

@@ -1,4 +1,4 @@
-"""Which of two documents should stand before the other, for which query."""
+"""Preferences between two documents for a query."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _Integers = NDArray[np.int64]
 class Preferences:
     """Triples of a query, a better document and a worse one; all are row numbers.
 
-    Each query has the same say, however many triples it has.
+    All queries have equal total weight, whatever their number of triples.
 
     Attributes
     ----------
     queries, better, worse : ndarray of shape (n,), int64
     importance : ndarray of shape (n,), float64, optional
-        What triples of one query count beside each other, 0 or more; by default the same.
+        Relative weights of the triples of one query, non-negative; equal by default.
 
     Examples
     --------
@@ -50,28 +50,27 @@ class Preferences:
         top_heavy: bool = True,
         random_state: int = 0,
     ) -> Preferences:
-        """Compare what is judged with what stands beside it.
+        """Return preferences of judged documents over the other candidates.
 
         Parameters
         ----------
         judgements : sequence of mappings, one a query
-            Gain of each judged document; the higher, the better. Others have gain 0.
+            Gain of each judged document; higher is better. Others have gain 0.
         candidates : sequence of arrays of document numbers, one a query
-            What judged documents are to be told from: those that a first search ranks highest, the
-            best first.
+            Documents to compare with the judged ones: the results of a first search, best first.
         max_per_query : int
-            Of a query with more triples, so many are drawn.
+            Maximum number of triples per query; more are sampled.
         top_heavy : bool
-            Whether a triple counts by how much nDCG would change if its two documents changed
-            places in the candidates' order, as in LambdaRank; otherwise all count the same, and
-            documents far down that no search brings up have the most say.
+            Whether the weight of a triple is the change of nDCG if its two documents swapped their
+            ranks among the candidates, as in LambdaRank. Otherwise all triples are equal, and
+            documents that no search ranks high dominate.
         random_state : int
 
         Raises
         ------
         InvalidInputError
-            If there are not as many of both, a gain is no finite number, or there is nothing to
-            prefer.
+            If the two lists differ in length, a gain is not a finite number, or there are no
+            preferences.
         """
         if len(judgements) != len(candidates):
             raise InvalidInputError(
@@ -128,18 +127,18 @@ class Preferences:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """What each triple counts: those of a query sum to 1 over the number of queries."""
+        """Return the weight of each triple; those of a query sum to 1 / n_queries."""
         names, inverse = np.unique(self.queries, return_inverse=True)
         parts = np.ones(len(self)) if self.importance is None else self.importance
         totals = np.bincount(inverse, parts, len(names))[inverse]
-        # Where no exchange would change anything, all triples count the same.
+        # If no swap changes nDCG, all triples have equal weight.
         counts = np.bincount(inverse, minlength=len(names))[inverse]
         shares = np.where(totals > 0, parts / np.where(totals > 0, totals, 1.0), 1.0 / counts)
         return np.asarray(shares / len(names))
 
     @property
     def n_queries(self) -> int:
-        """How many queries have a triple."""
+        """Number of queries with a triple."""
         return len(np.unique(self.queries))
 
     def of_queries(self, queries: Any) -> Preferences:
@@ -149,7 +148,7 @@ class Preferences:
         return Preferences(self.queries[kept], self.better[kept], self.worse[kept], importance)
 
     def check(self, n_queries: int, n_docs: int) -> None:
-        """Raise InvalidInputError if a number is that of no row."""
+        """Raise InvalidInputError if a row number does not exist."""
         for name, numbers, n in (
             ("query", self.queries, n_queries),
             ("document", self.better, n_docs),
@@ -166,7 +165,7 @@ class Preferences:
 
 
 def _discounts(listed: _Integers, documents: _Integers) -> NDArray[np.float64]:
-    """Return 1 / log2(1 + rank) of documents, and 0 of those that are not listed."""
+    """Return 1 / log2(1 + rank) of documents, and 0 of unlisted ones."""
     found = np.zeros(len(documents))
     places = np.searchsorted(documents, listed)
     found[places[::-1]] = (1.0 / np.log2(np.arange(2, len(listed) + 2)))[::-1]

@@ -1,1 +1,9 @@
-"""Measures of pairs of short texts, and a ranking learned from them."""
+"""Measures of pairs of short texts, and a ranking learned from them.
+
+``cardinality.py``, ``alignment.py``
+    Soft cardinality and set measures, and alignment of terms.
+``pair_measures.py``, ``pair_features.py``
+    One measure of text pairs, and several as a scikit-learn transformer.
+``reranker.py``
+    `PairReranker`, a linear model over such features.
+"""

@@ -1,4 +1,4 @@
-"""How well each text's terms are found again in the other: the relaxed way of moving words."""
+"""Alignment of the terms of two texts: the relaxed word mover's distance as a similarity."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from softcosine.space.norms import checked_matrix
 
 __all__ = ["paired_alignment"]
 
-_MOST = 1e100  # sums of no larger weights stay finite
+_MOST = 1e100  # sums of weights up to this stay finite
 
 
 def paired_alignment(
     X: ArrayLike | csr_array, Y: ArrayLike | csr_array, S: TermSimilarityMatrix
 ) -> NDArray[np.float64]:
-    r"""Mean best similarity of the terms of row i of X in row i of Y, and the other way round.
+    r"""Mean best similarity of the terms of row i of X in row i of Y, mean of both directions.
 
     .. math:: \frac12 \Bigl( \frac{\sum_i x_i \max_{j \in y} s_{ij}}{\sum_i x_i} +
         \frac{\sum_j y_j \max_{i \in x} s_{ji}}{\sum_j y_j} \Bigr)
 
-    Unlike in the soft cosine, each term counts once, by what is most like it: the relaxed word
-    mover's distance (Kusner et al. 2015), as a similarity.
+    Unlike in the soft cosine, each term counts once, by its most similar term: the relaxed word
+    mover's distance (Kusner et al. 2015) as a similarity.
 
     Parameters
     ----------
     X, Y : array or sparse array of shape (n, n_terms)
-        Weights of terms, not negative.
+        Term weights, non-negative.
     S : TermSimilarityMatrix of order n_terms
         Symmetric.
 
     Returns
     -------
     ndarray of shape (n,), float64
-        0 where a text has no terms; from 0 to the largest entry of S.
+        From 0 to the largest entry of S; 0 if a text has no terms.
 
     Raises
     ------
     InvalidInputError
         If a weight is negative or above 1e100, S is asymmetric, or X and Y differ in length.
     VocabularyMismatchError
-        If X, Y and S count different numbers of terms.
+        If X, Y and S have different numbers of terms.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many different things a text names, and set measures that rest on it (theory T17)."""
+"""Soft cardinality, the number of different things in a text, and set measures (theory T17)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = [
     "soft_set_similarity",
 ]
 
-_BLOCK = 1 << 16  # pairs whose unions are counted at once
-_MOST = 1e100  # sums of no larger weights stay finite
+_BLOCK = 1 << 16  # pairs per block of unions
+_MOST = 1e100  # sums of weights up to this stay finite
 
 _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftCardinalities:
-    """Soft cardinalities of pairs of sets and of their unions, and what follows from them.
+    """Soft cardinalities of pairs of sets and of their unions, with set measures.
 
-    Where two sets share everything the measures are 1, where S = I they are the ordinary ones. They
-    are 0 where a divisor is 0. They can exceed 1: a further element that is like two unlike ones
-    can make a set softly *smaller*. Nothing is clipped.
+    The measures of equal sets are 1, and with S = I they are the ordinary ones. They are 0 if a
+    divisor is 0. They can exceed 1, because an additional element that is similar to two
+    dissimilar ones can make a set softly *smaller*. Nothing is clipped.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class SoftCardinalities:
 
     @property
     def intersection(self) -> _Floats:
-        """What both name: left + right - union, at least 0."""
-        # Below 0 by rounding alone: an element counts for less in a union than in a part of it.
+        """Soft cardinality of the intersection: left + right - union, at least 0."""
+        # Negative only by rounding: an element counts less in a union than in either set.
         return np.maximum(self.left + self.right - self.union, 0.0)
 
     @property
@@ -99,21 +99,21 @@ def soft_cardinality(
 
     .. math:: |A|' = \sum_i \frac{w_i}{\sum_j s_{ij}^p}
 
-    Each of n elements that are wholly alike counts 1/n, so that they count for one together.
+    n equal elements count 1/n each, so together they count as one.
 
     Parameters
     ----------
     X : array or sparse array of shape (n_sets, n_terms)
-        Not negative. The elements of a set are the terms above 0, and the values are their weights:
-        ones, or tf-idf.
-    S : TermSimilarityMatrix of order n_terms, symmetric and not negative
+        Non-negative. The elements of a set are the terms above 0, and the values are their
+        weights: ones, or tf-idf.
+    S : TermSimilarityMatrix of order n_terms, symmetric and non-negative
     term_weights : array of shape (n_terms,), optional
-        Multiply the weights, such as idf.
+        Factors of the weights, such as idf.
     exponent : float
-        p, above 0: the higher, the less do middling similarities count.
+        p, above 0: with a higher exponent, medium similarities count less.
     multiset : bool
-        Whether values are numbers of equal elements instead: how often a term stands in the text.
-        Repetitions then count for nothing by themselves, but pull on what is like them.
+        Whether values are numbers of equal elements instead, such as term frequencies.
+        Repetitions do not add to the cardinality, but reduce the weight of similar elements.
 
     Returns
     -------
@@ -122,13 +122,13 @@ def soft_cardinality(
     Raises
     ------
     InvalidInputError
-        If something is negative or not finite, or S asymmetric.
+        If a value is negative or not finite, or S is asymmetric.
     VocabularyMismatchError
-        If X and S count different numbers of terms.
+        If X and S have different numbers of terms.
 
     Examples
     --------
-    Two words that are half alike are softly 4/3 words:
+    Two words of similarity 0.5 have soft cardinality 4/3:
 
     >>> import softcosine as sc
     >>> S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
@@ -150,7 +150,7 @@ def paired_soft_cardinalities(
 ) -> SoftCardinalities:
     """Soft cardinalities of row i of X, of row i of Y and of their union, each of shape (n,).
 
-    Parameters and errors as of `soft_cardinality`. In the union an element of both has the larger
+    Parameters and errors as for `soft_cardinality`. In the union a common element has the larger
     of its weights.
     """
     counting = _Counting.of(S, term_weights, exponent, multiset)
@@ -179,7 +179,7 @@ def paired_soft_set_similarity(
 ) -> _Floats:
     """Soft set measure of row i of X with row i of Y, shape (n,), float64.
 
-    Parameters as of `soft_set_similarity`.
+    Parameters as for `soft_set_similarity`.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def soft_set_similarity(
     X : array or sparse array of shape (n_x, n_terms)
     Y : array or sparse array of shape (n_y, n_terms), or None for X itself
     S, term_weights, exponent, multiset
-        As of `soft_cardinality`.
+        As for `soft_cardinality`.
     measure : {"jaccard", "dice", "cosine", "overlap"}
         See `SoftCardinalities`.
 
@@ -250,7 +250,7 @@ def soft_set_similarity(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sets:
-    """Rows as kernels take them: terms above 0, with weight and amount."""
+    """Rows in the form of kernels: terms above 0, with weight and amount."""
 
     pointers: NDArray[np.int64]
     terms: NDArray[np.int32]
@@ -267,7 +267,7 @@ class _Sets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counting:
-    """S raised to p, and how values are read."""
+    """S raised to p, and the interpretation of values."""
 
     S: tuple[NDArray[np.int64], NDArray[np.int32], _Floats]
     term_weights: _Floats
@@ -302,7 +302,7 @@ class _Counting:
                 f"{name} has {matrix.data.min():g} in row {row}; weights of elements, and their "
                 "numbers, are 0 or more."
             )
-        if np.any(matrix.data == 0):  # what weighs nothing is no element
+        if np.any(matrix.data == 0):  # terms of weight 0 are no elements
             matrix = matrix.copy()
             matrix.eliminate_zeros()
         terms = np.ascontiguousarray(matrix.indices, np.int32)

@@ -1,4 +1,4 @@
-"""Folds that keep groups together, and average precision group by group."""
+"""Cross-validation folds that keep groups together, and mean average precision of groups."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["folds_of", "mean_average_precision"]
 def folds_of(
     groups: NDArray[Any], folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield training and test rows, all rows of a group on one side.
+    """Yield training and test rows, with all rows of a group on one side.
 
     Parameters
     ----------
     groups : ndarray of shape (n,)
     folds : int
-        As many as there are groups where these are fewer.
+        At most the number of groups.
     seed : int
-        Which groups go together.
+        Seed of the division into folds.
 
     Raises
     ------
     InvalidInputError
-        If there is one group only.
+        If there is only one group.
     """
     _, inverse = np.unique(groups, return_inverse=True)
     n_groups = int(inverse.max(initial=-1)) + 1
@@ -47,9 +47,9 @@ def folds_of(
 def mean_average_precision(
     scores: NDArray[np.float64], wanted: NDArray[np.bool_], groups: NDArray[Any]
 ) -> float:
-    """Return the mean over all groups of the average precision; 0 for one without wanted rows.
+    """Return the mean average precision over all groups; 0 for a group without positive rows.
 
-    Equal scores stand in the order of their rows.
+    Ties are in the order of rows.
     """
     _, inverse = np.unique(groups, return_inverse=True)
     order = np.lexsort((-scores, inverse))

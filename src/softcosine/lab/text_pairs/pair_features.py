@@ -1,4 +1,4 @@
-"""Pairs of texts to rows of numbers: several soft measures side by side."""
+"""Features of text pairs: several soft measures side by side."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["FittedMeasure", "PairFeatures"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedMeasure:
-    """A measure, and what it learned of the language.
+    """A measure with its matrix and corpus statistics.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class FittedMeasure:
         numbers = {text: number for number, text in enumerate(texts)}
         analyzed = analyze(self.measure.documents(texts), self.measure.rules)
         rows = self._weighted(analyzed)
-        # Terms that S does not have are similar to themselves only.
+        # Terms outside S are similar only to themselves.
         S = self.S.restricted(analyzed.vocabulary)
         X, Y = (csr_array(rows[[numbers[text] for text in side]]) for side in (left, right))
         return self.measure.values(X, Y, S)
@@ -65,25 +65,24 @@ class FittedMeasure:
 
 
 class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Measure pairs of texts in several ways at once, one column a measure.
+    """Transform pairs of texts to features, one column per measure.
 
-    A pair is (left, right), or (left, right, numbers). A side is a text, or a mapping of its
-    fields' names to texts, such as ``{"subject": ..., "body": ...}``; numbers are a mapping of
-    names to what else is known of the pair, such as ``{"rank": 3}``.
+    A pair is (left, right), or (left, right, numbers). A side is a text, or a mapping of field
+    names to texts, such as ``{"subject": ..., "body": ...}``; numbers are a mapping of names to
+    other features of the pair, such as ``{"rank": 3}``.
 
-    What `fit` takes from the texts are their words, how many texts have each, and which are
-    similar. Other words of later texts are similar to themselves only, so give `background` texts,
-    if there are any.
+    `fit` takes words, document frequencies and similarities from the texts. Words that occur only
+    in later texts are similar only to themselves, so pass `background` texts if you have any.
 
     Parameters
     ----------
     measures : mapping of str to PairMeasure, optional
         By default three: soft cosine by the bundled English vectors, ordinary cosine, and cosine
-        of runs of 3 to 5 characters.
+        of character n-grams of length 3 to 5.
     numbers : sequence of str
-        Numbers of the pairs that become columns too.
+        Numbers of the pairs to add as columns.
     background : sequence of str
-        Further texts to count words in.
+        Further texts for word counts.
 
     Attributes
     ----------
@@ -124,9 +123,9 @@ class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidInputError
-            If a pair is no pair, or lacks a field or a finite number.
+            If a pair is invalid, or lacks a field or a finite number.
         """
-        self.__dict__.pop("fitted_", None)  # if this fails, it is not fitted
+        self.__dict__.pop("fitted_", None)  # unfitted if `fit` fails
         checked = _checked(pairs, self.numbers)
         measures = _usual() if self.measures is None else dict(self.measures)
         for name, measure in measures.items():
@@ -152,7 +151,7 @@ class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
-        """Measure pairs.
+        """Return the features of pairs.
 
         Parameters
         ----------
@@ -186,7 +185,7 @@ class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "fitted_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator: this one takes no matrices."""
+        """Return the estimator tags of scikit-learn: the input is not a matrix."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True

@@ -1,4 +1,4 @@
-"""One number about a pair of texts: which measure, of which fields, by which similarities."""
+"""A measure of text pairs: its fields, similarities and weights."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["MEASURES", "PairMeasure", "Side", "TextPair", "side_text"]
 # A text, or the texts of its fields.
 Side: TypeAlias = str | Mapping[str, str]
 
-# Both sides, and numbers that are known of the pair, such as a search engine's rank.
+# Both sides, and numbers of the pair, such as a search engine's rank.
 TextPair: TypeAlias = tuple[Side, Side] | tuple[Side, Side, Mapping[str, float]]
 
 _Paired = Callable[[csr_array, csr_array, TermSimilarityMatrix], NDArray[np.float64]]
 
 
 def _length_ratio(X: csr_array, Y: csr_array, _S: TermSimilarityMatrix) -> NDArray[np.float64]:
-    """Return the shorter length over the longer, lengths being sums of weights; 1 if both are 0."""
+    """Return the shorter length, a sum of weights, over the longer; 1 if both are 0."""
     left, right = (np.asarray(Z.sum(axis=1), np.float64) for Z in (X, Y))
     longer = np.maximum(left, right)
     return np.divide(np.minimum(left, right), longer, out=np.ones_like(longer), where=longer > 0)
@@ -55,7 +55,7 @@ MEASURES: dict[str, _Paired] = {
 
 @dataclass(frozen=True, slots=True)
 class PairMeasure:
-    """What is measured of a pair of texts.
+    """A measure of text pairs.
 
     Parameters
     ----------
@@ -64,21 +64,21 @@ class PairMeasure:
         ``"soft_jaccard"``, ``"soft_dice"``, ``"soft_set_cosine"`` and ``"soft_overlap"``, or
         ``"length_ratio"``.
     left, right : str, optional
-        Field of either side; by default all fields of it, joined.
+        Field of each side; by default all fields, joined.
     source : TermSimilaritySource or TermSimilarityMatrix, optional
-        What says which terms are alike. By default equal ones only, and the soft cosine is the
-        ordinary one.
+        Source of term similarity. By default only equal terms are similar, and the soft cosine
+        is the ordinary one.
     max_neighbors : int, optional
         See `TermSimilarityMatrix.from_source`.
     analyzer : Analyzer
         How texts become words.
     characters : (int, int), optional
-        Terms are runs of so many characters of a word, with a blank before and after it, instead
-        of words: the least and the largest number.
+        Minimum and maximum length of character n-grams, which replace words as terms; a word has
+        a space before and after it.
     weighting : Weighting
     term_weights : mapping of str to float, optional
-        What the weights of some terms are multiplied by besides, from 0 on; such as ``dict(zip(
-        taught.vocabulary.terms, taught.weights))`` of `TaughtVectors`. Other terms keep theirs.
+        Additional non-negative factors of the weights of some terms, such as ``dict(zip(
+        taught.vocabulary.terms, taught.weights))`` of `TaughtVectors`. Others have factor 1.
     """
 
     measure: str = "soft_cosine"
@@ -115,12 +115,12 @@ class PairMeasure:
         return MEASURES[self.measure](X, Y, S)
 
     def factors(self, terms: Sequence[str]) -> NDArray[np.float64]:
-        """Return what the weights of some terms are multiplied by, shape (n_terms,)."""
+        """Return the additional factors of the weights of terms, shape (n_terms,)."""
         given = self.term_weights or {}
         return np.array([given.get(term, 1.0) for term in terms], np.float64)
 
     def documents(self, texts: Sequence[str]) -> list[str] | list[list[str]]:
-        """Return texts as `softcosine.analyze` is to take them: as they are, or cut to runs."""
+        """Return texts as input of `softcosine.analyze`: unchanged, or as character n-grams."""
         if self.characters is None:
             return list(texts)
         least, most = self.characters
@@ -128,7 +128,7 @@ class PairMeasure:
 
     @property
     def rules(self) -> Analyzer:
-        """The analyzer of what `documents` gives."""
+        """The analyzer for the result of `documents`."""
         return self.analyzer if self.characters is None else Analyzer()
 
 
@@ -138,7 +138,7 @@ def side_text(side: Side, name: str | None, place: str) -> str:
     Raises
     ------
     InvalidInputError
-        If the side is no text, or has no such field; the message names its `place`.
+        If the side is not a text, or lacks the field; the message names its `place`.
     """
     if isinstance(side, str):
         if name is None:

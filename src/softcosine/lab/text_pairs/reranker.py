@@ -1,4 +1,4 @@
-"""A linear model over several soft measures that says which pairs belong together."""
+"""A linear model over several soft measures that ranks text pairs."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _MODELS: dict[str, Any] = {
     "svm": lambda C: LinearSVC(C=C, max_iter=10_000, random_state=0),
 }
 
-# Tried where C is not given, from the strongest regularisation on: of equal ones, the first wins.
+# Tried if C is None, from the strongest regularisation; the first wins among equals.
 _CS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True)
 class PairExplanation:
-    """What each feature adds to the score of a pair, the largest part first.
+    """Contribution of each feature to the score of a pair, the largest first.
 
     Attributes
     ----------
-    parts : tuple of (feature's name, its value, what it adds)
+    parts : tuple of (feature's name, its value, its contribution)
     intercept : float
-        What every pair gets.
+        The same for all pairs.
     score : float
         The sum of all.
     """
@@ -65,44 +65,44 @@ class PairExplanation:
         return "\n".join([*lines, f"  every pair {self.intercept:+.3f}"])
 
 
-_KIND = "reranker"  # of a saved folder
+_KIND = "reranker"  # kind of the stored object
 
 
 class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Rank pairs, such as a question and the answers that were found for it, by learned weights.
+    """Rank pairs, such as a question and its candidate answers, by learned weights.
 
-    The way of SimBow (Charlet and Damnati 2017): features of the pairs, brought to mean 0 and
-    variance 1, and a linear model that tells pairs that belong together from those that do not.
+    The method of SimBow (Charlet and Damnati 2017): features of the pairs, scaled to mean 0 and
+    variance 1, and a linear classifier of pairs that belong together.
 
     Parameters
     ----------
     features : transformer, optional
         Turns pairs into rows of numbers, such as `softcosine.lab.PairFeatures`;
-        it is cloned and fitted. By default pairs are rows of numbers already.
+        it is cloned and fitted. By default pairs are already rows of numbers.
     model : {"logistic", "svm"}
-        Logistic regression, which gives probabilities too, or a linear support vector machine.
+        Logistic regression, which also gives probabilities, or a linear support vector machine.
     C : float, optional
         Inverse strength of regularisation. By default the one of six, from 0.001 to 100, with the
         best mean average precision in cross-validation that keeps the pairs of a group together;
-        1 where `fit` is given no groups.
+        1 if `fit` gets no groups.
     folds : int
-        Of this cross-validation.
+        Number of folds of this cross-validation.
     random_state : int
-        Which groups come into which fold.
+        Seed of the folds.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The second is what scores above 0 speak for.
+        The second is the class of positive scores.
     coef_ : ndarray of shape (n_features,), float64
-        Weights of features that are brought to mean 0 and variance 1, so they can be compared.
+        Weights of the standardised features, comparable with each other.
     intercept_ : float
     mean_, scale_ : ndarray of shape (n_features,), float64
     C_ : float
     precisions_ : dict of float to float
-        Mean average precision in cross-validation for each C that was tried.
+        Mean average precision in cross-validation for each C.
     features_ : transformer
-        The fitted one, where there is one.
+        The fitted transformer, if there is one.
 
     Examples
     --------
@@ -130,22 +130,22 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
-        """Learn which pairs belong together.
+        """Learn to rank pairs from two classes.
 
         Parameters
         ----------
         X : sequence of pairs, or array of shape (n_pairs, n_features)
         y : array of shape (n_pairs,)
-            Two classes; the second in sorted order, such as True, is the wanted one.
+            Two classes; the second in sorted order, such as True, is the positive one.
         groups : array of shape (n_pairs,), optional
-            The question of each pair, say: what is ranked together.
+            Group of each pair, such as its question; pairs of a group are ranked together.
 
         Raises
         ------
         InvalidInputError
             If there are not two classes, a setting is out of range, or lengths differ.
         """
-        self.__dict__.pop("coef_", None)  # if this fails, it is not fitted
+        self.__dict__.pop("coef_", None)  # unfitted if `fit` fails
         check_choice("model", self.model, _MODELS)
         check_whole("folds", self.folds, least=2)
         if self.C is not None:
@@ -160,10 +160,10 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score of each pair, shape (n_pairs,); above 0 it belongs together."""
+        """Return the score of each pair, shape (n_pairs,); positive for the positive class."""
         values = self._values(X)
         scaled = (values - self.mean_) / self.scale_
-        # Not by BLAS, by which equal pairs need not get equal scores.
+        # Not by BLAS, which may give equal pairs different scores.
         return np.asarray(np.einsum("ij,j->i", scaled, self.coef_) + self.intercept_)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -175,17 +175,17 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of both classes, shape (n_pairs, 2); logistic regression only."""
         scores = self.decision_function(X)
-        # In this form nothing overflows.
+        # This form does not overflow.
         return np.exp(-np.logaddexp(0.0, np.column_stack([scores, -scores])))
 
     def rank(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Return the numbers of the pairs, best first; equal scores stay in their order.
+        """Return the numbers of the pairs, best first; ties stay in their order.
 
         Parameters
         ----------
         X : sequence of pairs, or array of shape (n_pairs, n_features)
         groups : array of shape (n_pairs,), optional
-            Then groups stand one after the other as they first occur, each ranked by itself.
+            The result lists the groups in order of first occurrence, each ranked separately.
         """
         scores = self.decision_function(X)
         if groups is None:
@@ -195,13 +195,13 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.lexsort((-scores, first[inverse])).astype(np.int64)
 
     def coefficients(self) -> dict[str, float]:
-        """Return the weight of every standardised feature, the largest size first."""
+        """Return the weight of every standardised feature, by descending absolute value."""
         self._require_fitted()
         named = zip(self._names(), self.coef_.tolist(), strict=True)
         return dict(sorted(named, key=lambda pair: -abs(pair[1])))
 
     def explain(self, pair: Any) -> PairExplanation:
-        """Return what each feature adds to the score of one pair."""
+        """Return the contribution of each feature to the score of one pair."""
         value = self._values([pair])[0]
         adds = (value - self.mean_) / self.scale_ * self.coef_
         order = np.argsort(-np.abs(adds), kind="stable").tolist()
@@ -215,7 +215,7 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted model to a folder, without pickle: JSON and arrays.
 
-        Its features must be `PairFeatures` or rows of numbers.
+        The features must be `PairFeatures` or rows of numbers.
 
         Raises
         ------
@@ -226,7 +226,7 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Open a saved model; it ranks as before, and can be fitted anew with `features` given.
+        """Open a saved model; it ranks as before, and can be fitted again with its features.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "coef_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks of an estimator."""
+        """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         if self.features is not None:
@@ -280,7 +280,7 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _chosen(
         self, values: NDArray[np.float64], wanted: NDArray[np.bool_], groups: ArrayLike | None
     ) -> tuple[float, dict[float, float]]:
-        """Return C, and the mean average precision of each that was tried."""
+        """Return C, and the mean average precision of each candidate."""
         names = None if groups is None else _checked_groups(groups, len(values))
         if self.C is not None or names is None:
             return (1.0 if self.C is None else float(self.C)), {}
@@ -308,9 +308,9 @@ class PairReranker(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _mean_and_scale(
     values: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and standard deviation of every feature; 1 in place of that of a constant one."""
+    """Return mean and standard deviation of every feature; 1 for that of a constant one."""
     mean, scale = values.mean(axis=0), values.std(axis=0)
-    # Of a constant one rounding can leave something.
+    # A constant feature can have a small deviation by rounding.
     constant = scale <= 1e-12 * np.abs(values).max(axis=0, initial=0.0)
     return mean, np.where(constant, 1.0, scale)
 
@@ -337,10 +337,10 @@ def _checked_groups(groups: ArrayLike, n_pairs: int) -> NDArray[Any]:
 
 
 def _write(reranker: PairReranker, path: str | Path, *, overwrite: bool) -> None:
-    """Write a fitted reranker, whole or not at all.
+    """Write a fitted reranker atomically.
 
-    Matrices that several measures share are written once. Sources are not: what they said of the
-    terms stands in the matrices.
+    Matrices that several measures share are written once. Sources are not written, because the
+    matrices hold the similarities of all terms.
     """
     features = reranker.__dict__.get("features_")
     if features is not None and not isinstance(features, PairFeatures):
@@ -366,7 +366,7 @@ def _write(reranker: PairReranker, path: str | Path, *, overwrite: bool) -> None
         if features is None
         else {
             "numbers": list(features.numbers),
-            # A list: the manifest sorts keys, and the order is that of the columns.
+            # A list: the manifest sorts keys, but columns have an order.
             "measures": [
                 [name, _measure_settings(measure, places)] for name, measure in fitted.items()
             ],
@@ -380,7 +380,7 @@ def _write(reranker: PairReranker, path: str | Path, *, overwrite: bool) -> None
 
 
 def _read(kind: type[Any], path: str | Path) -> Any:
-    """Make a reranker of what `_write` wrote."""
+    """Return the reranker that `_write` wrote."""
     folder = open_folder(path, _KIND)
     folder.verify()  # a few numbers
     settings = folder.settings
