@@ -32,3 +32,10 @@ def test_every_folder_is_on_the_map():
 def test_every_path_on_the_map_is_a_folder():
     for row in re.findall(r"^\| `([\w/]+/)` \|", PAGE, re.MULTILINE):
         assert (SOURCE / row).is_dir(), row
+
+
+def test_names_in_brackets_occur_in_the_file_before_them():
+    named = re.findall(r"`((?:\w+/)*\w+\.py)` \(`(\w+)", PAGE)
+    assert len(named) >= 4
+    for file, name in named:
+        assert re.search(rf"\b{name}\b", (SOURCE / file).read_text("utf-8")), (file, name)
