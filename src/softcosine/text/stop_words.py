@@ -1,4 +1,4 @@
-"""Stop words: function words, which carry structure rather than content, by language."""
+"""Stop words (function words) by language."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ENGLISH: frozenset[str] = frozenset(_ENGLISH.split())
 
 @cache
 def stop_word_lists() -> Mapping[str, frozenset[str]]:
-    """Return the stop words of each language by its English name; read once a process.
+    """Return the stop words of each language by its English name; read once per process.
 
-    Their origins and licences stand in ``data/stop_words.txt`` and ``data/LICENSES.md``.
+    Origins and licences are in ``data/stop_words.txt`` and ``data/LICENSES.md``.
     """
     content = (files("softcosine.text") / "data" / "stop_words.txt").read_text(encoding="utf-8")
     lists = {"english": ENGLISH}
