@@ -215,7 +215,7 @@ class Analyzer:
         return self.joined(self.stem(self.kept(document)))
 
     def kept(self, document: str | Sequence[str]) -> list[str]:
-        """Return the words of one document or query after `min_length` and `stop_words`, not stemmed.
+        """Return the words of one document or query that are not removed, before stemming.
 
         Parameters
         ----------

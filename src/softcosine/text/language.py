@@ -24,8 +24,7 @@ _TOKENS = 100
 _SCRIPT_SHARE = 0.2
 _PURE_LATIN = 0.95
 _KANA_SHARE = 0.02  # of the East Asian letters; Chinese has no kana
-# Stop words identify a language from this share of all words and this number of distinct ones on,
-# ...
+# Stop words identify a language from this share of words and this number of distinct ones on, ...
 _STOP_WORD_SHARE = 0.1
 _MIN_STOP_WORDS = 3
 # ... if the stop words that another language lacks occur this often, and this many times as often

@@ -25,7 +25,14 @@ _ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
 
 @dataclass(frozen=True, slots=True)
 class CodePoints:
-    """Strings as concatenated code points."""
+    """Strings as concatenated code points.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_code_points,), int32
+    starts : ndarray of shape (n_strings + 1,), int64
+        String ``s`` is ``codes[starts[s]:starts[s + 1]]``.
+    """
 
     codes: NDArray[np.int32]
     starts: NDArray[np.int64]
