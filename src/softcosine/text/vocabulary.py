@@ -184,7 +184,7 @@ class Vocabulary:
 
     @classmethod
     def numbered(cls, n_terms: int) -> Vocabulary:
-        """Return the terms "0", "1", ..., for a matrix without terms."""
+        """Return a vocabulary of the terms "0", "1", ..., for a matrix without terms."""
         return cls(map(str, range(n_terms)))
 
     @property
