@@ -267,7 +267,7 @@ def _capacity(k: int) -> int:
 def _cosines(
     rows: NDArray[np.float32], columns: NDArray[np.float32], space: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the approximate cosines of all pairs, shape (n_rows, n_columns), in `out` memory."""
+    """Return the approximate cosines of all pairs, shape (n_rows, n_columns), stored in `space`."""
     shape = (len(rows), len(columns))
     block = space[: shape[0] * shape[1]].reshape(shape)
     if len(rows) == 1:  # a general matrix product would be several times slower

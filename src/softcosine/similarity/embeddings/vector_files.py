@@ -59,23 +59,22 @@ def read_vectors(
     """Return the word vectors of a file; the format is detected from the content, not the name.
 
     ================ ============================================================================
-    word2vec text    first line ``n_words dimensions``, then a word and its numbers a line
-                     (fastText's ``.vec`` too); gzipped or not
+    word2vec text    first line ``n_words dimensions``, then one word with its numbers per line
+                     (also fastText's ``.vec``); gzipped or not
     word2vec binary  the same first line, then each word, a space, and its float32 numbers, little
                      endian; gzipped or not
-    GloVe            a word and its numbers a line; words may hold spaces; gzipped or not
-    fastText binary  ``.bin``, not quantised; other words are composed of their n-grams
+    GloVe            one word with its numbers per line; words may contain spaces; gzipped or not
+    fastText binary  ``.bin``, not quantised; unknown words are composed of their n-grams
     ``.npz``         an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
-                     of a text with one word a line) and one of vectors (``vectors``, ``v``, ``q``,
-                     ...), and optionally ``scales``, a factor for each component, or the bounds
-                     ``lo`` and ``hi`` that 0 and 255 stand for
-    ``.npy``         the vectors; the words, one a line, in a text file beside it: ``x.npy`` with
+                     of a text with one word per line) and one of vectors (``vectors``, ``v``, ``q``,
+                     ...), and optionally ``scales``, a factor per component, or ``lo`` and ``hi``,
+                     the values of 0 and 255
+    ``.npy``         the vectors; the words, one per line, in a text file beside it: ``x.npy`` with
                      ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
     safetensors      the vectors; beside it ``tokenizer.json``, ``vocab.txt``, or a list of words
                      (see `softcosine.similarity.embeddings.static_models`)
-    gensim           what ``save`` of KeyedVectors, Word2Vec or FastText wrote; nothing that its
-                     pickle names is run
-    a folder         of model2vec, or of a static model of sentence-transformers
+    gensim           a file saved by KeyedVectors, Word2Vec or FastText; its pickle is not executed
+    a folder         a model2vec model, or a static model of sentence-transformers
     ================ ============================================================================
 
     Text is UTF-8, with or without a byte order mark; invalid bytes become U+FFFD. Blank lines are

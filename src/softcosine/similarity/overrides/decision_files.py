@@ -2,15 +2,15 @@ r"""Files of decisions about words.
 
 Each line is one decision. Letter case and the order of the words of a pair do not matter::
 
-    # what our customers mean
-    tyre = tire 0.9             # this similarity, whatever the sources say
-    colour = color              # wholly similar, as "= color 1"
-    "new york" = nyc 0.95       # quotes around what has spaces, or begins with # or a quote
+    # synonyms of our customers
+    tyre = tire 0.9             # similarity 0.9, independent of the sources
+    colour = color              # similarity 1, as "= color 1"
+    "new york" = nyc 0.95       # quotes if it has spaces, or starts with # or a quote
     hot ! cold                  # never similar
-    java * coffee 0.2           # a fifth of what the sources say
-    python * 0.5                # half of it, for all pairs of the word
-    E1042 !                     # similar to nothing else
-    ACME only                   # similar to nothing but what is pinned to it with =
+    java * coffee 0.2           # the sources' similarity times 0.2
+    python * 0.5                # times 0.5, for all pairs of the word
+    E1042 !                     # no neighbours
+    ACME only                   # no neighbours except those pinned with =
 
 A comment starts with ``#`` at the start of a line or after a space. Within quotes, ``\"`` is a
 quote, ``\\`` a backslash, and ``\n`` and ``\r`` are line breaks. Duplicate decisions are allowed;

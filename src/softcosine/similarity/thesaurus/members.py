@@ -14,7 +14,7 @@ from softcosine.similarity.thesaurus.concepts import Concepts
 
 __all__ = ["Asked", "Searched"]
 
-_BLOCK_PLACES = 1 << 22  # bytes of unsorted neighbours per block
+_BLOCK_PLACES = 1 << 22  # unsorted neighbours per block
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,18 +37,18 @@ def read_groups(
     r"""Return an iterator over the groups of similar terms of a file.
 
     ========== ====================================================================================
-    ``solr``   Solr's and Elasticsearch's rules. ``tyre, tire`` are similar to each other; ``pc,
-               laptop => computer`` makes each on the left similar to each on the right, and says
-               nothing of those of one side. A line that begins with ``#`` is a comment; ``\,``,
-               ``\=>`` and ``\\`` stand for themselves
-    ``csv``    two terms and optionally a weight a line, with or without a header; ``tsv`` the
-    ``tsv``    same with tabs
-    ``jsonl``  a JSON list of two terms and optionally a weight a line, or an object with the
+    ``solr``   rules of Solr and Elasticsearch. In ``tyre, tire`` the terms are similar to each
+               other; in ``pc, laptop => computer`` each term on the left is similar to each on
+               the right. A line that starts with ``#`` is a comment; a backslash escapes a comma,
+               ``=>`` and a backslash
+    ``csv``    one pair of terms per line, with an optional weight; with or without a header
+    ``tsv``    the same with tabs
+    ``jsonl``  per line a JSON list of two terms and an optional weight, or an object with the
                fields ``left``, ``right`` (or ``word1``, ``word2``; ``word``, ``synonym``; ...) and
                optionally ``weight``
-    ``ppdb``   fields separated by ``|||``: a phrase and its paraphrase, or, as in the Paraphrase
-               Database, the category in brackets before them. Of what follows only a number right
-               after the two is taken, as the weight; phrases with categories in them are left out
+    ``ppdb``   fields separated by ``|||``: a phrase and its paraphrase, in the Paraphrase Database
+               after a category in brackets. A number in the next field is the weight; other fields
+               are ignored. Phrases that contain categories are skipped
     ``lists``  terms separated by white space: the first is similar to each of the others
     ========== ====================================================================================
 

@@ -88,7 +88,7 @@ class WordNet:
 
     @cached_property
     def senses(self) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Return the distinct words; then word, synset and position in it (from 1) of each sense."""
+        """Return the distinct words; then word, synset and position (from 1) of each sense."""
         numbers: dict[str, int] = {}
         found = [
             (numbers.setdefault(word, len(numbers)), synset, place)
