@@ -66,8 +66,8 @@ def read_vectors(
     GloVe            one word with its numbers per line; words may contain spaces; gzipped or not
     fastText binary  ``.bin``, not quantised; unknown words are composed of their n-grams
     ``.npz``         an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
-                     of a text with one word per line) and one of vectors (``vectors``, ``v``, ``q``,
-                     ...), and optionally ``scales``, a factor per component, or ``lo`` and ``hi``,
+                     of a text with one word per line), an array of vectors (``vectors``, ``v``,
+                     ``q``, ...), and optionally ``scales``, a factor per component, or ``lo`` and ``hi``,
                      the values of 0 and 255
     ``.npy``         the vectors; the words, one per line, in a text file beside it: ``x.npy`` with
                      ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
