@@ -54,7 +54,7 @@ class Entries:
 
     @cached_property
     def arrays(self) -> Arrays:
-        """Row pointers, column indices and values, as kernels take them.
+        """Return row pointers, column indices and values, as used by kernels.
 
         Raises
         ------

@@ -348,11 +348,11 @@ class SimilarityRecipe:
         language : str, optional
             Of the texts, or ``"none"``. If unknown, the guard uses English antonyms.
         words : iterable of str, optional
-            The only words whose vectors are needed; all by default.
+            Load the vectors of these words only; all by default.
         threads : int, optional
             See `softcosine.using_threads`.
         report : callable, optional
-            Called with (what is being done, how far, out of how many or None).
+            Called with (task, done, total or None).
         resume : path, optional
             See `TermSimilarityMatrix.from_source`.
 

@@ -67,7 +67,7 @@ class Neighbors:
     indptr : ndarray of shape (n_terms + 1,), int64
         Neighbours of term ``i`` are at ``indptr[i]:indptr[i + 1]``.
     indices : ndarray of shape (n_pairs,), int32
-        Positions in the sequence that was searched.
+        Positions in the searched sequence.
     similarities : ndarray of shape (n_pairs,), float32
         In (0, 1].
     """

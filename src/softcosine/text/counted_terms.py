@@ -48,7 +48,7 @@ class CountedTerms:
         Number of documents of each term.
     n_docs : int
     forms : list of list of str, or None
-        Under stemming, the words of each term, the most frequent first.
+        Under stemming, the surface forms of each term, the most frequent first.
     tokens, offsets : ndarray
         See `softcosine.text.corpus.AnalyzedTexts`.
     """

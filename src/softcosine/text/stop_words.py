@@ -10,7 +10,7 @@ __all__ = ["ENGLISH", "stop_word_lists"]
 
 # Articles, pronouns, prepositions, conjunctions, auxiliaries and the adverbs of degree and place
 # that accompany them; no noun, no verb of content, no number, and none of "not", "no", "against",
-# "without", "before" and "after", which change what a query asks for.
+# "without", "before" and "after", which change the meaning of a query.
 _ENGLISH = """
     a about all also am an and any are aren't as at be because been being both but by can can't
     cannot could couldn't did didn't do does doesn't doing don't each either else ever every for

@@ -70,7 +70,7 @@ class _Prepared:
 
 
 class EmbeddingSimilarity:
-    r"""Similarity of terms by the angle between their vectors (theory T14).
+    r"""Term similarity by the cosine of word vectors (theory T14).
 
     .. math:: s_{ij} = \cos(v_i, v_j)^e \text{ where } \cos(v_i, v_j) \ge t, \text{ else } 0
 

@@ -67,8 +67,8 @@ def read_vectors(
     fastText binary  ``.bin``, not quantised; unknown words are composed of their n-grams
     ``.npz``         an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
                      of a text with one word per line), an array of vectors (``vectors``, ``v``,
-                     ``q``, ...), and optionally ``scales``, a factor per component, or ``lo`` and ``hi``,
-                     the values of 0 and 255
+                     ``q``, ...), and optionally ``scales``, a factor per component, or ``lo`` and
+                     ``hi``, the values of 0 and 255
     ``.npy``         the vectors; the words, one per line, in a text file beside it: ``x.npy`` with
                      ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
     safetensors      the vectors; beside it ``tokenizer.json``, ``vocab.txt``, or a list of words

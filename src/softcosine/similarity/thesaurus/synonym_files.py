@@ -46,9 +46,9 @@ def read_groups(
     ``jsonl``  per line a JSON list of two terms and an optional weight, or an object with the
                fields ``left``, ``right`` (or ``word1``, ``word2``; ``word``, ``synonym``; ...) and
                optionally ``weight``
-    ``ppdb``   fields separated by ``|||``: a phrase, its paraphrase and an optional weight; or lines
-               of the Paraphrase Database, which start with a category in brackets. Their scores
-               are ignored, and phrases that contain categories are skipped
+    ``ppdb``   fields separated by ``|||``: a phrase, its paraphrase and an optional weight; or
+               lines of the Paraphrase Database, which start with a category in brackets. Their
+               scores are ignored, and phrases that contain categories are skipped
     ``lists``  terms separated by white space: the first is similar to each of the others
     ========== ====================================================================================
 
