@@ -61,7 +61,8 @@ def build(
 
     Only terms of the vocabulary are searched, so that other words never use up a column's limit. If
     a column is not full because its candidates' columns were full, more candidates are requested
-    among the columns with room. Pinned pairs are entered first, so that they always have room.
+    among the columns with room. Pinned pairs are entered first, so that other neighbours do not
+    take their room.
 
     Parameters
     ----------

@@ -302,7 +302,7 @@ def _places_of(
     """
     needed = {stem for phrase in phrases for stem in phrase}
     known = {string: number for number, string in enumerate(strings) if string in needed}
-    tree: dict[tuple[int, int], int] = {}  # from a beginning, 0 for none, and a stem to the longer
+    tree: dict[tuple[int, int], int] = {}  # prefix (0: empty), stem: longer prefix
     ends: dict[int, int] = {}
     for number, phrase in enumerate(phrases):
         node = 0
