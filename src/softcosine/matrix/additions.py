@@ -1,4 +1,4 @@
-"""Entries of new terms, kept beside an S that is large and stays as it is."""
+"""Entries of new terms, stored beside a large S that is not copied."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def with_added(S: csr_array, added: csr_array, new: NDArray[np.bool_]) -> csr_ar
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
-        Column indices ascending, the rows and columns of new terms empty.
+        Column indices ascending; the rows and columns of new terms are empty.
     added : csr_array of shape (n_terms, n_terms), float32
-        Column indices ascending; no entry without a new term.
+        Column indices ascending; every entry belongs to a new term.
     new : ndarray of shape (n_terms,), bool
-        Where the new terms come last, S is copied once, row by row; else the two are merged.
+        If the new terms come last, S is copied once, row by row; otherwise the matrices are merged.
     """
     if added.nnz == 0:
         return S
@@ -32,7 +32,7 @@ def with_added(S: csr_array, added: csr_array, new: NDArray[np.bool_]) -> csr_ar
         merged = csr_array(S + added, dtype=np.float32)
         merged.sort_indices()
         return merged
-    # Then every added entry of an old row has a greater column than the old ones.
+    # Here every added entry of an old row has a greater column than the old entries.
     indptr = S.indptr.astype(np.int64) + added.indptr
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     append_to_rows(*_arrays(S), *_arrays(added), indptr, indices, data)
@@ -40,17 +40,17 @@ def with_added(S: csr_array, added: csr_array, new: NDArray[np.bool_]) -> csr_ar
 
 
 class AddedColumns:
-    """What new terms add to a symmetric S: as `GrowingColumns`, without a copy of S.
+    """Entries that new terms add to a symmetric S; like `GrowingColumns`, without a copy of S.
 
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
-        The rows of new terms are empty, in the others the diagonal is stored.
+        The rows of new terms are empty; the other rows store the diagonal.
     new : ndarray of shape (n_terms,), bool
     limit : int
-        How many off-diagonal entries a column may hold; those of S may hold more.
+        Limit of off-diagonal entries per column; columns of S may have more.
     dominant : bool
-        Whether a column's sum of absolute entries must stay below 1 too.
+        Whether the sum of a column's absolute entries must also stay below 1.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class AddedColumns:
         self._values = [np.ones(len(numbers), np.float32)]
 
     def enter(self, neighbors: Neighbors, order: NDArray[np.int32]) -> None:
-        """Let new columns choose from their candidates, one after another.
+        """Let new columns choose from their candidates, column by column.
 
         Parameters
         ----------
         neighbors : Neighbors
-            Candidates of term i in row i, best first; none of an old term.
+            Candidates of term i in row i, best first; none for old terms.
         order : ndarray of shape (n_choosing,), int32
-            Which columns choose; new ones only.
+            Columns that choose, in order; new ones only.
         """
         neighbors = self._not_held(neighbors)
-        # The kernel works on the columns that come into question alone, numbered anew.
+        # The kernel gets the affected columns only, renumbered.
         touched = np.unique(np.concatenate([order, neighbors.indices])).astype(np.int32)
         n = len(touched)
         indptr = np.append(0, np.cumsum(np.diff(neighbors.indptr)[touched]))
@@ -84,7 +84,7 @@ class AddedColumns:
         before = self._counts[touched]
         named = np.diff(indptr) + np.bincount(candidates, minlength=n)
         width = int(np.minimum(before + named, self._limit).max(initial=0))
-        # What a column holds so far was taken out of the candidates: it is a number that none has.
+        # Existing entries are not among the candidates; they get a number that no candidate has.
         columns = np.full((n + 1, width), n, np.int32)
         values = np.zeros((n + 1, width), np.float32)
         counts, sums = np.append(before, np.int32(0)), np.append(self._sums[touched], 0.0)
@@ -103,11 +103,11 @@ class AddedColumns:
         self._sums[touched] = sums[:n]
 
     def open(self) -> NDArray[np.bool_]:
-        """Which columns hold fewer entries than they may, shape (n_terms,)."""
+        """Which columns are not full, shape (n_terms,)."""
         return np.asarray(self._counts < self._limit)
 
     def to_csr(self) -> csr_array:
-        """Return the new entries, the diagonal of new terms included, column indices ascending."""
+        """Return the new entries with the diagonal of new terms, column indices ascending."""
         n = len(self._new)
         ends = (np.concatenate(self._rows), np.concatenate(self._columns))
         added = csr_array((np.concatenate(self._values), ends), shape=(n, n), dtype=np.float32)
@@ -115,7 +115,7 @@ class AddedColumns:
         return added
 
     def _not_held(self, neighbors: Neighbors) -> Neighbors:
-        """Leave out pairs that were entered before."""
+        """Return the candidates without pairs that were entered before."""
         if len(self._rows) == 1:  # only the diagonal
             return neighbors
         n = len(self._new)
@@ -125,7 +125,7 @@ class AddedColumns:
 
 
 def _sums_beside(S: csr_array) -> NDArray[np.float64]:
-    """Sum of every row's absolute off-diagonals."""
+    """Sum of the absolute off-diagonals of every row."""
     rows = np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))
     sizes = np.where(rows == S.indices, np.float32(0.0), np.abs(S.data))
     return np.bincount(rows, weights=sizes, minlength=S.shape[0]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""From every term's neighbours to a sparse S (theory T6)."""
+"""Assembly of a sparse S from the neighbours of every term (theory T6)."""
 
 from __future__ import annotations
 
@@ -25,38 +25,37 @@ def assemble(
     strategy: Strategy = "symmetric",
     order: Order | ArrayLike = "rare_first",
 ) -> csr_array:
-    """Sparse S with unit diagonal from the candidates of every term (theory T6).
+    """Return a sparse S with unit diagonal from the candidates of every term (theory T6).
 
     Parameters
     ----------
     neighbors : Neighbors
-        Candidates of term i in row i: best first, ties by the terms' strings. Where s_ij and s_ji
-        differ, the column that chooses first decides.
+        Candidates of term i in row i, best first, ties ordered by string. If s_ij and s_ji differ,
+        the column that chooses first decides.
     vocabulary : Vocabulary of n_terms
-        Its document frequencies decide the order of the columns.
+        Its document frequencies determine the order of the columns.
     max_neighbors : int
-        The most off-diagonal entries that a column (for ``"rows"``: a row) may hold.
+        Limit of off-diagonal entries per column (for ``"rows"``: per row).
     min_similarity : float
-        Candidates below it are left out; compared as float32.
+        Lower candidates are dropped; compared as float32.
     strategy : {"symmetric", "dominant", "rows"}
-        ``"symmetric"`` enters s_ij together with s_ji while neither column is full.
-        ``"dominant"`` also keeps each column's sum of absolute off-diagonals below 1, so that S is
-        positive definite. ``"rows"`` keeps the best of every row; the result is asymmetric.
+        ``"symmetric"`` enters s_ij and s_ji together while neither column is full. ``"dominant"``
+        also keeps the sum of each column's absolute off-diagonals below 1, so that S is positive
+        definite. ``"rows"`` keeps the best entries of each row; the result is asymmetric.
     order : {"rare_first", "frequent_first", "idf", "vocabulary"} or array of shape (n_terms,)
-        Which columns choose first; equal ones are ordered by the terms' strings, and
-        ``"vocabulary"`` goes by strings alone. ``"idf"``, the greatest first, is ``"rare_first"``
-        by another name, since idf falls with the frequency. Of weights of your own the greatest
-        choose first.
+        Order in which columns choose, ties ordered by string; ``"vocabulary"`` orders by string
+        only. ``"idf"`` (greatest first) equals ``"rare_first"``. With an array, the greatest
+        weights choose first.
 
     Returns
     -------
     csr_array of shape (n_terms, n_terms), float32
-        Column indices ascending, the diagonal stored.
+        Column indices ascending, diagonal stored.
 
     Raises
     ------
     InvalidInputError
-        If a setting is unknown, or the candidates break the promises of `Neighbors`.
+        If a setting is unknown, or the candidates violate the contract of `Neighbors`.
     """
     n = len(vocabulary)
     rules = Rules(max_neighbors, min_similarity, strategy)
@@ -75,7 +74,7 @@ def best_of_rows(neighbors: Neighbors, limit: int) -> csr_array:
     Raises
     ------
     InvalidInputError
-        If a candidate stands twice in a row.
+        If a row contains a candidate twice.
     """
     n = len(neighbors)
     lengths = np.diff(neighbors.indptr)
@@ -90,7 +89,7 @@ def best_of_rows(neighbors: Neighbors, limit: int) -> csr_array:
 
 
 def with_diagonal(entries: csr_array) -> csr_array:
-    """Add the identity, as float32 with ascending column indices."""
+    """Return the matrix plus the identity, as float32 with ascending column indices."""
     S = csr_array(entries + eye_array(entries.shape[0], dtype=np.float32), dtype=np.float32)
     S.sort_indices()
     return S

@@ -1,4 +1,4 @@
-"""No term's neighbours together outweigh it: S balanced (theory T6)."""
+"""Balancing of S: the neighbours of a term together do not outweigh it (theory T6)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["balancing_scales", "pinned_pairs", "rescaled", "with_pins"]
 
 
 def balancing_scales(S: csr_array, *, unit: float = 1.0) -> NDArray[np.float32]:
-    """Return what each term's similarities are multiplied by: 1 / sqrt(max(1, their sum)).
+    """Return the scale of each term's similarities: 1 / sqrt(max(1, their sum)).
 
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
     unit : float
-        What the off-diagonals were multiplied by before; sums are of what they were.
+        Factor of the off-diagonals so far; sums are of the values before this factor.
 
     Returns
     -------
     ndarray of shape (n_terms,), float32
-        In (0, 1]. Sums are of absolute off-diagonals, in float64.
+        In (0, 1]. Absolute off-diagonals are summed in float64.
     """
     sums = abs(S.astype(np.float64)).sum(axis=1) - np.abs(S.diagonal().astype(np.float64))
     return np.asarray(1.0 / np.sqrt(np.maximum(sums / unit, 1.0)), np.float32)
@@ -36,14 +36,14 @@ def balancing_scales(S: csr_array, *, unit: float = 1.0) -> NDArray[np.float32]:
 def rescaled(
     S: csr_array, scales: NDArray[np.float32], *, only: NDArray[np.bool_] | None = None
 ) -> csr_array:
-    """Multiply s_ij by the scales of i and j, for different i and j.
+    """Return S with s_ij multiplied by the scales of i and j, for different i and j.
 
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
     scales : ndarray of shape (n_terms,), float32
     only : ndarray of shape (n_terms,), bool, optional
-        Entries with at least one of these terms change, the others stay.
+        Change only entries with at least one of these terms.
 
     Returns
     -------
@@ -63,17 +63,17 @@ def with_pins(
     unit: float = 1.0,
     only: NDArray[np.bool_] | None = None,
 ) -> csr_array:
-    """Give the pairs that a person has pinned or listed back what the source says of them.
+    """Return S with the source's similarities restored for pinned pairs.
 
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
         No entry is added.
     words : tuple of str
-        The word that stands for each term.
+        Representative word of each term.
     source : TermSimilaritySource
     unit : float
-        What all off-diagonals were multiplied by.
+        Factor of all off-diagonals.
     only : ndarray of shape (n_terms,), bool, optional
         As for `rescaled`.
     """
@@ -94,22 +94,22 @@ def pinned_pairs(
     *,
     among: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the places of the pairs of terms that a person has pinned or listed.
+    """Return the positions of the pairs that are pinned by a decision or a list.
 
     Parameters
     ----------
     source : TermSimilaritySource
     words : tuple of str
-        The word that stands for each term.
+        Representative word of each term.
     rows, columns : ndarray of shape (n_pairs,)
         Numbers of the terms.
     among : ndarray of shape (n_pairs,), bool, optional
-        Only these are looked at.
+        Consider only these pairs.
     """
     asked = np.arange(len(rows)) if among is None else np.flatnonzero(among)
     held = np.zeros(len(words), np.bool_)
     held[rows[asked]] = held[columns[asked]] = True
-    terms = np.flatnonzero(held)  # an S that grows asks about few
+    terms = np.flatnonzero(held)  # few terms when S is extended
     held[terms] = have_pins(source, [words[i] for i in terms.tolist()])
     asked = asked[held[rows[asked]] & held[columns[asked]]]
     left = [words[i] for i in rows[asked].tolist()]
@@ -120,7 +120,7 @@ def pinned_pairs(
 def _beside(
     S: csr_array, only: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Row of every entry, and which are off-diagonals, of some terms if these are given."""
+    """Row of every entry, and which entries are off-diagonals (of the given terms)."""
     rows = np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))
     chosen = rows != S.indices
     if only is not None:

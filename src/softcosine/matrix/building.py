@@ -1,4 +1,4 @@
-"""S from a source: the source asked, the columns filled; and S made larger."""
+"""Construction of S from a source, and its extension by new terms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from softcosine.version import __version__
 
 __all__ = ["Built", "build", "described", "extend", "prepared"]
 
-# One new term to so many in all is few: then what they add is kept apart from the large S.
+# Up to one new term in this many terms, new entries are stored beside the large S.
 _FEW = 4
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -39,7 +39,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """S, the word that stood for each term, how S was made, and the scales if it is balanced."""
+    """S, the representative word of each term, how S was made, and the scales if balanced."""
 
     S: csr_array
     words: tuple[str, ...]
@@ -57,12 +57,12 @@ def build(
     progress: Progress | None = None,
     resume: str | Path | None = None,
 ) -> Built:
-    """Ask the source for every term's neighbours among all terms, and assemble S.
+    """Build S from the source's neighbours of every term.
 
-    Only terms of the vocabulary are searched, so that others never use up a column's limit. A
-    column that is not full although the source has more candidates for it, because those that were
-    asked for were full, asks on among the columns that have room. What a person has pinned or
-    listed is entered first, so that a source's many neighbours do not take its place.
+    Only terms of the vocabulary are searched, so that other words never use up a column's limit. If
+    a column is not full because its candidates' columns were full, more candidates are requested
+    among the columns with room. Pinned pairs are entered first, so that other neighbours do not
+    take their room.
 
     Parameters
     ----------
@@ -119,19 +119,19 @@ def extend(
     *,
     progress: Progress | None = None,
 ) -> Built:
-    """Let new columns choose among all; what S holds stays.
+    """Return S extended by new terms; existing entries stay.
 
-    Where the new terms are few, only what they add is looked at, and S is copied once.
+    If there are few new terms, only the new entries are computed, and S is copied once.
 
     Parameters
     ----------
     old : Restricted
-        S over the larger vocabulary. If it is balanced, the new terms get scales of their own, by
-        all that the source says of them; those of the old terms stay.
+        S over the larger vocabulary. If it is balanced, the new terms get their own scales from all
+        their similarities; the scales of old terms stay.
     source, vocabulary, rules, progress
         As for `build`.
     settings : mapping
-        How S was made: its order, and what its off-diagonals were multiplied by, count again.
+        How S was made; its order and the factor of its off-diagonals apply again.
     """
     order = settings.get("order", "rare_first")
     sequence = column_order(vocabulary, "rare_first" if order == "weights" else order)
@@ -159,7 +159,7 @@ def extend(
 def _words(
     old: Restricted, source: TermSimilaritySource, vocabulary: Vocabulary
 ) -> tuple[str, ...]:
-    """Return the words that stand for the terms: those of old terms stay."""
+    """Return the representative words of the terms; those of old terms stay."""
     new = np.flatnonzero(old.missing).tolist()
     fresh = representatives(source, vocabulary, new)
     words = list(vocabulary.terms if old.words is None else old.words)
@@ -176,17 +176,17 @@ def prepared(
     guard: bool,
     analyzer: Analyzer | None = None,
 ) -> TermSimilaritySource:
-    """Return the source as it is asked about a vocabulary.
+    """Return the source as it is used for a vocabulary.
 
-    It is checked, guarded if that is wanted and it is not yet, and what a person has listed or
-    decided about a word holds for all forms of its term.
+    The source is checked. If `guard` is true and there is no guard, one is added. Lists and
+    decisions about a word are extended to all forms of its term.
     """
     checked = with_guard(checked_source(source)) if guard else checked_source(source)
     return in_terms(checked, TermKeys(analyzer, vocabulary=vocabulary))
 
 
 def described(source: TermSimilaritySource) -> str:
-    """Return what a source says of itself, without addresses in memory."""
+    """Return the repr of a source without memory addresses."""
     return _ADDRESS.sub("", repr(source))
 
 
@@ -206,7 +206,7 @@ def _extended(
     *,
     apart: bool,
 ) -> csr_array:
-    """Return S with the entries of new terms, or, to be kept `apart`, these alone."""
+    """Return S with the entries of new terms; with `apart`, the new entries only."""
     chosen = np.flatnonzero(new)
     answer = ask(
         source, [words[i] for i in chosen.tolist()], words,
@@ -235,19 +235,19 @@ def _fill(
     sequence: NDArray[np.int32],
     factor: float = 1.0,
 ) -> None:
-    """Let columns that are not full ask on, among those that have room, until nothing changes.
+    """Request more candidates for columns with room, among such columns, until nothing changes.
 
-    Afterwards no two columns with room are neighbours that the source would give: a list that is
-    shorter than what was asked for has told all, and a column that has room took all it told.
+    Afterwards no two columns with room are neighbours by the source without an entry: a list
+    shorter than requested is complete, and a column with room has entered its whole list.
 
     Parameters
     ----------
     unfinished : ndarray of shape (n_terms,), bool
-        Columns whose list of candidates was cut off.
+        Columns with a truncated list of candidates.
     passive : ndarray of shape (n_terms,), bool
-        Columns that do not choose, but may be chosen.
+        Columns that do not choose but may be chosen.
     """
-    if rules.dominant:  # a place is refused by its similarity there, so room says nothing
+    if rules.dominant:  # entries are also refused by their sum, so free room means nothing
         return
     room = columns.open()
     while (unfinished & room).any():
@@ -263,13 +263,13 @@ def _fill(
         columns.enter(_scaled(candidates, factor), sequence[choosing[sequence]])
         before, room = room, columns.open()
         if np.array_equal(before, room):
-            return  # nothing got full, so asking again would give the same lists
+            return  # no column became full: the lists would be the same again
 
 
 def _pinned(
     candidates: Neighbors, source: TermSimilaritySource, words: tuple[str, ...], limit: int
 ) -> Neighbors:
-    """Return the candidates that a person has pinned or listed: these choose before all others."""
+    """Return the candidates that are pinned by a decision or a list; they are entered first."""
     stay = np.zeros(len(candidates.indices), np.bool_)
     stay[pinned_pairs(source, words, candidates.rows(), candidates.indices)] = True
     return candidates.where(stay, max_neighbors=limit)
@@ -281,7 +281,7 @@ def _placed(
     columns: NDArray[np.int64] | None,
     n_terms: int,
 ) -> Neighbors:
-    """Move an answer about some rows, and some columns, to the numbers of all terms."""
+    """Renumber neighbours of some rows and columns by the numbers of all terms."""
     lengths = np.zeros(n_terms + 1, np.int64)
     lengths[rows + 1] = np.diff(answer.indptr)
     indices = answer.indices if columns is None else columns[answer.indices].astype(np.int32)
@@ -303,7 +303,7 @@ def _added_rows(
     words: Sequence[str],
     limit: int,
 ) -> csr_array:
-    """Give new rows their best, and old rows that have room the new terms that name them."""
+    """Fill new rows with their best terms, and old rows with room with new terms that list them."""
     own = best_of_rows(candidates, limit)
     rows = candidates.rows()
     naming = ~new[candidates.indices]

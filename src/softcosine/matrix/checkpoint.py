@@ -1,4 +1,4 @@
-"""Answers kept on disk, so that a long search for neighbours goes on after an interruption."""
+"""Checkpoint of a search for neighbours: results on disk, to resume after an interruption."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FORMAT = "softcosine-answers"
 
 
 class NeighborCheckpoint:
-    """A folder of the answers to one search, each a file that is whole or not there.
+    """A folder with the results of one search; each file is written atomically.
 
-    Use `opened`.
+    Open it with `opened`.
     """
 
     __slots__ = ("_folder", "_n_found")
@@ -45,16 +45,16 @@ class NeighborCheckpoint:
         *,
         max_neighbors: int,
     ) -> Self:
-        """Find the answers that an equal search left there; those of another are removed.
+        """Open the checkpoint of an equal search; the results of another search are removed.
 
         Two searches are equal if their sources have equal contents and their words are the same.
 
         Raises
         ------
         InvalidInputError
-            If the source cannot be told from others, because it has no ``state()``.
+            If the source has no ``state()``, so that it cannot be compared.
         AlreadyExistsError
-            If it is no folder, or holds anything else.
+            If the path is not a folder, or contains anything else.
         """
         plan = {
             "format": _FORMAT,
@@ -72,13 +72,13 @@ class NeighborCheckpoint:
 
     @property
     def n_found(self) -> int:
-        """How many answers were found so far."""
+        """Number of results read so far."""
         return self._n_found
 
     def get(self, number: int) -> Neighbors | None:
-        """Return the answer to a chunk, or None; a damaged file counts as none."""
+        """Return the result of a chunk, or None if it is absent or damaged."""
         try:
-            # NumPy leaves a file open that it finds to be no archive.
+            # NumPy does not close a file that is not an archive.
             with (
                 self._file(number).open("rb") as file,
                 np.load(file, allow_pickle=False) as arrays,
@@ -90,7 +90,7 @@ class NeighborCheckpoint:
         return answer
 
     def put(self, number: int, answer: Neighbors) -> None:
-        """Keep the answer to a chunk."""
+        """Write the result of a chunk."""
         file = self._file(number)
         part = file.with_suffix(".part")
         with naming_a_full_disk(self._folder), part.open("wb") as stream:
@@ -108,11 +108,11 @@ class NeighborCheckpoint:
         Raises
         ------
         AlreadyExistsError
-            If it is no folder, or holds anything but kept answers.
+            If the path is not a folder, or contains anything but results.
         """
         if self._folder.exists() and not self._folder.is_dir():
             raise AlreadyExistsError(f"{self._folder} is a file; name a new folder.")
-        # A search that was broken off at its very start leaves a plan that is not finished.
+        # A search interrupted at its start leaves an incomplete plan.
         if (
             self._folder.is_dir()
             and _read_plan(self._folder) is None

@@ -1,4 +1,4 @@
-"""Columns of S that fill up pair by pair (theory T6)."""
+"""Columns of S that are filled pair by pair (theory T6)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["GrowingColumns"]
 
 
 class GrowingColumns:
-    """Off-diagonal entries of a symmetric S under construction, at most so many a column.
+    """Off-diagonal entries of a symmetric S under construction, limited per column.
 
     Parameters
     ----------
     n_terms : int
     limit : int
-        How many entries a column may hold.
+        Limit of entries per column.
     dominant : bool
-        Whether a column's sum of absolute entries must stay below 1 too.
+        Whether the sum of a column's absolute entries must also stay below 1.
     """
 
     def __init__(self, n_terms: int, *, limit: int, dominant: bool = False) -> None:
@@ -37,12 +37,12 @@ class GrowingColumns:
 
     @classmethod
     def holding(cls, entries: csr_array, *, limit: int, dominant: bool = False) -> Self:
-        """Take the off-diagonal entries of a symmetric matrix, more than `limit` too.
+        """Return columns with the off-diagonal entries of a symmetric matrix, even beyond `limit`.
 
         Parameters
         ----------
         entries : csr_array of shape (n_terms, n_terms), float32
-            Its diagonal is not looked at.
+            Its diagonal is ignored.
         """
         made = cls(entries.shape[0], limit=limit, dominant=dominant)
         coo = entries.tocoo()
@@ -58,21 +58,21 @@ class GrowingColumns:
         return made
 
     def enter(self, neighbors: Neighbors, order: NDArray[np.int32]) -> None:
-        """Let columns choose from their candidates, one after another.
+        """Let columns choose from their candidates, column by column.
 
-        A pair goes in on both sides, with the similarity that the choosing column gives, while
-        neither column is full.
+        A pair is entered on both sides, with the similarity of the choosing column, while neither
+        column is full.
 
         Parameters
         ----------
         neighbors : Neighbors
             Candidates of term i in row i, best first.
         order : ndarray of shape (n_choosing,), int32
-            Which columns choose; the others hold what chooses them.
+            Columns that choose, in order; others can only be chosen.
         """
         indptr = np.ascontiguousarray(neighbors.indptr, np.int64)
         indices = np.ascontiguousarray(neighbors.indices, np.int32)
-        # No column can come to hold more than the candidates that it names or that name it.
+        # Upper bound per column: its candidates, plus the columns with it as a candidate.
         named = np.diff(indptr) + np.bincount(indices, minlength=len(self._counts))
         self._widen(int(np.minimum(self._counts + named, self._limit).max(initial=0)))
         assemble_symmetric(
@@ -81,7 +81,7 @@ class GrowingColumns:
         )  # fmt: skip
 
     def open(self) -> NDArray[np.bool_]:
-        """Which columns hold fewer entries than they may, shape (n_terms,)."""
+        """Which columns are not full, shape (n_terms,)."""
         return np.asarray(self._counts < self._limit)
 
     def to_csr(self) -> csr_array:

@@ -1,4 +1,4 @@
-"""Whether S is positive semidefinite, and the least change that makes it so (theory T6)."""
+"""Test for a positive semidefinite S, and the smallest change that makes it so (theory T6)."""
 
 from __future__ import annotations
 
@@ -19,28 +19,27 @@ __all__ = [
     "smallest_eigenvalue",
 ]
 
-# How far below 0 rounding to float32 takes an eigenvalue that is 0.
+# Rounding error of an eigenvalue 0 in float32.
 ROUNDING = 1e-6
 
-# Below this order, LAPACK's dense answer is as quick and needs no convergence.
+# Up to this order, LAPACK's dense solver is as fast and always converges.
 _DENSE_ORDER = 200
 
-# What Lanczos is tried with, until it converges: basis vectors, restarts, and by how much the
-# tolerance is loosened.
+# Attempts of Lanczos until it converges: basis vectors, restarts, factor of the tolerance.
 _ATTEMPTS = ((20, 60, 1.0), (40, 40, 10.0), (40, 40, 1e3))
 
 
 @dataclass(frozen=True, slots=True)
 class LowestEigenvalue:
-    """The smallest eigenvalue of a symmetric matrix, from above.
+    """Upper bound of the smallest eigenvalue of a symmetric matrix.
 
     Attributes
     ----------
     value : float
-        Not below the smallest eigenvalue but for rounding, so that a negative one proves the
-        matrix indefinite.
+        At least the smallest eigenvalue, up to rounding, so that a negative value proves the matrix
+        indefinite.
     error : float
-        The smallest eigenvalue lies at most so far below `value`: 0 for dense answers, the norm of
+        The smallest eigenvalue is at least `value` - `error`. 0 for the dense solver, the norm of
         the residual for Lanczos.
     """
 
@@ -55,7 +54,7 @@ def is_symmetric(S: csr_array) -> bool:
 
 
 def is_dominant(S: csr_array) -> bool:
-    """Whether every column's absolute off-diagonals sum to less than its diagonal (float64).
+    """Whether the absolute off-diagonals of every column sum to less than its diagonal (float64).
 
     For a symmetric S this certifies positive definiteness (Gershgorin).
     """
@@ -69,7 +68,7 @@ def is_dominant(S: csr_array) -> bool:
 def smallest_eigenvalue(S: csr_array, *, tolerance: float = 1e-4) -> float:
     """Smallest eigenvalue of a symmetric S with unit diagonal; see `lowest_eigenvalue`.
 
-    Never below the true one but for rounding.
+    At least the true one, up to rounding.
     """
     return lowest_eigenvalue(S, tolerance=tolerance).value
 
@@ -77,20 +76,20 @@ def smallest_eigenvalue(S: csr_array, *, tolerance: float = 1e-4) -> float:
 def lowest_eigenvalue(
     S: csr_array, *, tolerance: float = 1e-4, dense_order: int = _DENSE_ORDER
 ) -> LowestEigenvalue:
-    """Smallest eigenvalue of a symmetric S with unit diagonal, and how sure it is.
+    """Smallest eigenvalue of a symmetric S with unit diagonal, with an error bound.
 
-    Looked for in the off-diagonal part A = S - I, whose smallest eigenvalue is far from 0 relative
-    to its size, as that of S need not be; terms without neighbours are left out. Small problems
-    are solved densely, others by Lanczos, with a larger basis and then a looser tolerance where it
-    does not converge, and at last by Gershgorin's bound.
+    The solver works on A = S - I, whose smallest eigenvalue, unlike that of S, is far from 0
+    relative to its size. Terms without neighbours are left out. Small problems are solved densely,
+    others by Lanczos. If Lanczos does not converge, it is repeated with a larger basis, then with a
+    looser tolerance; the last resort is Gershgorin's bound.
 
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms)
     tolerance : float
-        Of the residual, relative to A's smallest eigenvalue.
+        Tolerance of the residual, relative to A's smallest eigenvalue.
     dense_order : int
-        Up to this many terms with neighbours the answer is dense.
+        Use the dense solver up to this many terms with neighbours.
     """
     A = csr_array(S.astype(np.float64))
     A = csr_array(A - diags_array(A.diagonal()))
@@ -108,7 +107,7 @@ def lowest_eigenvalue(
             image = A @ vector
             value = float(vector @ image)
             return LowestEigenvalue(1.0 + value, float(np.linalg.norm(image - value * vector)))
-    # No eigenvalue is below minus the largest sum of a row; that of 1ᵀA1 / n is not below it.
+    # Every eigenvalue is at least minus the largest row sum, and the smallest is at most 1ᵀA1 / n.
     sums = abs(A).sum(axis=1)
     value = min(float(A.sum()) / n, 0.0)
     return LowestEigenvalue(1.0 + value, value + float(sums.max()))
@@ -117,14 +116,14 @@ def lowest_eigenvalue(
 def _lanczos(
     A: csr_array, basis: int, restarts: int, tolerance: float
 ) -> NDArray[np.float64] | None:
-    """Return a unit vector for the smallest eigenvalue, or None where it does not converge."""
-    # Loading it takes a tenth of a second, which searching an opened index need not pay.
+    """Return a unit eigenvector of the smallest eigenvalue, or None without convergence."""
+    # The import takes 0.1 seconds and is not needed to search an opened index.
     from scipy.sparse.linalg import ArpackError, eigsh
 
     start = np.random.default_rng(0).standard_normal(A.shape[0])
     try:
         _, vectors = eigsh(A, k=1, which="SA", v0=start, ncv=basis, maxiter=restarts, tol=tolerance)
-    except ArpackError:  # also where it did not converge
+    except ArpackError:  # also if it did not converge
         return None
     vector = vectors[:, 0]
     return np.asarray(vector / np.linalg.norm(vector))
@@ -133,7 +132,7 @@ def _lanczos(
 def shrinking_factor(
     S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
 ) -> float:
-    """Return what `shrink_to_definite` multiplies the off-diagonals by: at most 1."""
+    """Return the factor of the off-diagonals in `shrink_to_definite`, at most 1."""
     found = lowest_eigenvalue(S, tolerance=1e-5, dense_order=dense_order)
     lowest = found.value - found.error
     return 1.0 if lowest >= margin else (1.0 - margin) / (1.0 - lowest)
@@ -142,18 +141,18 @@ def shrinking_factor(
 def shrink_to_definite(
     S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
 ) -> tuple[csr_array, float]:
-    """Multiply the off-diagonals by the largest factor that leaves S positive definite.
+    """Return S with off-diagonals multiplied by the largest factor that makes it positive definite.
 
-    With S = I + A and a = -(smallest eigenvalue of A), I + tA is positive semidefinite exactly for
-    0 <= t <= 1/a. Every neighbour stays, and the order within a column.
+    With S = I + A and a = -(smallest eigenvalue of A), I + tA is positive semidefinite if and only
+    if 0 <= t <= 1/a. All neighbours and their order within a column are preserved.
 
     Parameters
     ----------
     S : csr_array
         Symmetric with unit diagonal.
     margin : float
-        The smallest eigenvalue that is aimed at, so that rounding and the tolerance of Lanczos do
-        not undo the repair.
+        Target of the smallest eigenvalue; above 0, because of rounding and the tolerance of
+        Lanczos.
     dense_order : int
         See `lowest_eigenvalue`.
 
@@ -161,7 +160,7 @@ def shrink_to_definite(
     -------
     S : csr_array, float32
     factor : float
-        1.0 where nothing had to change.
+        1.0 if S was positive definite already.
     """
     factor = shrinking_factor(S, margin=margin, dense_order=dense_order)
     if factor == 1.0:

@@ -1,4 +1,4 @@
-"""What changed from one matrix to another."""
+"""Difference of two term similarity matrices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A pair of terms whose similarity differs; 0 where a matrix does not hold it."""
+    """A pair of terms with different similarities; 0 if a matrix has no entry."""
 
     left: str
     right: str
@@ -44,21 +44,21 @@ class Change:
 class MatrixDifference:
     """The terms and neighbours that two matrices do not share.
 
-    Pairs stand by the size of their difference, the largest first, ties by their strings. If both
-    matrices are symmetric a pair stands once, in the order of its strings.
+    Pairs are ordered by the size of the difference, the largest first, ties by their strings. If
+    both matrices are symmetric, each pair occurs once, with its strings in order.
 
     Attributes
     ----------
     added_terms, removed_terms : tuple of str
-        Terms of the second vocabulary alone, and of the first alone.
+        Terms of the second vocabulary only, and of the first only.
     terms : tuple of str
         The terms of both.
     left, right : ndarray of shape (n_changes,), int64
         Positions in `terms`.
     before, after : ndarray of shape (n_changes,), float64
-        Similarities; 0 where a matrix does not hold the pair.
+        Similarities; 0 if a matrix has no entry for the pair.
     n_equal : int
-        Pairs that both hold with one similarity.
+        Number of pairs with equal similarities.
     """
 
     added_terms: tuple[str, ...]
@@ -75,7 +75,7 @@ class MatrixDifference:
         return len(self.left)
 
     def __getitem__(self, number: int) -> Change:
-        """Return a pair that differs, number 0 the most."""
+        """Return a pair that differs; number 0 has the largest difference."""
         return Change(
             self.terms[self.left[number]],
             self.terms[self.right[number]],
@@ -87,7 +87,7 @@ class MatrixDifference:
         return (self[number] for number in range(len(self)))
 
     def counts(self) -> dict[str, int]:
-        """Return how many pairs were added, removed, changed, and are equal."""
+        """Return the numbers of added, removed, changed and equal pairs."""
         added, removed = int((self.before == 0).sum()), int((self.after == 0).sum())
         changed = len(self) - added - removed
         return {"added": added, "removed": removed, "changed": changed, "equal": self.n_equal}
@@ -112,7 +112,7 @@ class MatrixDifference:
         return "\n".join(lines)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a change: left, right, before, after, kind.
+        """Return a data frame with one row per change: left, right, before, after, kind.
 
         Raises
         ------
@@ -137,13 +137,13 @@ class MatrixDifference:
 def difference(
     before: TermEntries, after: TermEntries, *, tolerance: float = 0.0
 ) -> MatrixDifference:
-    """Compare two matrices by their terms, whatever the order of their vocabularies.
+    """Return the difference of two matrices, matched by terms.
 
     Parameters
     ----------
     before, after : TermEntries
     tolerance : float
-        Similarities that both hold and that differ by no more count as equal.
+        Similarities that differ by at most this count as equal.
     """
     check_number("tolerance", tolerance, least=0)
     terms = Vocabulary(sorted(set(before.vocabulary) | set(after.vocabulary)))
@@ -155,7 +155,7 @@ def difference(
         row[np.searchsorted(pairs, key)] = value
     gap = np.abs(held[1] - held[0])
     equal = (gap <= tolerance) & (held != 0).all(axis=0)
-    # Pairs are numbered by their strings, so that a stable sort leaves ties in their order.
+    # Pairs are numbered in the order of their strings, so that a stable sort orders ties by string.
     differing = np.flatnonzero(~equal)
     differing = differing[np.argsort(-gap[differing], kind="stable")]
     return MatrixDifference(
@@ -173,7 +173,7 @@ def difference(
 def _entries(
     S: TermEntries, terms: Vocabulary, once: bool
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Off-diagonal entries by the numbers of their pair among the terms, ascending."""
+    """Off-diagonal entries by pair number, ascending."""
     numbers = terms.indices(S.vocabulary.terms).astype(np.int64)
     coo = csr_array(S.to_scipy()).tocoo()
     rows, columns = numbers[coo.coords[0]], numbers[coo.coords[1]]

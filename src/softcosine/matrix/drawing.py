@@ -1,4 +1,4 @@
-"""Pictures drawn by matplotlib: equal data give equal files, whatever a label holds."""
+"""Pictures by matplotlib; equal data give equal files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = ["Picture", "checked_picture_path", "columns", "drawable", "label"]
 
 _SUFFIXES = (".png", ".svg", ".pdf")
 _DPI = 150
-_FONT = "DejaVu Sans"  # comes with matplotlib
-# What other scripts are drawn with, where a system has it: the first that knows a character.
+_FONT = "DejaVu Sans"  # bundled with matplotlib
+# Fonts for other scripts, if installed; the first one with the character is used.
 _OTHER_FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans JP", "Noto Sans SC", "Source Han Sans",
     "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback", "Hiragino Sans",
@@ -37,11 +37,11 @@ _OTHER_FONTS = (
     "Segoe UI Symbol", "Apple Symbols", "Symbola", "Unifont",
 )  # fmt: skip
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
-_LOCK = threading.Lock()  # matplotlib's settings are those of the process
+_LOCK = threading.Lock()  # matplotlib's settings are global
 
 
 class Picture(ABC):
-    """Numbers that can be drawn; in a notebook they are."""
+    """Base of pictures: numbers that can be drawn; displayed as an image in a notebook."""
 
     __slots__ = ()
     _what: ClassVar[str] = "Drawing a picture"
@@ -57,10 +57,10 @@ class Picture(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them."""
+        """Return the numbers as JSON types."""
 
     def figure(self) -> Figure:
-        """Return a matplotlib figure, to change it or to put it elsewhere.
+        """Return a matplotlib figure, for further use.
 
         Raises
         ------
@@ -71,19 +71,19 @@ class Picture(ABC):
             return self._drawn()
 
     def save(self, path: str | Path) -> None:
-        """Draw into a file, whole or not at all; one of that name is replaced.
+        """Write the picture to a file, atomically; an existing file is replaced.
 
         Parameters
         ----------
         path : path
-            Its ending says the kind: ``.png``, ``.svg`` or ``.pdf``.
+            The suffix sets the format: ``.png``, ``.svg`` or ``.pdf``.
 
         Raises
         ------
         InvalidInputError
-            If the ending is another.
+            If the suffix is another one.
         FileNotFoundError
-            If its folder is not there.
+            If the folder does not exist.
         MissingDependencyError
             If matplotlib is not installed.
         """
@@ -96,7 +96,7 @@ class Picture(ABC):
         try:
             return self._rendered(".png")
         except MissingDependencyError:
-            return None  # a notebook then prints it
+            return None  # the notebook then prints the repr
 
     def _drawn(self) -> Figure:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -108,7 +108,7 @@ class Picture(ABC):
         return figure
 
     def _rendered(self, suffix: str) -> bytes:
-        # Without date and random names, equal data give equal files.
+        # No date and no random ids, so that equal data give equal files.
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
         stream = io.BytesIO()
         with _settings(self._what):
@@ -117,14 +117,14 @@ class Picture(ABC):
 
 
 def checked_picture_path(path: str | Path) -> Path:
-    """Return where a picture is to be saved.
+    """Return the checked path of a picture.
 
     Raises
     ------
     InvalidInputError
-        If the name tells no kind of picture.
+        If the suffix is not one of a picture format.
     FileNotFoundError
-        If its folder is not there.
+        If the folder does not exist.
     """
     checked = checked_path(path)
     if checked.suffix.lower() not in _SUFFIXES:
@@ -137,10 +137,10 @@ def checked_picture_path(path: str | Path) -> Path:
 
 
 def label(text: str, width: int) -> str:
-    """Return a text in one line of at most so many columns, cut in its middle.
+    """Return a text in one line, shortened in the middle to a number of columns.
 
-    Ids often differ in their ends, so that both stay. Wide characters take two columns; of several
-    that no font at hand can draw, one sign stands for all.
+    Both ends are kept, because ids often differ there. Wide characters take two columns. A run of
+    characters that no font can draw becomes one replacement character.
     """
     line = " ".join(re.sub(f"{_UNKNOWN}+", _UNKNOWN, drawable(text)).split())
     if columns(line) <= width:
@@ -150,7 +150,7 @@ def label(text: str, width: int) -> str:
 
 
 def drawable(text: str) -> str:
-    """Return a text without what no font at hand can draw, which would be warned of."""
+    """Return a text with characters that no installed font can draw replaced, to avoid warnings."""
     fonts = _charmaps()
     return "".join(_drawable(character, fonts) for character in text)
 
@@ -160,12 +160,12 @@ def _drawable(character: str, fonts: Mapping[str, Callable[[], Mapping[int, int]
         return " "
     if character.isprintable() and any(ord(character) in known() for known in fonts.values()):
         return character
-    # Marks without width, such as one that asks for an emoji, are missed by nobody.
+    # Marks without width, such as emoji variation selectors, are dropped.
     return "" if unicodedata.category(character) in ("Mn", "Me", "Cf") else _UNKNOWN
 
 
 def columns(text: str) -> int:
-    """Return how many columns a text takes; wide characters take two."""
+    """Return the number of columns of a text; wide characters take two."""
     return sum(map(_columns_of, text))
 
 
@@ -188,7 +188,7 @@ def _within(characters: Iterable[str], width: int) -> str:
 
 @contextmanager
 def _settings(what: str) -> Iterator[None]:
-    """Have matplotlib draw by its own defaults, whatever the user's are, in fonts at hand."""
+    """Use matplotlib's own defaults instead of the user's, with installed fonts."""
     try:
         from matplotlib import style
     except ImportError as error:
@@ -197,7 +197,7 @@ def _settings(what: str) -> Iterator[None]:
     logger = logging.getLogger("matplotlib.font_manager")
     with _LOCK, style.context(["default", own]):
         level = logger.level
-        logger.setLevel(logging.ERROR)  # it warns of weights that fonts for other scripts lack
+        logger.setLevel(logging.ERROR)  # it warns about missing weights of fonts for other scripts
         try:
             yield
         finally:
@@ -206,7 +206,7 @@ def _settings(what: str) -> Iterator[None]:
 
 @cache
 def _charmaps() -> dict[str, Callable[[], Mapping[int, int]]]:
-    """For each font at hand, by its family, what gives the characters that it has."""
+    """For each installed font family, a function that returns its character map."""
     from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
     def reader(family: str) -> Callable[[], Mapping[int, int]]:

@@ -1,4 +1,4 @@
-"""The numbers of S, whichever terms they belong to."""
+"""The entries of S, independent of its terms."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from softcosine.matrix.ranges import check_compressed, check_numbers, check_valu
 
 __all__ = ["Arrays", "Entries", "asymmetry", "compressed"]
 
-# Row pointers, column indices and values, as kernels take them.
+# Row pointers, column indices and values, as used by kernels.
 Arrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 
 class Entries:
-    """A square sparse matrix with unit diagonal, and what is to be known of it.
+    """A square sparse matrix with unit diagonal, and its properties.
 
     Parameters
     ----------
     S : csr_array of shape (n_terms, n_terms), float32, or its arrays
-        Column indices ascending, diagonal stored. Arrays, which may be mapped, are not read: they
-        are checked before their first use.
+        Column indices ascending, diagonal stored. Arrays may be memory-mapped; they are not read
+        here, but checked before their first use.
     """
 
     def __init__(self, S: csr_array | Arrays) -> None:
@@ -43,7 +43,7 @@ class Entries:
         return (len(self), len(self))
 
     def to_scipy(self) -> csr_array:
-        """S as a SciPy array (n_terms, n_terms), float32. Do not change it."""
+        """Return S as a SciPy array (n_terms, n_terms), float32. Do not modify it."""
         return self._S
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -54,13 +54,12 @@ class Entries:
 
     @cached_property
     def arrays(self) -> Arrays:
-        """Row pointers, column indices and values, as kernels take them.
+        """Return row pointers, column indices and values, as used by kernels.
 
         Raises
         ------
         CorruptIndexError
-            If they were stored and cannot be what was written. Found when they are first asked for,
-            in one pass over them; several threads may do that at once.
+            If stored arrays are invalid. They are checked on first use, in one pass; thread-safe.
         """
         if "_unchecked" in self.__dict__:
             indptr, indices, data = self.__dict__["_unchecked"]
@@ -73,7 +72,7 @@ class Entries:
         )
 
     def row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Columns and values of one row; no other is read or checked for it."""
+        """Return columns and values of one row, without reading or checking other rows."""
         indptr, indices, data = self.__dict__.get("_unchecked") or self.arrays
         own = slice(indptr[i], indptr[i + 1])
         check_numbers("matrix/indices", indices[own], len(self))
@@ -91,21 +90,21 @@ class Entries:
 
     @cached_property
     def non_negative(self) -> bool:
-        """Whether no entry is below 0."""
+        """Whether all entries are at least 0."""
         return bool(np.all(self._S.data >= 0))
 
     @cached_property
     def dominant(self) -> bool:
-        """Whether S is strictly diagonally dominant, and so positive definite if symmetric."""
+        """Whether S is strictly diagonally dominant (and thus positive definite if symmetric)."""
         return definiteness.is_dominant(self._S)
 
     def require_symmetric(self, purpose: str) -> None:
-        """Raise InvalidInputError where S is asymmetric and `purpose` needs it symmetric."""
+        """Raise InvalidInputError if S is asymmetric; `purpose` is part of the message."""
         if not self.symmetric:
             raise asymmetry(purpose)
 
     def warn_if_indefinite(self) -> None:
-        """Warn once where S is symmetric and has a negative eigenvalue."""
+        """Warn once if S is symmetric and has a negative eigenvalue."""
         if not self.symmetric or self.dominant:
             return
         lowest = definiteness.smallest_eigenvalue(self._S, tolerance=1e-2)
@@ -122,7 +121,7 @@ class Entries:
 def compressed(
     indptr: NDArray[np.integer[Any]], indices: NDArray[np.int32], data: NDArray[np.float32]
 ) -> csr_array:
-    """Return the square SciPy array of some arrays, whose entries are shared, not copied.
+    """Return a square SciPy array that shares the given arrays.
 
     Parameters
     ----------
@@ -132,7 +131,7 @@ def compressed(
     data : ndarray of shape (n_entries,), float32
     """
     n = len(indptr) - 1
-    if indptr[-1] <= np.iinfo(np.int32).max:  # of two types, SciPy takes the wider for both
+    if indptr[-1] <= np.iinfo(np.int32).max:  # SciPy converts both index arrays to the wider type
         indptr = indptr.astype(np.int32, copy=False)
     S = csr_array((data, indices, indptr), shape=(n, n))
     S.has_sorted_indices = True
@@ -140,7 +139,7 @@ def compressed(
 
 
 def asymmetry(purpose: str) -> InvalidInputError:
-    """Return the error that says what needs a symmetric S."""
+    """Return the error for a purpose that needs a symmetric S."""
     return InvalidInputError(
         f"S is asymmetric, and {purpose} needs a symmetric one; build it with "
         'strategy="symmetric" or "dominant".'
@@ -148,5 +147,5 @@ def asymmetry(purpose: str) -> InvalidInputError:
 
 
 def _writable(array: NDArray[Any], dtype: Any = None) -> NDArray[Any]:
-    """Return an array as kernels take it; what joblib mapped read-only is copied."""
+    """Return an array that kernels accept; read-only arrays mapped by joblib are copied."""
     return np.require(np.asarray(array), dtype, ("C", "W"))

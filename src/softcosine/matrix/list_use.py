@@ -1,4 +1,4 @@
-"""What of the lists that a person wrote has an effect in S, and why the rest has none."""
+"""Which entries of your lists have an effect in S, and why others have none."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from softcosine.text.words import find_words, normalize
 
 __all__ = ["ListUse", "UnusedEntry", "list_use"]
 
-MAX_ENTRIES = 100_000  # lists with more pairs are not gone through
+MAX_ENTRIES = 100_000  # longer lists are skipped
 _MAX_UNUSED = 100
-_NAMED = 5  # of them in a sentence
+_NAMED = 5  # entries named in a sentence
 
 _ABSENT = "in no document"
 _STOP_WORDS = "nothing but words that are left out"
@@ -41,7 +41,7 @@ _OVERRULED = {
 
 @dataclass(frozen=True, slots=True)
 class UnusedEntry:
-    """A pair of words that a list calls similar, and why it changes nothing."""
+    """A pair of words in a list without effect, and the reason."""
 
     left: str
     right: str
@@ -53,20 +53,20 @@ class UnusedEntry:
 
 @dataclass(frozen=True, slots=True)
 class ListUse:
-    """How much of a person's lists an index uses.
+    """Use of your lists in an index.
 
     Attributes
     ----------
     n_entries : int
-        Different pairs of words that lists and pins call similar; of a group every two.
+        Number of distinct pairs in lists and pins; a group counts all its pairs.
     n_used : int
-        Those that have an effect.
+        Number of pairs with an effect.
     n_in_queries : int
-        Of these, those with one word in no document: a query for it finds the other.
+        Number of used pairs with one word in no document; they have an effect in queries.
     reasons : mapping of str to int
-        How many of the others are unused for what reason.
+        Number of unused pairs by reason.
     unused : tuple of UnusedEntry
-        The first hundred of them.
+        The first 100 unused pairs.
     """
 
     n_entries: int
@@ -76,7 +76,7 @@ class ListUse:
     unused: tuple[UnusedEntry, ...]
 
     def __str__(self) -> str:
-        """Return it in a sentence or two, the first unused entries named."""
+        """Return a summary in one or two sentences; it names the first unused entries."""
         told = f"{self.n_used:,} of {self.n_entries:,} entries of your lists are used"
         if self.n_in_queries:
             told += f" ({self.n_in_queries:,} by queries alone, as one word is in no document)"
@@ -87,7 +87,7 @@ class ListUse:
         return f"{told}. Not used: {', '.join(map(str, self.unused[:_NAMED]))}{rest}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in JSON's types."""
+        """Return the result as JSON types."""
         return {
             "entries": self.n_entries,
             "used": self.n_used,
@@ -106,22 +106,22 @@ def list_use(
     analyzer: Analyzer | None = None,
     queries: bool = True,
 ) -> ListUse | None:
-    """Say which entries of the lists inside a source have an effect; None if there are no lists.
+    """Return the use of the lists inside a source; None if there are no lists.
 
     Parameters
     ----------
     S : TermSimilarityMatrix
         Made from the source.
     source : TermSimilaritySource or None
-        As it was asked: with its guard, and lists in terms.
+        The source as used for S: with its guard, and lists in terms.
     analyzer : Analyzer, optional
-        What the terms were made by.
+        Analyzer of the terms.
     queries : bool
-        Whether the source is asked about query words that are no terms.
+        Whether the source is used for query words that are not terms.
 
     Notes
     -----
-    Lists of more than 100,000 pairs are left out, since they are not written by hand.
+    Lists of more than 100,000 pairs are skipped, because they are not written by hand.
     """
     if source is None:
         return None
@@ -146,7 +146,7 @@ def list_use(
 
 
 def _entries(source: TermSimilaritySource, keys: TermKeys) -> list[tuple[str, str]]:
-    """Return the pairs of words of the lists, of those that come to one the first."""
+    """Return the pairs of words of the lists; of pairs with the same terms, the first."""
     cut: dict[str, tuple[str, str]] = {}
 
     def known(word: str) -> tuple[str, str]:
@@ -158,9 +158,10 @@ def _entries(source: TermSimilaritySource, keys: TermKeys) -> list[tuple[str, st
     for written in lists_in(source):
         for left, right in _pairs(written):
             (a, term), (b, other) = known(left), known(right)
-            # What holds no word is no entry, nor are two ways to write one: e-mail and e mail.
+            # Entries without words are skipped, and so are two spellings of one entry: e-mail and e
+            # mail.
             if a and b and a != b:
-                # Those of one term stand by their words.
+                # A pair of one term is identified by its words.
                 pair = (term, other) if term != other else (a, b)
                 entries.setdefault((min(pair), max(pair)), (left, right))
     return list(entries.values())
@@ -172,7 +173,7 @@ def _pairs(written: Any) -> Iterator[tuple[str, str]]:
 
 
 class _Judge:
-    """Finds out whether a pair of words has an effect, and if not, why."""
+    """Determines whether a pair of words has an effect, and if not, why."""
 
     def __init__(
         self,
@@ -189,12 +190,12 @@ class _Judge:
         self._arrays = S.arrays
 
     def of(self, left: str, right: str) -> tuple[str, bool]:
-        """Return why two words have no effect, empty if they do, and whether one is no term."""
+        """Return the reason without effect, else empty; and whether one word is not a term."""
         terms = [self._keys.of_entry(word) for word in (left, right)]
         if not all(terms):
             return _STOP_WORDS, False
         if terms[0] == terms[1]:
-            return "", False  # one term: they find each other anyway
+            return "", False  # one term: each finds the other without the list
         numbers = self._S.vocabulary.indices(terms).tolist()
         inside = [number for number in numbers if number >= 0]
         outside = [w for w, number in zip((left, right), numbers, strict=True) if number < 0]
@@ -220,13 +221,13 @@ class _Judge:
         return place < len(own) and own[place] == j and data[indptr[i] + place] != 0.0
 
     def _words(self, word: str) -> str:
-        """Return a list's word as a query has it."""
+        """Return a word of a list as it is in a query."""
         analyzer = self._keys.analyzer
         kept = find_words(normalize(word)) if analyzer is None else analyzer.kept(word)
         return " ".join(kept)
 
     def _several(self, word: str) -> bool:
-        """Whether a word is several to the analyzer, and they are no term together."""
+        """Whether the analyzer splits a word into several that are not a term together."""
         words = self._words(word).split(" ")
         analyzer = self._keys.analyzer
         if analyzer is None or len(words) == 1:

@@ -1,4 +1,4 @@
-"""A source asked for all neighbours: chunk by chunk, and its answers checked."""
+"""Neighbours of all terms, requested from a source in chunks and checked."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from softcosine.similarity.source import Neighbors, TermSimilaritySource
 
 __all__ = ["CHUNK_TERMS", "NeighborStore", "ask", "checked_answer", "checked_source", "joined"]
 
-CHUNK_TERMS = 2048  # asked for at a time
+CHUNK_TERMS = 2048  # terms per chunk
 
-# From here on a question is cut into chunks even if nobody watches: it bounds what sources made of
-# several hold at a time.
+# From this number of terms on, requests are chunked even without progress, to limit the memory of
+# joined sources.
 _LARGE = 1 << 15
 
-# By the names of the classes, so that none is imported for it.
+# Class names, so that no module is imported.
 _BY_VECTORS = ("EmbeddingSimilarity", "EncoderSimilarity", "CooccurrenceSimilarity")
 
 
 class NeighborStore(Protocol):
-    """Where the answers to earlier chunks are found again."""
+    """Protocol of a store for the results of chunks."""
 
     def get(self, number: int) -> Neighbors | None:
-        """Return the answer to a chunk, or None."""
+        """Return the result of a chunk, or None."""
         ...
 
     def put(self, number: int, answer: Neighbors) -> None:
-        """Keep the answer to a chunk."""
+        """Store the result of a chunk."""
         ...
 
 
@@ -45,7 +45,7 @@ def ask(
     progress: Progress | None = None,
     kept: NeighborStore | None = None,
 ) -> Neighbors:
-    """Ask for the neighbours of all terms; the answer does not depend on the chunks.
+    """Return the neighbours of all terms; the result does not depend on the chunks.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def ask(
     progress : callable, optional
         Called with (terms done, terms in all).
     kept : NeighborStore, optional
-        Answers that need not be asked for again.
+        Results of earlier runs, which are not computed again.
 
     Raises
     ------
     InvalidInputError
-        If an answer breaks the promises of `Neighbors`.
+        If a result violates the contract of `Neighbors`.
     """
     n = len(terms)
     unwatched = progress is None and n <= _LARGE
@@ -90,10 +90,10 @@ def ask(
 
 
 def _compares_vectors(source: object) -> bool:
-    """Whether a source, or a part of it, finds neighbours by vectors.
+    """Whether a source, or a source inside it, finds neighbours by vectors.
 
-    Asked for all neighbours at once, it looks at each pair once, not twice, and tells how far it
-    has come.
+    In one request for all neighbours, such a source computes each pair once instead of twice, and
+    reports its progress.
     """
     if type(source).__name__ in _BY_VECTORS:
         return True
@@ -103,7 +103,7 @@ def _compares_vectors(source: object) -> bool:
 
 
 def joined(answers: Sequence[Neighbors]) -> Neighbors:
-    """Join answers of successive terms into one."""
+    """Concatenate the neighbours of consecutive terms."""
     if len(answers) == 1:
         return answers[0]
     if not answers:
@@ -121,15 +121,15 @@ def joined(answers: Sequence[Neighbors]) -> Neighbors:
 def checked_answer(
     answer: object, *, n_asked: int, n_among: int, first: int | None = None
 ) -> Neighbors:
-    """Return the answer; InvalidInputError says which promise of `Neighbors` it breaks.
+    """Return the result; raise InvalidInputError if it violates the contract of `Neighbors`.
 
     Parameters
     ----------
     answer : object
     n_asked, n_among : int
-        How many terms were asked for, and how many searched.
+        Number of query terms, and of searched terms.
     first : int, optional
-        Where the terms that were asked for begin among those searched, if they stand there.
+        Position of the first query term among the searched terms, if they contain the query terms.
     """
     given = check_neighbors(answer, n_asked=n_asked, n_among=n_among)
     indptr, indices, similarities = given.indptr, given.indices, given.similarities
@@ -142,7 +142,7 @@ def checked_answer(
 
 
 def checked_source(source: object) -> TermSimilaritySource:
-    """Return the source; InvalidInputError says what one must have."""
+    """Return the source; raise InvalidInputError if it lacks a method."""
     if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
         raise InvalidInputError(
             f"the source is of type {type(source).__name__}; it must have the methods knows, "

@@ -1,4 +1,4 @@
-"""Words that are no terms, as if their rows stood in S."""
+"""Rows of S for words that are not terms."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["OutsideRow", "outside_rows", "outside_similarities", "spelled_row"]
 
 @dataclass(frozen=True, slots=True)
 class OutsideRow:
-    """The row that a word which is no term would have in S.
+    """The row that a word outside the vocabulary would have in S.
 
     Attributes
     ----------
     word : str
     terms : ndarray of shape (n_neighbors,), int32
-        Its neighbours, as the source orders them; balancing may have changed their order.
+        Its neighbours in the order of the source, before balancing.
     similarities : ndarray of shape (n_neighbors,), float64
-        Limited, balanced and shrunk as S is.
+        Limited, balanced and shrunk like S.
     scale : float
-        What balancing multiplies the word's similarities by; 1 where S is not balanced.
+        Balancing scale of the word; 1 if S is not balanced.
     spelled : bool
-        Whether its neighbours are what it may be a misspelling of: no source knows it.
+        Whether the word is unknown to the source, and its neighbours are spelling corrections.
     """
 
     word: str
@@ -44,16 +44,16 @@ class OutsideRow:
 def outside_rows(
     S: TermSimilarityMatrix, words: Sequence[str], source: TermSimilaritySource
 ) -> list[OutsideRow]:
-    """Return the rows of some words, by the rules that S was made by.
+    """Return the rows of some words, by the rules of S.
 
     Parameters
     ----------
     S : TermSimilarityMatrix
     words : sequence of str
-        Those that the source does not know have no neighbours.
+        Words that the source does not know have no neighbours.
     source : TermSimilaritySource
     """
-    if not words:  # nothing is prepared for them
+    if not words:  # avoid preparing the source
         return []
     rules = _rules(S)
     found = rules.admitted(
@@ -74,9 +74,9 @@ def spelled_row(
     terms: NDArray[np.int32],
     similarities: NDArray[np.float64],
 ) -> OutsideRow:
-    """Return the row of a word that may be a misspelling of some terms, so similar to it.
+    """Return the row of a word from its spelling corrections and their similarities.
 
-    Balanced and shrunk as S is. It is similar to these terms alone, in norms too.
+    Balanced and shrunk like S. The word is similar to these terms only, also in norms.
     """
     row = _row(S, word, terms, similarities, np.zeros(len(terms), bool))
     return replace(row, spelled=True)
@@ -102,10 +102,10 @@ def outside_similarities(
     terms: NDArray[np.int32],
     source: TermSimilaritySource | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the similarities of outside words with each other, and with terms.
+    """Return the similarities of outside words with each other and with terms.
 
-    Unlike those of their rows, they are not limited to the nearest neighbours: a norm takes in
-    every two words of a query.
+    In contrast to their rows, these are not limited to the nearest neighbours, because a norm needs
+    every pair of words of a query.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def outside_similarities(
     terms : ndarray of shape (n_terms,), int32
         Ascending.
     source : TermSimilaritySource or None
-        None where all words are spelled.
+        None if all words are `spelled`.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def _scaled(
     right: list[str],
     right_scales: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Similarities of every word of the left with every word of the right, as S has them."""
+    """Similarities of every left word with every right word, scaled like S."""
     if not right:
         return np.zeros((len(left), 0))
     rows, columns = [word for word in left for _ in right], right * len(left)
@@ -167,5 +167,5 @@ def _rules(S: TermSimilarityMatrix) -> Rules:
 
 
 def _factor(S: TermSimilarityMatrix) -> float:
-    """Return what S's off-diagonals were multiplied by to make it definite."""
+    """Return the factor that made S definite."""
     return float(S.settings.get("shrunk", 1.0))

@@ -1,4 +1,4 @@
-"""What S looks like as a picture: histograms of its neighbours and similarities."""
+"""Histograms of the neighbours and similarities of S."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Histogram", "MatrixPicture", "picture_of"]
 
-_WIDE = 50  # times the shortest bar
+_WIDE = 50  # ratio of longest to shortest bar; above it, the axis is logarithmic
 _BARS = 12
-_WIDTH = 40  # of the longest bar in a text, in characters
+_WIDTH = 40  # length of the longest text bar, in characters
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many things fall between successive edges.
+    """Counts between consecutive edges.
 
     Attributes
     ----------
     title, unit : str
-        What is counted along the edges, and what the counts count.
+        Quantity on the axis of the edges, and unit of the counts.
     edges : tuple of float, of length n_bars + 1
-        Rising. A bar holds its lower edge, and the last one its upper edge too.
+        Increasing. A bar includes its lower edge; the last one also includes its upper edge.
     counts : tuple of int, of length n_bars
     whole : bool
-        Whether only whole numbers are counted.
+        Whether the quantity is a whole number.
     """
 
     title: str
@@ -46,14 +46,14 @@ class Histogram:
     whole: bool = False
 
     def labels(self) -> list[str]:
-        """Return what each bar stands for: ``7``, ``8-15`` for whole numbers, ``0.25`` upwards."""
+        """Return the label of each bar: ``7``, ``8-15`` for whole numbers, else the lower edge."""
         if self.whole:
             spans = zip(self.edges, (edge - 1 for edge in self.edges[1:]), strict=False)
             return [f"{a:,.0f}" if a == b else f"{a:,.0f}-{b:,.0f}" for a, b in spans]
         return [f"{edge:.2f}" for edge in self.edges[:-1]]
 
     def lengths(self, longest: float) -> list[float]:
-        """Return how long each bar is if the longest has the length given."""
+        """Return the length of each bar, given that of the longest."""
         most = max(self.counts, default=0)
         return [longest * count / most if most else 0.0 for count in self.counts]
 
@@ -71,14 +71,14 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class MatrixPicture(Picture):
-    """Two histograms of S; printed, they are bars of text.
+    """Two histograms of S; `print` shows them as text bars.
 
     Attributes
     ----------
     neighbors : Histogram
-        Of the terms by the number of their neighbours.
+        Terms by the number of their neighbours.
     similarities : Histogram
-        Of the neighbours by their similarity.
+        Neighbours by their similarity.
     """
 
     neighbors: Histogram
@@ -89,7 +89,7 @@ class MatrixPicture(Picture):
         return f"{self.neighbors}\n\n{self.similarities}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return edges and counts as JSON can hold them."""
+        """Return edges and counts as JSON types."""
         return {
             name: {"edges": list(histogram.edges), "counts": list(histogram.counts)}
             for name, histogram in (
@@ -112,7 +112,7 @@ class MatrixPicture(Picture):
             axes.set_xlabel(histogram.title)
             axes.set_ylabel(histogram.unit)
             if max(histogram.counts) > _WIDE * min(filter(None, histogram.counts), default=1):
-                axes.set_yscale("log")  # the few would not show beside the many
+                axes.set_yscale("log")  # small counts would be invisible
             axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -137,13 +137,13 @@ def _histogram(
 
 
 def _count_edges(most: int) -> list[float]:
-    """Return edges of counts: no neighbour, then spans of one length."""
+    """Return the edges for numbers of neighbours: 0, then intervals of equal length."""
     step = max(1, -(-most // _BARS))
     return [0.0, *map(float, range(1, most + step + 1, step))]
 
 
 def _similarity_edges(values: NDArray[np.float64]) -> list[float]:
-    """Return edges from 0 to 1 by twentieths, or wherever an unusual S has its values."""
+    """Return edges from 0 to 1 in steps of 0.05, or over the range of values of an unusual S."""
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     low, high = min(0.0, np.floor(10 * low) / 10), max(1.0, np.ceil(10 * high) / 10)
     step = 0.05 if high - low <= 1.0 else (high - low) / 20

@@ -1,12 +1,12 @@
-"""Whether stored arrays hold what kernels may touch: kernels trust, so it is found out before.
+"""Range checks of stored arrays: kernels do not check bounds, so these functions do.
 
-A file that was altered without changing its size passes the check of sizes on opening, and whoever
-alters it on purpose computes its checksum again. These checks read an array once, at the speed of
-memory, and see to it that such a file gives an error and never a crash or NaN. Small arrays are
-checked on opening, large ones, which would make it slow, before their first use
-(`softcosine.index.segment.segment`, `softcosine.matrix.entries`). An altered value that is
-possible is found by its checksum alone, and one with a checksum that fits by ``softcosine check``
-at best.
+A file that was altered without changing its size passes the check of sizes on opening, and its
+checksum may have been altered with it. These checks read an array once, at memory speed, so that
+such a file gives an error, never a crash or NaN. Small arrays are checked on opening. Large arrays
+are checked before their first use, so that opening stays fast
+(`softcosine.index.segment.segment`, `softcosine.matrix.entries`). An altered value in the valid
+range is detected by its checksum only, and with a matching checksum at most by ``softcosine
+check``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 def check_array(
     name: str, array: NDArray[Any], dtypes: tuple[str, ...], length: int | None = None
 ) -> None:
-    """Raise CorruptIndexError unless an array is flat, of one of some types, and of a length."""
+    """Raise CorruptIndexError unless an array is flat and has an allowed dtype and the length."""
     if (
         array.ndim != 1
         or str(array.dtype) not in dtypes
@@ -54,7 +54,7 @@ def check_sizes(
 ) -> None:
     """Raise CorruptIndexError unless arrays have the sizes of a sparse matrix of order `n`.
 
-    Only both ends of `starts` are read.
+    Only the first and last element of `starts` are read.
     """
     check_array(f"{name}/indptr", starts, ("int64",), n + 1)
     check_array(f"{name}/indices", columns, ("int32",))
@@ -69,7 +69,7 @@ def check_compressed(
     values: NDArray[Any],
     n: int,
 ) -> None:
-    """Raise CorruptIndexError unless arrays are those of a sparse matrix of order `n`, finite."""
+    """Raise CorruptIndexError unless arrays are a valid, finite sparse matrix of order `n`."""
     check_sizes(name, starts, columns, values, n)
     check_starts(f"{name}/indptr", starts, columns.shape[0])
     check_numbers(f"{name}/indices", columns, n)
@@ -77,14 +77,14 @@ def check_compressed(
 
 
 def check_starts(name: str, starts: NDArray[np.integer[Any]], end: int) -> None:
-    """Raise CorruptIndexError unless numbers rise from 0 to `end`, equal ones allowed."""
+    """Raise CorruptIndexError unless numbers go from 0 to `end` and never decrease."""
     rising = starts.shape[0] > 0 and not bool((starts[1:] < starts[:-1]).any())
     if not rising or int(starts[0]) != 0 or int(starts[-1]) != end:
         raise _damaged(f"the numbers in {name} do not rise from 0 to {end}")
 
 
 def check_ascending(name: str, numbers: NDArray[np.integer[Any]]) -> None:
-    """Raise CorruptIndexError unless each number is above the one before."""
+    """Raise CorruptIndexError unless numbers are strictly increasing."""
     if bool((numbers[1:] <= numbers[:-1]).any()):
         raise _damaged(f"the numbers in {name} do not ascend")
 
@@ -93,7 +93,7 @@ def check_numbers(name: str, numbers: NDArray[np.integer[Any]], limit: int) -> N
     """Raise CorruptIndexError unless all numbers are at least 0 and below a limit."""
     least = np.iinfo(numbers.dtype).min
     if least == 0 and np.iinfo(numbers.dtype).max < limit:
-        return  # as all their type can hold are
+        return  # true for all values of the dtype
     if numbers.shape[0] and not (
         (least == 0 or int(numbers.min()) >= 0) and int(numbers.max()) < limit
     ):
@@ -102,7 +102,7 @@ def check_numbers(name: str, numbers: NDArray[np.integer[Any]], limit: int) -> N
 
 def check_values(name: str, values: NDArray[np.floating[Any]], *, least: float = -np.inf) -> None:
     """Raise CorruptIndexError unless all values are finite and not below `least`."""
-    # Minimum and maximum hand NaN on, and need no further array.
+    # Minimum and maximum propagate NaN, and need no temporary array.
     if values.shape[0]:
         lowest, highest = float(values.min()), float(values.max())
         if not (np.isfinite(lowest) and np.isfinite(highest) and lowest >= least):

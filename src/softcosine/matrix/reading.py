@@ -1,4 +1,4 @@
-"""Term similarity matrices as users give them, read and checked."""
+"""Reading and validation of term similarity matrices given by users."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from softcosine.errors import InvalidInputError
 
 __all__ = ["is_gensim", "read_similarities"]
 
-# An S whose halves differ by no more than this was meant to be symmetric.
+# An S that is asymmetric by at most this is made symmetric.
 _ASYMMETRY = 1e-6
 
 
 def read_similarities(S: Any) -> csr_array:
-    """Read a term similarity matrix, gensim's too, as float32 CSR with its diagonal stored.
+    """Return a term similarity matrix (also gensim's) as float32 CSR with stored diagonal.
 
-    Where s_ij and s_ji differ by rounding only, both become their mean.
+    If s_ij and s_ji differ by rounding only, both become their mean.
 
     Raises
     ------
     InvalidInputError
-        If it is not square, real and finite in float32, or its diagonal is not 1.
+        If the matrix is not square, real and finite in float32, or its diagonal is not 1.
     """
     matrix = read_matrix(S.matrix if is_gensim(S) else S, "S")
     n = matrix.shape[0]
@@ -50,6 +50,6 @@ def read_similarities(S: Any) -> csr_array:
 
 
 def is_gensim(S: object) -> bool:
-    """Whether it is a SparseTermSimilarityMatrix of gensim, which is not imported for this."""
+    """Whether the object is gensim's SparseTermSimilarityMatrix; gensim is not imported."""
     module = sys.modules.get("gensim.similarities.termsim")
     return module is not None and isinstance(S, module.SparseTermSimilarityMatrix)

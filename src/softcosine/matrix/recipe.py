@@ -1,4 +1,4 @@
-"""How S is made, in one value: which sources, combined how, made sparse and scaled how."""
+"""`SimilarityRecipe`: how S is made, as a value (sources, combination, sparsity, scaling)."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ Scaling = Literal["auto", "none", "balanced", "definite"]
 
 _FORMAT, _VERSION = "softcosine-recipe", 1
 _ORDERS = get_args(Order)
-# The kinds of sources that are lists, and whether their pairs are pinned; by size where None.
+# Kinds of sources that are lists, and whether their pairs are pinned; None: depends on the size.
 _LISTS = {"synonyms": None, "list": True}
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltSimilarity:
-    """What a recipe makes.
+    """The result of a recipe.
 
     Attributes
     ----------
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
-        Answers for terms that S does not have; None where S = I.
+        Source of similarities for words that are not terms; None if S = I.
     note : str
-        Where the similarities come from.
+        Origin of the similarities, in a sentence.
     """
 
     S: TermSimilarityMatrix
@@ -75,26 +75,26 @@ class SimilarityRecipe:
     Parameters
     ----------
     sources : sequence of str or TermSimilaritySource, optional
-        Names (``"english"``, ``"texts"``, ``"edit-distance"``), files of vectors or of synonyms,
-        ``KIND:PLACE``, or sources themselves. By default what suits the language of the texts. An
-        empty sequence makes S = I.
+        Names (``"english"``, ``"texts"``, ``"edit-distance"``), files of vectors or synonyms,
+        ``KIND:PLACE``, or source objects. By default the source depends on the language of the
+        texts. An empty sequence gives S = I.
     combine : {"strongest", "mean", "noisy-or", "first"}
-        What counts where several sources know a pair.
+        How the similarities by several sources are joined.
     calibrate : bool
-        Whether named sources are brought to the scale of human judgements first.
+        Whether to calibrate named sources to the scale of human judgements first.
     threshold, exponent : float, optional
-        Of cosines of vectors, for named sources; by default what each source has.
+        For named sources that compare vectors; by default those of each source.
     overrides : Decisions, optional
-        A person's decisions, which come before every source.
+        Your decisions, which take precedence over all sources.
     guard : bool
-        Whether antonyms are kept apart, and terms with digits have no neighbours.
+        Whether antonyms get similarity 0 and terms with digits have no neighbours.
     max_neighbors, min_similarity, strategy, order
         See `TermSimilarityMatrix.from_source`.
     scaling : {"auto", "none", "balanced", "definite"}
-        See `TermSimilarityMatrix.from_source`. ``"auto"``: definite for the default sources, and
-        balanced for others, as far as S is symmetric.
+        See `TermSimilarityMatrix.from_source`. ``"auto"``: definite for the default sources,
+        balanced for others, if S is symmetric.
     proposer : str, optional
-        The engine that proposes neighbours by vectors; by default all pairs are compared.
+        The vector engine that proposes neighbours; by default all pairs are compared.
 
     Raises
     ------
@@ -149,7 +149,7 @@ class SimilarityRecipe:
         self._check_sources()
 
     def _check_sources(self) -> None:
-        """Find out what is wrong with the sources before anything is read."""
+        """Validate the sources before anything is read."""
         given = self.sources or ()
         for one in given:
             if not isinstance(one, str):
@@ -176,7 +176,7 @@ class SimilarityRecipe:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The sources that are given by name."""
+        """The sources given by name."""
         return tuple(one for one in self.sources or () if isinstance(one, str))
 
     @property
@@ -185,14 +185,14 @@ class SimilarityRecipe:
         return self.sources == ()
 
     def needs_texts(self, language: str | None = None) -> bool:
-        """Whether S cannot be made without the texts, of a language if it is known."""
+        """Whether building S needs the texts; depends on their language, if known."""
         if self.sources is None:
             return language != "english"
         return any(kind_named(name).learned for name in self.names)
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What `TermSimilarityMatrix.from_source` takes to make S by this recipe."""
+        """Keyword arguments of `TermSimilarityMatrix.from_source` for this recipe."""
         scaling = self.scaling
         if scaling == "auto":
             scaling = "definite" if self.sources is None else "balanced"
@@ -207,17 +207,17 @@ class SimilarityRecipe:
         }
 
     def __copy__(self) -> Self:
-        return self  # it never changes
+        return self  # immutable
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
     def changed(self, **changes: Any) -> Self:
-        """Return the recipe with some settings changed."""
+        """Return the recipe with changed settings."""
         return replace(self, **changes)
 
     def phrases(self) -> tuple[str, ...]:
-        """Return the words of lists and overrides, for an analyzer to take phrases from."""
+        """Return the words of lists and overrides; the analyzer takes phrases from them."""
         found: list[str] = []
         for one in self.sources or ():
             if not isinstance(one, str):
@@ -239,20 +239,20 @@ class SimilarityRecipe:
         words: Iterable[str] | None = None,
         report: Report = silent,
     ) -> tuple[TermSimilaritySource, str]:
-        """Return the sources, joined, without guard and overrides, and a note on them.
+        """Return the joined sources, without guard and overrides, and a note on their origin.
 
         Parameters
         ----------
         texts : AnalyzedTexts or TextStream, optional
-            For sources that learn from texts.
+            Needed by sources that learn from texts.
         vocabulary : Vocabulary, optional
             Of the texts; needed for a stream.
         language : str, optional
             Of the texts.
         words : iterable of str, optional
-            The only words whose vectors are needed; all by default.
+            Load the vectors of these words only; all by default.
         report : callable, optional
-            Called with (what is being done, how far, out of how many or None).
+            Called with (task, done, total or None).
 
         Raises
         ------
@@ -316,7 +316,7 @@ class SimilarityRecipe:
         analyzer: Analyzer | None = None,
         language: str | None = None,
     ) -> TermSimilaritySource:
-        """Return a source with the guard above it, the overrides above both, and in terms."""
+        """Return a source with the guard and then the overrides applied, and in terms."""
         if self.guard:
             source = guarded(source, antonyms=antonyms_of(language))
         if self.overrides is not None:
@@ -342,17 +342,17 @@ class SimilarityRecipe:
         ----------
         vocabulary : Vocabulary
         texts : AnalyzedTexts or TextStream, optional
-            Needed by the default sources, and by those that learn from texts.
+            Needed by the default sources and by sources that learn from texts.
         analyzer : Analyzer, optional
-            What the terms were made by.
+            Analyzer of the terms.
         language : str, optional
-            Of the texts, or ``"none"``; English antonyms are kept apart where it is not known.
+            Of the texts, or ``"none"``. If unknown, the guard uses English antonyms.
         words : iterable of str, optional
-            The only words whose vectors are needed; all by default.
+            Load the vectors of these words only; all by default.
         threads : int, optional
             See `softcosine.using_threads`.
         report : callable, optional
-            Called with (what is being done, how far, out of how many or None).
+            Called with (task, done, total or None).
         resume : path, optional
             See `TermSimilarityMatrix.from_source`.
 
@@ -387,12 +387,12 @@ class SimilarityRecipe:
         return BuiltSimilarity(S, source, " ".join(filter(None, notes)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recipe in JSON's types.
+        """Return the recipe as JSON types.
 
         Raises
         ------
         InvalidInputError
-            If a source is given as an object, which has no name.
+            If a source is an object and not a name.
         """
         for one in self.sources or ():
             if not isinstance(one, str):
@@ -409,12 +409,12 @@ class SimilarityRecipe:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """Return the recipe whose `to_dict` gave this; what is left out is the default.
+        """Return the recipe from the result of `to_dict`; missing settings have their defaults.
 
         Raises
         ------
         InvalidInputError
-            If it is none, or holds an unknown or invalid setting.
+            If it is not a recipe, or has an unknown or invalid setting.
         FileNotFoundError
             If the file of a source does not exist.
         """
@@ -457,7 +457,7 @@ class SimilarityRecipe:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a recipe that `save` wrote, or a person.
+        """Read a recipe from a JSON file, written by `save` or by hand.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Which word stands for a term when a source is asked."""
+"""The word that represents a term in a source."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["representatives"]
 def representatives(
     source: TermSimilaritySource, vocabulary: Vocabulary, numbers: Iterable[int] | None = None
 ) -> tuple[str, ...]:
-    """Return the word that stands for each term: its most frequent form that the source knows.
+    """Return the representative word of each term: its most frequent form that the source knows.
 
-    Sources know words, not stems. Without stemming a term stands for itself. A list in terms knows
-    all forms alike, so it leaves the choice to other sources.
+    Sources contain words, not stems. Without stemming, a term represents itself. A list in terms
+    treats all forms alike, so the other sources determine the form.
 
     Parameters
     ----------
     source : TermSimilaritySource
     vocabulary : Vocabulary
     numbers : iterable of int, optional
-        Those of the terms in question; all by default.
+        Term numbers; all by default.
     """
     if numbers is None:
         if vocabulary.forms is None:

@@ -1,4 +1,4 @@
-"""The same similarities over another vocabulary."""
+"""S over another vocabulary."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Restricted:
     Attributes
     ----------
     S : csr_array of shape (n_terms, n_terms), float32
-        The rows of missing terms are empty. Where the old terms come first in the new vocabulary,
-        these are the old arrays themselves.
+        The rows of missing terms are empty. If the old terms come first in the new vocabulary, the
+        arrays are shared with the old S.
     words : tuple of str, PackedStrings or None
-        The word that stands for each term, for a missing one its most frequent form; None if all
-        stand for themselves.
+        Representative word of each term, for a missing term its most frequent form; None if all
+        terms represent themselves.
     missing : ndarray of shape (n_terms,), bool
-        Terms that S did not have.
+        Terms that the old S does not have.
     scales : ndarray of shape (n_terms,), float32, or None
-        What each term's similarities were multiplied by to balance S, 1 for a missing one.
+        Balancing scale of each term, 1 for a missing term.
     """
 
     S: csr_array
@@ -41,7 +41,7 @@ class Restricted:
     scales: NDArray[np.float32] | None
 
     def with_diagonal(self) -> csr_array:
-        """S where missing terms are similar to themselves only."""
+        """Return S where missing terms are similar to themselves only."""
         own = csr_array(diags_array(self.missing.astype(np.float32)))
         own.eliminate_zeros()
         return with_added(self.S, own, self.missing)
@@ -54,17 +54,17 @@ def restricted(
     scales: NDArray[np.float32] | None,
     vocabulary: Vocabulary,
 ) -> Restricted:
-    """Move S to the terms of another vocabulary.
+    """Return S over the terms of another vocabulary.
 
     Parameters
     ----------
     S : csr_array of shape (n_old, n_old), float32
     old : Vocabulary of n_old
     words : tuple of str, of length n_old, PackedStrings or None
-        The word that stands for each old term, if not the terms themselves.
+        Representative word of each old term, if not the terms themselves.
     scales : ndarray of shape (n_old,), float32, or None
     vocabulary : Vocabulary of n_terms
-        If it begins with the old terms, S is not copied.
+        If the old terms come first in it, S is not copied.
     """
     if vocabulary.starts_with(old):
         return _longer(S, old, words, scales, vocabulary)
@@ -100,7 +100,7 @@ def _longer(
     scales: NDArray[np.float32] | None,
     vocabulary: Vocabulary,
 ) -> Restricted:
-    """As `restricted`, for a vocabulary that begins with the old terms."""
+    """As `restricted`, for a vocabulary in which the old terms come first."""
     n_old, n = len(old), len(vocabulary)
     ends = np.full(n - n_old, S.indptr[-1], S.indptr.dtype)
     longer = compressed(np.append(S.indptr, ends), S.indices, S.data)

@@ -1,4 +1,4 @@
-"""The rules by which S is made sparse (theory T6)."""
+"""The limits by which S is made sparse (theory T6)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Order = Literal["rare_first", "frequent_first", "idf", "vocabulary"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which candidates may become entries of S.
+    """Limits of the entries of S.
 
     Attributes
     ----------
     max_neighbors : int
-        The most off-diagonal entries of a column; of a row for ``"rows"``.
+        Limit of off-diagonal entries per column; per row for ``"rows"``.
     min_similarity : float
-        Candidates below it are left out; compared as float32.
+        Lower candidates are dropped; compared as float32.
     strategy : {"symmetric", "dominant", "rows"}
 
     Raises
     ------
     InvalidInputError
-        If a rule is out of range, or there is no such strategy.
+        If a value is out of range or the strategy is unknown.
     """
 
     max_neighbors: int
@@ -44,25 +44,25 @@ class Rules:
 
     def __post_init__(self) -> None:
         check_whole("max_neighbors", self.max_neighbors, least=0)
-        # No vocabulary has more terms, and every array can count so far.
+        # Greater than any vocabulary, and within the range of the index arrays.
         object.__setattr__(self, "max_neighbors", min(int(self.max_neighbors), 2**31 - 1))
         check_number("min_similarity", self.min_similarity, least=0, most=1)
         check_choice("strategy", self.strategy, get_args(Strategy))
 
     @property
     def dominant(self) -> bool:
-        """Whether columns must keep their sum of absolute off-diagonals below 1."""
+        """Whether the sum of each column's absolute off-diagonals must stay below 1."""
         return self.strategy == "dominant"
 
     def admitted(self, neighbors: Neighbors) -> Neighbors:
-        """Return the candidates that reach the least similarity."""
+        """Return the candidates with at least `min_similarity`."""
         stay = neighbors.similarities >= np.float32(self.min_similarity)
         if stay.all():
             return neighbors
         return neighbors.where(stay, max_neighbors=len(stay))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rules as JSON can hold them."""
+        """Return the rules as JSON types."""
         return {
             "max_neighbors": int(self.max_neighbors),
             "min_similarity": float(self.min_similarity),
@@ -71,15 +71,15 @@ class Rules:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], *, symmetric: bool, usual: int) -> Self:
-        """Return the rules that a matrix was made by.
+        """Return the rules from the settings of a matrix.
 
         Parameters
         ----------
         settings : mapping
         symmetric : bool
-            Whether it is; says the strategy where the matrix was given ready.
+            Whether the matrix is symmetric; sets the strategy of a matrix not made from a source.
         usual : int
-            How many neighbours a term then has at most.
+            Limit of neighbours for such a matrix.
         """
         return cls(
             settings.get("max_neighbors", usual),
@@ -89,12 +89,12 @@ class Rules:
 
 
 def column_order(vocabulary: Vocabulary, order: Order | ArrayLike) -> NDArray[np.int32]:
-    """Return the permutation in which columns take their neighbours.
+    """Return the order in which columns choose their neighbours, as a permutation.
 
     Raises
     ------
     InvalidInputError
-        If there is no such order, or weights are not one finite number a term.
+        If the order is unknown, or weights are not one finite number per term.
     """
     ranks = vocabulary.ranks()
     keys: NDArray[Any]

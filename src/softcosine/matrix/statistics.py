@@ -1,4 +1,4 @@
-"""What S looks like in figures: how many neighbours, how similar, how definite."""
+"""Statistics of S: numbers of neighbours, similarities, definiteness."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["MatrixStatistics", "matrix_statistics"]
 
 @dataclass(frozen=True, slots=True)
 class MatrixStatistics:
-    """What S looks like; neighbours are off-diagonal entries, counted by row.
+    """Statistics of S; neighbours are off-diagonal entries, counted by row.
 
     Attributes
     ----------
     n_terms, n_terms_with_neighbors, n_neighbors : int
-        A pair of terms that are neighbours counts twice.
+        A symmetric pair of neighbours counts twice.
     mean_neighbors, max_neighbors
-        Of all terms.
+        Over all terms.
     mean_similarity : float
-        Of the neighbours; 0 where there are none.
+        Over all neighbours; 0 if there are none.
     symmetric, dominant : bool
         Whether S equals its transpose, and is strictly diagonally dominant.
     smallest_eigenvalue : float or None
-        None if S is asymmetric, or it was not asked for.
+        None if S is asymmetric or it was not requested.
     """
 
     n_terms: int
@@ -44,12 +44,12 @@ class MatrixStatistics:
     smallest_eigenvalue: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as a dictionary."""
+        """Return the statistics as a dictionary."""
         return asdict(self)
 
 
 def matrix_statistics(S: Entries, *, eigenvalue: bool = True) -> MatrixStatistics:
-    """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
+    """Return statistics; with `eigenvalue`, also the smallest one (seconds if S is large)."""
     n = len(S)
     entries = S.to_scipy()
     counts = np.diff(entries.indptr) - 1

@@ -1,4 +1,4 @@
-"""S in a folder: its arrays, its vocabulary, and the source that it came from."""
+"""S in a folder: its arrays, its vocabulary and its source."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ __all__ = [
 _SOURCE = "source"
 
 
-# Words of at most so many bytes are checked on opening, which takes a few milliseconds.
+# Words up to this number of bytes are checked on opening, in a few milliseconds.
 _WORDS_AT_ONCE = 1 << 18
 
-# The words that stand for the terms.
+# The representative words.
 Words = tuple[str, ...] | PackedStrings
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixState:
-    """S, its vocabulary, the words that stand for its terms, if not these, and its scales.
+    """S, its vocabulary, representative words (if not the terms) and scales.
 
     See `TermSimilarityMatrix`.
     """
@@ -80,12 +80,12 @@ def matrix_state(state: MatrixState) -> dict[str, NDArray[Any]]:
 
 
 def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
-    """Return what `matrix_state` took apart; of the entries of S nothing is read but both ends.
+    """Return S from its named arrays; of the entries, only the first and last row pointer are read.
 
     Raises
     ------
     CorruptIndexError
-        If arrays do not fit each other, or one is missing, or scales are impossible.
+        If arrays do not fit each other, one is missing, or scales are out of range.
     """
     arrays = folder.arrays(prefix)
     try:
@@ -117,7 +117,7 @@ def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
 
 
 def checked_record(settings: Mapping[str, Any], folder: Folder) -> Mapping[str, Any]:
-    """Return how S was made; CorruptIndexError if nothing is made so."""
+    """Return how S was made; raise CorruptIndexError if the record is invalid."""
     record = settings.get("matrix") if isinstance(settings, Mapping) else None
     try:
         if not isinstance(record, Mapping):
@@ -134,7 +134,7 @@ def checked_record(settings: Mapping[str, Any], folder: Folder) -> Mapping[str, 
 
 
 def check_words(state: MatrixState) -> None:
-    """Read all terms and words; CorruptIndexError if they are none that can be."""
+    """Read all terms and words; raise CorruptIndexError if they are invalid."""
     try:
         state.vocabulary.check()
         if isinstance(state.words, PackedStrings):
@@ -151,14 +151,14 @@ def write_matrix(
     source: TermSimilaritySource | None,
     overwrite: bool,
 ) -> None:
-    """Write what `matrix_state` gave, and a source, whole or not at all."""
+    """Write the state of S, and a source, atomically."""
     every = dict(arrays)
     kept = None if source is None else source_settings(state_of(source), _SOURCE, every)
     write_folder(path, "matrix", {**settings, "source": kept}, every, overwrite=overwrite)
 
 
 def stored_source(folder: Folder) -> TermSimilaritySource | None:
-    """Return the source that `write_matrix` kept in a folder, or None."""
+    """Return the source that `write_matrix` wrote to a folder, or None."""
     kept = folder.settings.get("source")
     if kept is None:
         return None
@@ -170,14 +170,14 @@ def stored_source(folder: Folder) -> TermSimilaritySource | None:
 
 
 def built_source(state: SourceState, folder: Folder) -> TermSimilaritySource:
-    """Build a source that was kept in a folder.
+    """Build a source stored in a folder.
 
     Raises
     ------
     InvalidInputError
-        If its kind is not known in this process.
+        If its kind is not registered in this process.
     CorruptIndexError
-        If what was saved makes no source.
+        If the stored state is invalid.
     """
     check_kinds(state)
     try:
@@ -194,7 +194,7 @@ def built_source(state: SourceState, folder: Folder) -> TermSimilaritySource:
 def source_settings(
     state: SourceState, prefix: str, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, Any]:
-    """Put a source's arrays among those of a folder, and return the rest for its settings."""
+    """Add the arrays of a source to those of a folder; return the rest of its state as settings."""
     for name, array in state.arrays.items():
         arrays[f"{prefix}/{name}"] = np.asarray(array)
     return {
@@ -211,7 +211,7 @@ def source_settings(
 def source_state(
     stored: Mapping[str, Any], prefix: str, arrays: Mapping[str, NDArray[Any]]
 ) -> SourceState:
-    """Return the state that `source_settings` took apart, of arrays by their names below it."""
+    """Return the state of a source from its settings and its arrays in the folder."""
     kind, settings = stored["kind"], stored["settings"]
     if not isinstance(kind, str) or not isinstance(settings, dict):
         raise TypeError(f"a source is of kind {kind!r:.80} with the settings {settings!r:.80}")

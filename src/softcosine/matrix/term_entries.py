@@ -1,4 +1,4 @@
-"""The numbers of S, asked for by terms."""
+"""The entries of S, accessed by term."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class TermEntries(Entries):
 
     @property
     def representatives(self) -> tuple[str, ...]:
-        """The word that stands for each term; of an opened matrix, decoded once."""
+        """Representative word of each term; decoded once if stored."""
         if self._words is None:
             return self.vocabulary.terms
         return self._words.strings() if isinstance(self._words, PackedStrings) else self._words
 
     def representative(self, number: int) -> str:
-        """Return the word that stands for one term; no other is decoded for it."""
+        """Return the representative word of one term, without decoding others."""
         return self.vocabulary.term(number) if self._words is None else self._words[number]
 
     def similarity(self, left: str, right: str) -> float:
@@ -68,14 +68,14 @@ class TermEntries(Entries):
         return 0.0
 
     def neighbors(self, term: str, *, k: int = 10) -> list[tuple[str, float]]:
-        """Return the k terms most similar to a term, best first, ties by their strings.
+        """Return the k terms most similar to a term, best first, ties ordered by string.
 
         Raises
         ------
         UnknownTermError
             If the term is not in the vocabulary.
         InvalidInputError
-            If k is no whole number of 0 or more.
+            If k is not a whole number of at least 0.
         """
         check_whole("k", k, least=0)
         i = self.vocabulary.index(term)
@@ -88,18 +88,18 @@ class TermEntries(Entries):
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def check(self) -> None:
-        """Read all of S and its terms, and see whether they can be what was written.
+        """Read and validate all of S and its terms.
 
-        Needed for an opened matrix only: opening reads nothing but small arrays, and the entries
-        of S are checked before their first use.
+        Useful for an opened matrix only: opening reads small arrays only, and the entries of S are
+        checked before their first use.
 
         Raises
         ------
         CorruptIndexError
-            If a number is impossible, or the terms are no distinct strings.
+            If a number is out of range, or the terms are not distinct strings.
         """
         check_words(self.contents())
 
     def contents(self) -> MatrixState:
-        """Return what is stored of it, as it is."""
+        """Return the stored contents without copying them."""
         return MatrixState(self.arrays, self.vocabulary, self._words, self.scales)

@@ -1,4 +1,4 @@
-"""The term similarity matrix S, carrying its vocabulary."""
+"""`TermSimilarityMatrix`: the matrix S with its vocabulary."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from softcosine.matrix.picture import MatrixPicture
     from softcosine.matrix.restriction import Restricted
 
-# Entries of at most so many bytes are checked on opening, which takes a few milliseconds.
+# Entries up to this number of bytes are checked on opening, in a few milliseconds.
 _CHECKED_AT_ONCE = 1 << 22
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
@@ -48,19 +48,19 @@ _READY = {"made": "matrix"}  # how it was made, for the record
 class TermSimilarityMatrix(TermEntries):
     """Sparse similarity of the terms of one vocabulary, with unit diagonal (theory T1, T6).
 
-    `from_source` builds it from a source of similarities, `from_gensim` takes gensim's. It is never
-    changed afterwards.
+    Build it with `from_source` from a term similarity source, or with `from_gensim`. It is
+    immutable.
 
     Parameters
     ----------
     S : array or sparse array of shape (n_terms, n_terms)
-        Finite, with unit diagonal. It may be asymmetric or hold negative entries; what cannot work
-        with such an S says so. Where s_ij and s_ji differ by rounding only (1e-6), both become
-        their mean.
+        Finite, with unit diagonal. It may be asymmetric or have negative entries; methods that
+        cannot use such an S raise an error. If s_ij and s_ji differ by rounding only (1e-6), both
+        become their mean.
     vocabulary : Vocabulary, optional
         ``Vocabulary.numbered(n_terms)`` by default.
     warn : bool
-        Whether to warn where a symmetric S is not positive semidefinite.
+        Whether to warn if a symmetric S is not positive semidefinite.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class TermSimilarityMatrix(TermEntries):
         settings: Mapping[str, Any] | None = None,
         scales: NDArray[np.float32] | None = None,
     ) -> Self:
-        """Take entries that are as S keeps them, without a look at them.
+        """Return a matrix from entries in canonical form, without reading or checking them.
 
         Parameters
         ----------
@@ -101,13 +101,13 @@ class TermSimilarityMatrix(TermEntries):
             Column indices ascending, diagonal stored.
         vocabulary : Vocabulary of n_terms
         representatives : sequence of str, optional
-            The word that stood for each term when the source was asked: under stemming, the most
-            frequent form that the source knows. The terms themselves by default. Packed strings
-            are decoded when they are asked for.
+            The word that represented each term in the source: under stemming, the most frequent
+            form that the source knows. The terms themselves by default. Packed strings are decoded
+            on use.
         settings : mapping, optional
-            How S was made, for the record.
+            Record of how S was made.
         scales : ndarray of shape (n_terms,), float32, optional
-            What each term's similarities were multiplied by to balance S.
+            Balancing scale of each term.
         """
         made = cls.__new__(cls)
         TermEntries.__init__(
@@ -117,7 +117,7 @@ class TermSimilarityMatrix(TermEntries):
 
     @classmethod
     def identity(cls, vocabulary: Vocabulary) -> Self:
-        """Return S = I, with which every soft measure is the ordinary one."""
+        """Return S = I; with it, every soft measure equals the ordinary one."""
         S = csr_array(
             eye_array(len(checked_vocabulary(vocabulary)), dtype=np.float32, format="csr")
         )
@@ -142,61 +142,61 @@ class TermSimilarityMatrix(TermEntries):
         progress: Progress | None = None,
         resume: str | Path | None = None,
     ) -> Self:
-        """Ask the source for every term's neighbours and assemble S (theory T6).
+        """Build S from a term similarity source (theory T6).
 
         Parameters
         ----------
         source : TermSimilaritySource
-            Asked for neighbours inside the vocabulary only, so that others never use up a column's
-            limit; a column is filled to it while there are neighbours with room. What a person has
-            listed or decided about a word holds for all forms of its term.
+            Only neighbours in the vocabulary are requested, so that other words never use up a
+            column's limit. A column is filled up to its limit as long as there are neighbours with
+            room. Lists and decisions about a word hold for all forms of its term.
         vocabulary : Vocabulary
         max_neighbors : int, optional
-            Most off-diagonal entries in a column. 100 by default, 10 for a source that was learned
-            from a corpus alone.
+            Limit of off-diagonal entries per column. By default 100, or 10 for a source learned
+            from a corpus only.
         min_similarity : float
-            Similarities below it are left out.
+            Lower similarities are dropped.
         strategy : {"symmetric", "dominant", "rows"}
-            ``"symmetric"`` enters s_ij together with s_ji while neither column is full, so that
-            rows and columns have the same limit, as gensim's ``symmetric=True`` (where gensim can
-            leave columns unfilled). ``"dominant"`` also keeps S positive definite, as its
-            ``dominant=True``. ``"rows"`` keeps the best of every *row*, the query's side: each
-            query word has at most `max_neighbors`. gensim's ``symmetric=False`` limits *columns*,
-            the documents' side, so that a query word may have any number: at best, it is the
-            transpose. See docs/gensim.md.
+            ``"symmetric"`` enters s_ij and s_ji together while neither column is full, so that rows
+            and columns have the same limit, like gensim's ``symmetric=True`` (gensim can leave
+            columns unfilled). ``"dominant"`` also keeps S positive definite, like gensim's
+            ``dominant=True``. ``"rows"`` keeps the best entries of each *row*, the query's side:
+            each query word has at most `max_neighbors`. gensim's ``symmetric=False`` limits
+            *columns*, the documents' side, so that a query word may have any number of neighbours.
+            See docs/gensim.md.
         order
             See `softcosine.matrix.assembly.assemble`.
         balanced : bool
-            Whether to divide s_ij by the roots of both terms' sums of similarities, where these
-            exceed 1, so that no term's many neighbours outweigh it. S is then positive
-            semidefinite, and terms with few neighbours keep theirs as they are. Pairs that a
-            person pinned or listed stay as they are too, which can undo the first.
+            Whether to divide s_ij by the square roots of the sums of similarities of both terms,
+            where these exceed 1, so that the neighbours of a term together do not outweigh it. S is
+            then positive semidefinite, and terms with few neighbours are unchanged. Pinned pairs
+            (in decisions or lists) are also unchanged, which can make S indefinite again.
         definite : bool
-            Whether to shrink the off-diagonals by the least factor that makes S positive
-            semidefinite, so that no soft cosine exceeds 1.
+            Whether to shrink the off-diagonals as little as needed to make S positive semidefinite,
+            so that no soft cosine exceeds 1.
         guard : bool
-            Whether to keep antonyms apart and give terms with digits no neighbours; see
+            Whether antonyms get similarity 0 and terms with digits have no neighbours; see
             `softcosine.similarity.overrides.guard.Guarded`.
         analyzer : Analyzer, optional
-            What the terms were made by: lists and decisions then reach terms by forms that no text
-            has.
+            Analyzer of the terms. With it, lists and decisions also match terms by forms that no
+            text has.
         warn : bool
-            Whether to warn where S is not positive semidefinite.
+            Whether to warn if S is not positive semidefinite.
         threads : int, optional
             See `softcosine.using_threads`.
         progress : callable, optional
             Called with (terms done, terms in all) while neighbours are searched.
         resume : path, optional
-            A folder that keeps what the source has answered, chunk by chunk: after an
-            interruption an equal call goes on from there. Remove it when S is saved.
+            Folder for a checkpoint of the source's results: after an interruption, an equal call
+            continues from it. Remove it after saving S.
 
         Raises
         ------
         InvalidInputError
-            If a setting is unknown, rows are to be balanced or made definite, the source breaks
-            its promises, or it cannot be saved and so not be resumed.
+            If a setting is unknown, ``"rows"`` is combined with `balanced` or `definite`, the
+            source violates its protocol, or `resume` is given for a source that cannot be saved.
         """
-        # What builds S is not loaded where one is only opened.
+        # Imported here: not needed to open a stored S.
         from softcosine.matrix.building import build, prepared
 
         source = prepared(source, checked_vocabulary(vocabulary), guard=guard, analyzer=analyzer)
@@ -223,7 +223,7 @@ class TermSimilarityMatrix(TermEntries):
     def from_matrix(
         cls, S: ArrayLike | csr_array, vocabulary: Vocabulary | None = None, *, warn: bool = True
     ) -> Self:
-        """Take a ready matrix, sparse or dense: the constructor by another name."""
+        """Return a matrix from sparse or dense similarities; same as the constructor."""
         made = cls.from_entries(*_read(S, vocabulary), settings=_READY)
         if warn:
             made.warn_if_indefinite()
@@ -231,10 +231,10 @@ class TermSimilarityMatrix(TermEntries):
 
     @classmethod
     def from_gensim(cls, matrix: Any, dictionary: Any, *, warn: bool = True) -> Self:
-        """Take gensim's term similarity matrix and the dictionary that it was built over.
+        """Return a matrix from gensim's term similarity matrix and its dictionary.
 
-        It is taken as it is: entry by entry, in float32, and where it is asymmetric with the
-        query's terms in the rows, as gensim's ``inner_product(query, document)`` has it.
+        Entries are unchanged, in float32. In an asymmetric matrix the rows are the query's terms,
+        as in gensim's ``inner_product(query, document)``.
 
         Parameters
         ----------
@@ -242,13 +242,13 @@ class TermSimilarityMatrix(TermEntries):
         dictionary : gensim.corpora.Dictionary
             Its ids number the rows and columns.
         warn : bool
-            Whether to warn where a symmetric S is not positive semidefinite. gensim does not, and
-            cuts soft cosines above 1 off.
+            Whether to warn if a symmetric S is not positive semidefinite. gensim does not warn, and
+            clips soft cosines above 1.
 
         Raises
         ------
         InvalidInputError, VocabularyMismatchError
-            Also if the dictionary's ids have gaps.
+            Also if the ids of the dictionary have gaps.
         """
         made = cls.from_entries(*_read(matrix, Vocabulary.from_gensim(dictionary)), settings=_READY)
         if warn:
@@ -268,32 +268,32 @@ class TermSimilarityMatrix(TermEntries):
         return self
 
     def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
-        """Count neighbours; with `eigenvalue`, the smallest one too (seconds if S is large)."""
+        """Return statistics; with `eigenvalue`, also the smallest one (seconds if S is large)."""
         return matrix_statistics(self, eigenvalue=eigenvalue)
 
     def picture(self) -> MatrixPicture:
-        """Histograms of the terms' neighbours and of their similarities, to print or to draw."""
+        """Return histograms of the numbers of neighbours and of the similarities."""
         from softcosine.matrix.picture import picture_of
 
         return picture_of(self)
 
     def difference(self, other: Self, *, tolerance: float = 0.0) -> MatrixDifference:
-        """Return what changed from this matrix to another; compared by terms.
+        """Return the difference of this matrix and another one, matched by terms.
 
-        Similarities that differ by no more than `tolerance` count as equal.
+        Similarities that differ by at most `tolerance` count as equal.
         """
         from softcosine.matrix.difference import difference
 
         return difference(self, checked_similarity(other), tolerance=tolerance)
 
     def restricted(self, vocabulary: Vocabulary) -> Self:
-        """Return the similarities of another vocabulary's terms.
+        """Return S over another vocabulary.
 
         Parameters
         ----------
         vocabulary : Vocabulary
-            Its order becomes the matrix's. Terms that S does not have are similar to themselves
-            only. A vocabulary that begins with the terms of S costs one copy of S.
+            Its order is that of the result. Terms that S does not have are similar to themselves
+            only. If the terms of S come first in it, the cost is one copy of S.
         """
         over = self._over(checked_vocabulary(vocabulary))
         made = self.from_entries(
@@ -301,7 +301,7 @@ class TermSimilarityMatrix(TermEntries):
             scales=over.scales,
         )  # fmt: skip
         for name in ("symmetric", "non_negative"):
-            if self.__dict__.get(name):  # no part of S loses it
+            if self.__dict__.get(name):  # S loses nothing
                 made.__dict__[name] = True
         return made
 
@@ -317,23 +317,23 @@ class TermSimilarityMatrix(TermEntries):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Return S with further terms, by the rules that it was made by, asking for these only.
+        """Return S with further terms, by the rules of S; only the new terms are looked up.
 
-        Every entry stays. New terms choose, the rarest first, among all terms whose column has
-        room; columns that are full stay as they are. If S was shrunk, new entries are multiplied
-        by the same factor; if it was balanced, by the scales of the old terms and those that come
-        out for the new ones, which can leave S indefinite. Where S was given ready,
-        `from_source`'s defaults are its rules.
+        All entries stay. New terms choose, the rarest first, among all terms whose column has room;
+        full columns stay unchanged. If S was shrunk, new entries are multiplied by the same factor.
+        If S was balanced, they are multiplied by the scales of the old terms and the computed
+        scales of the new ones, which can make S indefinite. If S was not made by `from_source`, its
+        defaults apply.
 
         Parameters
         ----------
         vocabulary : Vocabulary
-            Holds all terms of S and new ones; its order becomes the matrix's. Where the old terms
-            come first, as after `Vocabulary.extended`, a few new ones cost the source's answers
+            All terms of S and new ones; its order is that of the result. If the old terms come
+            first, as after `Vocabulary.extended`, a few new terms cost their look-up in the source
             and one copy of S.
         source : TermSimilaritySource
         definite : bool
-            Whether to shrink all off-diagonals, the old ones too, if the larger S needs it.
+            Whether to shrink all off-diagonals, also old ones, if the larger S needs it.
         guard, analyzer, warn, threads, progress
             As for `from_source`.
 
@@ -367,7 +367,7 @@ class TermSimilarityMatrix(TermEntries):
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
         )  # fmt: skip
-        # Known without reading S: entries come in on both sides, and similarities are not below 0.
+        # Known without reading S: entries are symmetric, and similarities are at least 0.
         if rules.strategy != "rows" or not self.symmetric:
             matrix.__dict__["symmetric"] = self.symmetric
         if "non_negative" in self.__dict__:
@@ -386,7 +386,7 @@ class TermSimilarityMatrix(TermEntries):
     def shrunk(self) -> Self:
         """Return S with its off-diagonals multiplied by the largest factor that makes it definite.
 
-        The factor stands in ``settings["shrunk"]``. The order of each term's neighbours stays.
+        ``settings["shrunk"]`` is the factor. The order of each term's neighbours is preserved.
 
         Raises
         ------
@@ -399,7 +399,8 @@ class TermSimilarityMatrix(TermEntries):
             S,
             self.vocabulary,
             representatives=self._words,
-            # A source's answers are multiplied by it too, so repeated shrinking adds up.
+            # The factor also applies to similarities of outside words, so store the product of all
+            # factors.
             settings={**self.settings, "shrunk": factor * self.settings.get("shrunk", 1.0)},
             scales=self.scales,
         )
@@ -411,15 +412,15 @@ class TermSimilarityMatrix(TermEntries):
         source: TermSimilaritySource | None = None,
         overwrite: bool = False,
     ) -> None:
-        """Write S and its vocabulary to a folder, whole or not at all.
+        """Write S and its vocabulary to a folder, atomically.
 
         Parameters
         ----------
         path : path
         source : TermSimilaritySource, optional
-            Kept beside S, for `load_source`: who is to understand words that S does not have.
+            Stored beside S, for `load_source`, to handle words that S does not have.
         overwrite : bool
-            Whether another saved matrix may be replaced.
+            Whether to replace another saved matrix.
 
         Raises
         ------
@@ -431,15 +432,15 @@ class TermSimilarityMatrix(TermEntries):
 
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = False) -> Self:
-        """Open a saved S; its arrays are mapped, not read.
+        """Open a saved S; its arrays are memory-mapped, not read.
 
         Parameters
         ----------
         path : path
         verify : bool
-            Whether to compare the files' checksums first, and to `check` S. Otherwise impossible
-            entries are found before their first use, and a change of a file that leaves its size
-            alone and its numbers possible is not noticed.
+            Whether to verify the checksums of the files first, and to `check` S. Otherwise invalid
+            entries are detected before their first use, and a change of a file that keeps its size
+            and valid numbers is not detected.
 
         Raises
         ------
@@ -455,7 +456,7 @@ class TermSimilarityMatrix(TermEntries):
 
     @staticmethod
     def load_source(path: str | Path) -> TermSimilaritySource | None:
-        """Return the source that was saved with an S, or None.
+        """Return the source that was saved with S, or None.
 
         Raises
         ------
@@ -464,7 +465,7 @@ class TermSimilarityMatrix(TermEntries):
         return stored_source(open_folder(path, "matrix"))
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return settings and named arrays from which `from_folder` makes S again."""
+        """Return settings and named arrays from which `from_folder` restores S."""
         settings = {
             "matrix": self.settings,
             "symmetric": self.symmetric,
@@ -474,12 +475,12 @@ class TermSimilarityMatrix(TermEntries):
 
     @classmethod
     def from_folder(cls, folder: Folder, settings: Mapping[str, Any], prefix: str) -> Self:
-        """Make S from an opened folder that holds what `state` gave, at the same cost at any size.
+        """Return S from an opened folder with the result of `state`, in constant time.
 
         Raises
         ------
         CorruptIndexError
-            If arrays do not fit each other, or small ones hold what is impossible; see `check`.
+            If arrays do not fit each other, or small ones have invalid values; see `check`.
         """
         kept = read_matrix_state(folder, prefix)
         matrix = cls.from_entries(
@@ -487,15 +488,15 @@ class TermSimilarityMatrix(TermEntries):
             settings=checked_record(settings, folder), scales=kept.scales,
         )  # fmt: skip
         for name in ("symmetric", "non_negative"):
-            if name in settings:  # earlier versions kept the first alone
+            if name in settings:  # earlier versions stored the first only
                 matrix.__dict__[name] = bool(settings[name])
         if sum(array.nbytes for array in kept.entries) <= _CHECKED_AT_ONCE:
-            _ = matrix.arrays  # which checks them
+            _ = matrix.arrays  # the constructor checks them
         return matrix
 
 
 def _read(S: Any, vocabulary: Vocabulary | None) -> tuple[csr_array, Vocabulary]:
-    """Read a ready matrix, and check that it fits its vocabulary."""
+    """Return the entries of a given matrix, checked against its vocabulary."""
     matrix = read_similarities(S)
     n = matrix.shape[0]
     terms = Vocabulary.numbered(n) if vocabulary is None else checked_vocabulary(vocabulary)
@@ -508,7 +509,7 @@ def _read(S: Any, vocabulary: Vocabulary | None) -> tuple[csr_array, Vocabulary]
 
 
 def checked_similarity(S: object) -> TermSimilarityMatrix:
-    """Return S; InvalidInputError says how to wrap what is no TermSimilarityMatrix."""
+    """Return S; raise InvalidInputError if it is not a TermSimilarityMatrix."""
     if not isinstance(S, TermSimilarityMatrix):
         wrap = "a matrix by TermSimilarityMatrix.from_matrix(S, vocabulary)"
         if is_gensim(S):

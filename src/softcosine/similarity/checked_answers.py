@@ -1,4 +1,4 @@
-"""A source asked, and its answer checked: anyone can write one."""
+"""Calls to a source with its result checked, because users write sources too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def known_by(source: TermSimilaritySource, terms: Sequence[str]) -> NDArray[np.b
     Raises
     ------
     InvalidInputError
-        If it does not answer with one bool a term.
+        If the source does not return one bool per term.
     """
     answer = np.asarray(source.knows(terms))
     if answer.shape != (len(terms),) or (len(terms) and answer.dtype != np.bool_):
@@ -39,7 +39,7 @@ def similarities_by(
     Raises
     ------
     InvalidInputError
-        If it does not answer with one such number a pair.
+        If the source does not return one such number per pair.
     """
     answer = np.asarray(source.similarities(left, right))
     if answer.shape != (len(left),) or (len(left) and answer.dtype.kind not in "fiu"):
@@ -64,25 +64,26 @@ def neighbors_by(
     *,
     max_neighbors: int,
 ) -> Neighbors:
-    """Neighbours by a source, which belong to the terms and point into what is searched.
+    """Neighbours by a source, checked against the terms and the searched strings.
 
     Raises
     ------
     InvalidInputError
-        If they do not, are no `Neighbors`, or a similarity is not in (0, 1].
+        If the result is not a `Neighbors`, has a wrong size or position, or a similarity is not in
+        (0, 1].
     """
     answer = source.neighbors(terms, among, max_neighbors=max_neighbors)
     return check_neighbors(answer, n_asked=len(terms), n_among=len(among))
 
 
 def check_neighbors(answer: object, *, n_asked: int, n_among: int) -> Neighbors:
-    """Return the answer; InvalidInputError says where it does not fit the question.
+    """Return `answer`; raise InvalidInputError if it does not fit the request.
 
     Parameters
     ----------
     answer : object
     n_asked, n_among : int
-        How many terms were asked for, and how many searched.
+        Number of query terms, and of searched strings.
     """
     if not isinstance(answer, Neighbors):
         raise InvalidInputError(

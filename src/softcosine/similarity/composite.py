@@ -1,4 +1,4 @@
-"""What all sources made of other sources share."""
+"""Base classes of the sources made of other sources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["MappedSource", "SourceOfOne", "SourceOfSources", "check_source", "ma
 
 
 class SourceOfSources:
-    """Base of the sources that join others; knows what any part knows.
+    """Base of sources that join others. A term is known if any joined source knows it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class SourceOfSources:
     Raises
     ------
     InvalidInputError
-        If there is none, or something else is among them.
+        If there is none, or one is not a source.
     """
 
     __slots__ = ("_sources",)
@@ -57,22 +57,22 @@ class SourceOfSources:
 
     @property
     def sources(self) -> tuple[TermSimilaritySource, ...]:
-        """The parts."""
+        """The joined sources."""
         return self._sources
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether any part knows each term, shape (n_terms,)."""
+        """Whether any joined source knows each term, shape (n_terms,)."""
         known = np.zeros(len(terms), np.bool_)
         for source in self._sources:
             known |= known_by(source, terms)
         return known
 
     def _of(self, sources: Sequence[TermSimilaritySource]) -> Self:
-        """Return the same join of other parts."""
+        """Return the same join of other sources."""
         return type(self)(sources)
 
     def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
-        """Return the join with the parts' lists in terms; see `softcosine.similarity.in_terms`."""
+        """Return the join with all lists in terms; see `softcosine.similarity.in_terms`."""
         parts = [in_terms(source, keys) for source in self._sources]
         same = all(part is own for part, own in zip(parts, self._sources, strict=True))
         made: Any = self if same else self._of(parts)
@@ -80,24 +80,24 @@ class SourceOfSources:
         return joined
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether any part knows each word in just this form."""
+        """Whether any joined source knows each word in exactly this form."""
         return _any(known_as_written(source, terms) for source in self._sources)
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves some pair of each word as it is."""
+        """Whether balancing S leaves some pair of each word unchanged."""
         return _any(have_pins(source, terms) for source in self._sources)
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves the pairs as they are joined: a part's list has them."""
+        """Whether balancing S leaves the pairs unchanged, because a list inside has them."""
         return _any(are_pinned(source, left, right) for source in self._sources)
 
     def lists(self) -> Iterator[PersonsList]:
-        """Give the parts' lists."""
+        """Iterate over the lists inside the joined sources."""
         return chain.from_iterable(map(lists_in, self._sources))
 
 
 class SourceOfOne:
-    """Base of the sources that change what another says; knows what that one knows.
+    """Base of sources that change the similarities of one other source. It knows the same terms.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class SourceOfOne:
     Raises
     ------
     InvalidInputError
-        If it is something else.
+        If it is not a source.
     """
 
     __slots__ = ("_source",)
@@ -117,7 +117,7 @@ class SourceOfOne:
 
     @property
     def usual_neighbors(self) -> int:
-        """What the source advises; see `softcosine.similarity.source.usual_neighbors`."""
+        """Default limit of the inner source; see `softcosine.similarity.source.usual_neighbors`."""
         return usual_neighbors(self._source)
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
@@ -125,35 +125,35 @@ class SourceOfOne:
         return known_by(self._source, terms)
 
     def _over(self, source: TermSimilaritySource) -> Self:
-        """Return the same change of what another source says."""
+        """Return the same change applied to another source."""
         raise NotImplementedError
 
     def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
-        """Return it above the source with its lists in terms."""
+        """Return the same source with all lists inside in terms."""
         source = in_terms(self._source, keys)
         made: Any = self if source is self._source else self._over(source)
         changed: TermSimilaritySource = made
         return changed
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the source knows each word in just this form."""
+        """Whether the source knows each word in exactly this form."""
         return known_as_written(self._source, terms)
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves some pair of each word as it is."""
+        """Whether balancing S leaves some pair of each word unchanged."""
         return have_pins(self._source, terms)
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves the pairs as they are: the source's list has them."""
+        """Whether balancing S leaves the pairs unchanged, because a list inside has them."""
         return are_pinned(self._source, left, right)
 
     def lists(self) -> Iterator[PersonsList]:
-        """Give the source's lists."""
+        """Iterate over the lists inside the source."""
         return lists_in(self._source)
 
 
 class MappedSource(SourceOfOne):
-    """Base of the sources that map what another says by an increasing function.
+    """Base of sources that apply an increasing function to the similarities of another source.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class MappedSource(SourceOfOne):
         self._order = StringOrder()
 
     def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Map similarities; see `mapped_neighbors` for what is asked of the map."""
+        """Map similarities; `mapped_neighbors` states the requirements."""
         raise NotImplementedError
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
@@ -198,7 +198,7 @@ def _any(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
 
 
 def check_source(source: object) -> None:
-    """Raise InvalidInputError if something is no term similarity source."""
+    """Raise InvalidInputError if the object is not a term similarity source."""
     if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
         raise InvalidInputError(
             f"{source!r} is not a term similarity source; needed are the methods knows, "
@@ -217,19 +217,19 @@ def mapped_neighbors(
 ) -> Neighbors:
     """Return the neighbours under an increasing map of a source's similarities.
 
-    The map keeps the order but for different similarities that rounding to float32 makes equal:
-    then strings decide, and what stands after the last place may come before it. So one more
-    neighbour is asked for than needed, and further ones where it ties with the last place.
+    The map keeps the order, except where rounding to float32 makes different similarities equal.
+    Then the strings decide, and a neighbour beyond the limit may move up. Therefore one neighbour
+    more is requested, and further ones while it ties with the last place.
 
     Parameters
     ----------
     source : TermSimilaritySource
     apply : callable
-        Increasing but for rounding, with values in [0, 1], 0 for 0; element by element.
+        Elementwise, increasing up to rounding, with values in [0, 1] and 0 for 0.
     terms, among, max_neighbors
         As for the source.
     order : StringOrder
-        Remembers the order of the strings of `among`.
+        Caches the order of the strings of `among`.
     """
     asked = np.arange(len(terms))
     limit = max_neighbors + 1
@@ -244,7 +244,7 @@ def mapped_neighbors(
         if limit >= len(among):
             again[:] = False
         collapsed = (values[1:] == values[:-1]) & (np.diff(found.similarities) != 0.0)
-        if not rows and not again.any() and not collapsed.any():  # in order already
+        if not rows and not again.any() and not collapsed.any():  # sorted already
             whole = Neighbors(found.indptr, found.indices, values)
             return whole.where(values > 0.0, max_neighbors=max_neighbors)
         stay = ~again[found.rows()]
@@ -269,16 +269,16 @@ def mapped_neighbors(
 def _cut_within_a_tie(
     found: Neighbors, values: NDArray[np.float32], max_neighbors: int, limit: int
 ) -> NDArray[np.bool_]:
-    """Which rows may go on with similarities that the map makes equal to that of the last place.
+    """Which rows may continue with similarities that the map makes equal to the last one.
 
-    Not those whose ties were equal before the map: their strings stand in order, and so do those
-    that follow, but for a similarity lower by less than a rounding.
+    Rows whose ties were equal before the map are excluded: their strings are in order, and so are
+    those of the neighbours that follow.
     """
     again = np.zeros(len(found), np.bool_)
     full = np.flatnonzero(np.diff(found.indptr) == limit)
     if len(full) == 0 or max_neighbors == 0:
         return again
-    begins = np.zeros(len(values), np.bool_)  # a run of equal values
+    begins = np.zeros(len(values), np.bool_)  # a run of equal similarities
     begins[1:] = values[1:] != values[:-1]
     begins[found.indptr[:-1][np.diff(found.indptr) > 0]] = True
     run = np.cumsum(begins) - 1

@@ -1,6 +1,6 @@
-"""The similarities that are taken where none are given.
+"""The default source of a corpus.
 
-The choices and the measurements behind them stand in docs/defaults.md.
+docs/defaults.md has the choices and the measurements behind them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = ["MIN_ENGLISH", "DefaultSource", "antonyms_of", "default_source"]
 
-# Share of the documents' longer words that the English table must know, where stop words do not
-# tell the language.
+# Where stop words do not identify the language: the share of the longer words that the English
+# table must know.
 MIN_ENGLISH = 0.6
 
 
 def antonyms_of(language: str | None) -> Literal["english"] | None:
-    """Return the antonyms that a guard keeps apart in texts of a language; None if not known."""
+    """Return the antonyms for the guard of texts of a language; None if there are none."""
     return "english" if language in (None, "english") else None
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultSource:
-    """The source chosen for a corpus, and why in a sentence."""
+    """The source chosen for a corpus, and the reason in a sentence."""
 
     source: TermSimilaritySource
     note: str
@@ -45,9 +45,10 @@ def default_source(
     threshold: float = 0.3,
     exponent: float = 4.0,
 ) -> DefaultSource:
-    """Choose the English table, if the text is English, and else what the texts teach.
+    """Return the English table for English texts, else a source learned from the texts.
 
-    English antonyms are kept apart in English texts, and pieces of words in texts without spaces.
+    English texts also get a guard against antonyms; texts without spaces get a guard against
+    overlapping character pairs.
 
     Parameters
     ----------
@@ -56,14 +57,14 @@ def default_source(
     vocabulary : Vocabulary, optional
         Of the texts, with document frequencies; needed for a stream.
     language : str, optional
-        Of the texts, or ``"none"``. Where it is not known, the text is English if the table knows
-        `MIN_ENGLISH` of its longer words.
+        Of the texts, or ``"none"``. If None, the texts count as English if the table knows a share
+        of `MIN_ENGLISH` of their longer words.
     progress : callable, optional
-        Called with (how far, out of how many).
+        Called with (done, total).
     threshold, exponent : float
-        Of the cosines of both; see `EmbeddingSimilarity`.
+        Of both sources; see `EmbeddingSimilarity`.
     """
-    # An index that is opened and searched needs none of these.
+    # Imported here: opening and searching an index does not need them.
     from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
     from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
     from softcosine.similarity.embeddings.english import english_share

@@ -1,4 +1,4 @@
-"""What is built of stored arrays when it is first asked for."""
+"""Objects built from stored arrays on first use."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ T = TypeVar("T")
 
 
 class Deferred(Generic[T]):
-    """A part of a source: opening an index reads nothing of it, and many queries never do.
+    """An object that is built from its stored arrays on first use.
 
-    Several threads that ask first may each build one; they are equal.
+    It keeps the opening of an index fast: many queries never use it. If several threads use it
+    first at the same time, each may build one; they are equal.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        As they were kept.
+        The stored arrays.
     build : callable
-        What makes the part of them; a function of a module or class, so that it can be pickled.
+        Builds the object from the arrays. A function of a module or class, so that it can be
+        pickled.
     """
 
     __slots__ = ("_build", "_built", "arrays")
@@ -39,7 +41,7 @@ class Deferred(Generic[T]):
         self._built: T | None = None
 
     def get(self) -> T:
-        """Return the part.
+        """Return the object; build it on the first call.
 
         Raises
         ------

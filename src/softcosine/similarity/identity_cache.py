@@ -1,4 +1,4 @@
-"""What was prepared for the last tuple that was searched."""
+"""Cache of the data prepared for the last searched tuple."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class LastTuple(Generic[T]):
-    """Remembers what was made of the last tuple; of a list, which could change unseen, nothing.
+    """Cache of one value, keyed by the identity of a tuple. Lists can change and are not cached.
 
-    Several threads may ask at once: what they get is always of the sequence that they give.
+    Thread-safe: every call returns the value of the sequence that it was given.
     """
 
     __slots__ = ("_last",)
@@ -22,13 +22,13 @@ class LastTuple(Generic[T]):
         self._last: tuple[Sequence[str], T] | None = None
 
     def get(self, strings: Sequence[str], make: Callable[[], T]) -> T:
-        """Return what `make` gave for this very tuple, or gives now.
+        """Return the cached value of this tuple, or the result of `make`.
 
         Parameters
         ----------
         strings : sequence of str
         make : callable
-            Called without arguments, if `strings` are not the tuple of the last call.
+            Called without arguments if `strings` is not the tuple of the last call.
         """
         last = self._last  # read once: another thread may replace it
         if last is not None and last[0] is strings:

@@ -1,12 +1,11 @@
-"""Lists that a person wrote, in the terms of an index.
+"""Lists written by hand, translated to the terms of an index.
 
-An index has stems, a list words: *defect, bugs* shall mean the term of *bug* whatever form the
-texts have, and a form that stands in no text as well. So the words of a list are brought to terms
-once (`in_terms`), and every word that is asked about is brought to its term too. Of all pairs of
-words that come to one pair of terms the greatest similarity counts (theory T6).
+An index has stems, a list has words: *defect, bugs* must hold for the term of *bug*, in whatever
+form the texts have it, and for forms that no text has. So `in_terms` maps the words of a list to
+terms once, and every looked-up word is mapped to its term too. Where several pairs of words map to
+one pair of terms, the greatest similarity counts (theory T6).
 
-Sources made of others pass each question below on to their parts, so that a list may stand anywhere
-inside a join.
+Sources made of others pass each call below to the sources inside, so a list may be at any depth.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ __all__ = [
 
 
 class TermKeys:
-    """The term that each word comes to, as a string: equal for all forms of one stem.
+    """The term of each word, as a string; equal for all forms of one stem.
 
     Parameters
     ----------
     analyzer : Analyzer, optional
-        Of the index. Words that no text has are stemmed too.
+        Analyzer of the index. It stems words that no text has, too.
     vocabulary : Vocabulary, optional
-        In its place, where it is not known: forms that the texts have are known, no others.
+        Used if there is no analyzer. Only forms that the texts have are mapped.
     """
 
     __slots__ = ("_terms", "analyzer")
@@ -71,7 +70,7 @@ class TermKeys:
             }
 
     def replaces(self, other: TermKeys) -> bool:
-        """Whether lists that were brought to terms by `other` are to be brought to these."""
+        """Whether lists in the terms of `other` must be mapped to these terms instead."""
         return self.analyzer is not None and self.analyzer != other.analyzer
 
     def of(self, strings: Iterable[str]) -> list[str]:
@@ -86,16 +85,16 @@ class TermKeys:
         return [" ".join([next(stems) for _ in string.split(" ")]) for string in folded]
 
     def of_entry(self, word: str) -> str:
-        """Return the term of a list's word, cut as texts are; empty if the analyzer keeps nothing.
+        """Return the term of a word in a list, analyzed as text; empty if no word is left.
 
-        *e-mails* comes to *e mail*, which is a term where the analyzer makes one of the two words.
+        *e-mails* becomes *e mail*, which is a term if the analyzer makes bigrams or has the phrase.
         """
         if self.analyzer is None:
             return " ".join(self._stems(find_words(normalize(word))))
         return " ".join(self.analyzer.stem(self.analyzer.kept(word)))
 
     def names(self, word: str) -> tuple[str, ...]:
-        """Return the terms that stand for a list's word: cut as texts are, and as it is."""
+        """Return the terms of a word in a list: analyzed as text, and as written."""
         cut, whole = self.of_entry(word), self.of([word])[0]
         return (whole,) if cut in ("", whole) else (cut, whole)
 
@@ -106,23 +105,23 @@ class TermKeys:
 
 
 class PersonsList:
-    """Base of the sources that hold a list which a person wrote."""
+    """Base of sources that hold a list written by hand."""
 
     __slots__ = ()
 
     @property
     def listed(self) -> bool:
-        """Whether it is one: a thesaurus such as WordNet is asked about words, not terms."""
+        """Whether the source is such a list; a thesaurus such as WordNet is not."""
         raise NotImplementedError
 
     @property
     def pinned(self) -> bool:
-        """Whether balancing leaves its pairs as they are."""
+        """Whether balancing S leaves its pairs unchanged."""
         raise NotImplementedError
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that are known."""
+        """The words that the source knows."""
         raise NotImplementedError
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
@@ -140,11 +139,11 @@ class PersonsList:
         raise NotImplementedError
 
     def renamed(self, names: Callable[[str], Sequence[str]]) -> Self:
-        """Return the list by other names of its words; where several meet, the greatest counts."""
+        """Return the list with renamed words; where pairs coincide, the greatest counts."""
         raise NotImplementedError
 
     def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
-        """Give the pairs of words that were written down; None if they are more than `limit`."""
+        """Return the pairs of words as written; None if there are more than `limit`."""
         raise NotImplementedError
 
     def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
@@ -152,26 +151,26 @@ class PersonsList:
         return ListInTerms(self, keys) if self.listed else self
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each word is known in just this form."""
+        """Whether each word is known in exactly this form."""
         return self.knows(terms)
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves some pair of each word as it is."""
+        """Whether balancing S leaves some pair of each word unchanged."""
         return self.knows(terms) & (self.listed and self.pinned)
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves the pairs ``(left[i], right[i])`` as they are."""
+        """Whether balancing S leaves the pairs ``(left[i], right[i])`` unchanged."""
         said = (self.similarities(left, right) > 0.0) & ~equal_strings(left, right)
         return said & (self.listed and self.pinned)
 
     def lists(self) -> Iterator[PersonsList]:
-        """Give the list, if it is one."""
+        """Yield the source itself, if it is a list."""
         if self.listed:
             yield self
 
 
 class ListInTerms:
-    """A person's list in which every form of a word counts as its term.
+    """A list in which every form of a word stands for its term.
 
     Parameters
     ----------
@@ -190,19 +189,19 @@ class ListInTerms:
 
     @property
     def source(self) -> PersonsList:
-        """The list as it was written."""
+        """The list as written."""
         return self._source
 
     @property
     def keys(self) -> TermKeys:
-        """What words come to."""
+        """The mapping from words to terms."""
         return self._keys
 
     def __repr__(self) -> str:
         return repr(self._source)
 
     def _table(self) -> PersonsList:
-        """Return the list by terms; made when it is first asked, as opening an index is not."""
+        """Return the list by terms, built on first use to keep opening an index fast."""
         if self._keyed is None:
             self._keyed = self._source.renamed(self._keys.names)
         return self._keyed
@@ -221,7 +220,7 @@ class ListInTerms:
     ) -> NDArray[np.float32]:
         answer = self._table().similarities(rows, columns)
         same = np.flatnonzero(equal_strings(rows, columns))
-        if len(same):  # two forms of one term; of a term that it does not know, it says nothing
+        if len(same):  # two forms of one known term
             own = self._table().knows([rows[i] for i in same.tolist()])
             own |= equal_strings(*([side[i] for i in same.tolist()] for side in (left, right)))
             answer[same] = own
@@ -236,7 +235,7 @@ class ListInTerms:
         rows = searched.keys if terms is among else tuple(self._keys.of(terms))
         if max_neighbors == 0 or not searched.places:
             return Neighbors.none(len(terms))
-        # All that the list has: ties stand by the strings that are asked about, not by their keys.
+        # All neighbours in the list, because ties are ordered by the strings, not by their keys.
         found = self._table().neighbors(rows, searched.keys, max_neighbors=len(among))
         same = [
             (i, j)
@@ -260,30 +259,30 @@ class ListInTerms:
         return ListInTerms(self._source, keys) if keys.replaces(self._keys) else self
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """No: all forms of a term are one to the list, and other sources choose among them."""
+        """All False: the list treats all forms of a term alike; other sources choose the form."""
         return np.zeros(len(terms), np.bool_)
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves some pair of each word as it is."""
+        """Whether balancing S leaves some pair of each word unchanged."""
         return self.knows(terms) & self._source.pinned
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves the pairs ``(left[i], right[i])`` as they are."""
+        """Whether balancing S leaves the pairs ``(left[i], right[i])`` unchanged."""
         rows, columns = self._keys.of(left), self._keys.of(right)
         said = self._said(left, right, rows, columns) > 0.0
         return said & ~equal_strings(rows, columns) & self._source.pinned
 
     def lists(self) -> Iterator[PersonsList]:
-        """Give the list as it was written."""
+        """Yield the list as written."""
         return self._source.lists()
 
     def state(self) -> SourceState:
-        """Return the state of the list as it was written: an index brings it to its terms."""
+        """Return the state of the list as written; an index maps it to its terms again."""
         return state_of(self._source)
 
 
 class _Among:
-    """A searched sequence by its terms, and where those that a list knows stand."""
+    """A searched sequence by its terms, and the positions of the terms that a list knows."""
 
     __slots__ = ("keys", "places")
 
@@ -299,18 +298,18 @@ class _Asked(Protocol):
 
 
 def _method(source: TermSimilaritySource, name: str) -> _Asked | None:
-    """Return the method of a source that can hold a person's list; None of others."""
+    """Return a method of a source that can hold a list; None for other sources."""
     method: _Asked | None = getattr(source, name, None)
     return method
 
 
 def in_terms(source: TermSimilaritySource, keys: TermKeys) -> TermSimilaritySource:
-    """Return a source with all lists inside in terms; the same one if there is none.
+    """Return the source with all lists inside in terms; the same object if there is no list.
 
     Parameters
     ----------
     source : TermSimilaritySource
-        Lists that are in the terms of an analyzer already stay so where `keys` has none.
+        If `keys` has no analyzer, lists already in the terms of an analyzer stay unchanged.
     keys : TermKeys
     """
     method = _method(source, "in_terms")
@@ -318,13 +317,13 @@ def in_terms(source: TermSimilaritySource, keys: TermKeys) -> TermSimilaritySour
 
 
 def known_as_written(source: TermSimilaritySource, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether a source knows each word in just this form, lists in terms aside."""
+    """Whether a source knows each word in exactly this form, not counting lists in terms."""
     method = _method(source, "known_as_written")
     return known_by(source, words) if method is None else method(words)
 
 
 def have_pins(source: TermSimilaritySource, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether a person has given each word a similarity that balancing leaves as it is."""
+    """Whether balancing S leaves some pair of each word unchanged."""
     method = _method(source, "have_pins")
     return np.zeros(len(words), np.bool_) if method is None else method(words)
 
@@ -332,21 +331,21 @@ def have_pins(source: TermSimilaritySource, words: Sequence[str]) -> NDArray[np.
 def are_pinned(
     source: TermSimilaritySource, left: Sequence[str], right: Sequence[str]
 ) -> NDArray[np.bool_]:
-    """Whether balancing leaves the pairs ``(left[i], right[i])`` as the source says them."""
+    """Whether balancing S leaves the pairs ``(left[i], right[i])`` unchanged."""
     method = _method(source, "are_pinned")
     return np.zeros(len(left), np.bool_) if method is None else method(left, right)
 
 
 def lists_in(source: TermSimilaritySource) -> Iterator[PersonsList]:
-    """Give all lists inside a source, as they were written; a person's pins are one."""
+    """Iterate over all lists inside a source, as written; pinned decisions are one list."""
     method = _method(source, "lists")
     return iter(()) if method is None else method()
 
 
 def phrases_in(source: TermSimilaritySource | None) -> tuple[str, ...]:
-    """Return the words of the lists inside a source, for an analyzer to take phrases from.
+    """Return the words of the pinned lists inside a source; the analyzer takes phrases from them.
 
-    Those of lists that are not pinned are left out: they are long, and written for no one index.
+    Lists that are not pinned are left out: they are long and not written for one index.
     """
     lists = () if source is None else lists_in(source)
     return tuple(word for one in lists if one.pinned for word in one.words)

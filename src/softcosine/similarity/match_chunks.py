@@ -1,4 +1,4 @@
-"""What a search found for some terms in a row, and the neighbours of all terms made of it."""
+"""Matches of a chunk of terms, and the neighbours of all terms built from the chunks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["MatchChunk", "best_of_chunks"]
 
 @dataclass(frozen=True, slots=True)
 class MatchChunk:
-    """Some asked terms in a row, and what is similar to them.
+    """Consecutive query terms and their matches.
 
     Attributes
     ----------
     first : int
         Number of the first term.
     ends : ndarray of shape (n_rows,), int64
-        Where the pairs of each of them end.
+        Where the pairs of each term end.
     columns : ndarray of shape (n_pairs,), int32
-        Positions of the strings found, in no order.
+        Positions of the matching strings, unordered.
     similarities : ndarray of shape (n_pairs,), float32
-        Pairs that are not above 0 are left out.
+        Pairs not above 0 are ignored.
     """
 
     first: int
@@ -36,7 +36,7 @@ class MatchChunk:
     similarities: NDArray[np.float32]
 
     def rows(self) -> NDArray[np.int64]:
-        """Return the number of the asked term of every pair, counted from `first`."""
+        """Return the query term of every pair, counted from `first`."""
         return np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
 
 
@@ -49,20 +49,20 @@ def best_of_chunks(
     max_neighbors: int,
     order: StringOrder,
 ) -> Neighbors:
-    """Search for the terms chunk by chunk, in threads, and keep the best of each term.
+    """Search for the terms in chunks, in threads; return the best neighbours of each term.
 
-    Only what is kept and the chunks at work are in memory.
+    Only the best neighbours and the chunks in progress are in memory.
 
     Parameters
     ----------
     find : callable
-        Called as ``find(first, last)``; gives all of these terms, in pieces if there is much.
+        Called as ``find(first, last)``; yields the matches of these terms in one or more chunks.
     n_terms, chunk : int
-        How many terms there are, one or more, and how many are searched for at a time.
+        Number of terms, at least 1, and number of terms per chunk.
     among, max_neighbors, order
         As for `Neighbors.from_pairs`.
     """
-    order.keys(among)  # once, before the threads ask for it
+    order.keys(among)  # cache the keys before the threads start
     parts: dict[int, Neighbors] = {}
 
     def work(first: int, last: int) -> None:
@@ -82,7 +82,7 @@ def best_of_chunks(
 
 
 def _joined(parts: Sequence[Neighbors]) -> Neighbors:
-    """Neighbours of all terms from those of consecutive ones."""
+    """Neighbours of all terms from the neighbours of consecutive chunks."""
     if len(parts) == 1:
         return parts[0]
     ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])

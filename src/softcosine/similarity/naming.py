@@ -1,4 +1,4 @@
-"""Short names of sources, for people who ask where a similarity comes from."""
+"""Short names of sources, for explanations."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["name_of"]
 
-# Where the class is called otherwise than people would call it; by its name, so that no optional
-# module is imported for it.
+# Short names that differ from the class name, keyed by class name: no optional module is imported.
 _NAMES = {
     "EmbeddingSimilarity": "vectors",
     "CooccurrenceSimilarity": "texts",
@@ -26,10 +25,10 @@ _NAMES = {
 
 
 def name_of(source: TermSimilaritySource) -> str:
-    """Return a source's short name, such as "english", "texts" or "vectors".
+    """Return the short name of a source, such as "english", "texts" or "vectors".
 
-    A source of any class may carry its own in an attribute `name`, as thesauri do (that of the
-    file, or "wordnet by path"); otherwise the class tells.
+    If a source has an attribute `name`, this is its short name (a thesaurus: the name of its file,
+    or "wordnet by path"). Otherwise the name depends on the class.
 
     Examples
     --------
@@ -49,7 +48,7 @@ def name_of(source: TermSimilaritySource) -> str:
 
 
 def _is_english(source: EmbeddingSimilarity) -> bool:
-    """Whether a source stands on the bundled English table, or on a copy of it."""
+    """Whether a source uses the bundled English table, or a copy of it."""
     if isinstance(source.table, BundledTable):
         return True
     table = english_table()

@@ -1,4 +1,4 @@
-"""Who is nearest: the answer of every source, in one order."""
+"""`Neighbors`: the result type of every source, in one total order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHUNK_ROWS = 512
 
 
 class StringOrder:
-    """Code point order of the strings of a searched sequence; remembers the last tuple's."""
+    """Code point order of the strings of a searched sequence; caches that of the last tuple."""
 
     __slots__ = ("_last",)
 
@@ -36,7 +36,7 @@ class StringOrder:
         ----------
         among : sequence of str
         columns : ndarray of integers, optional
-            Positions that matter: of a sequence that is not a tuple, only these get a key.
+            Positions that need a key. For a tuple, all strings get one.
         """
         last = self._last
         if last is not None and last[0] is among:
@@ -57,17 +57,17 @@ class StringOrder:
 
 @dataclass(frozen=True, slots=True)
 class Neighbors:
-    """The most similar terms of each asked term.
+    """The most similar strings of each query term.
 
-    Within a term they stand by decreasing similarity, ties by the neighbour's string in code
-    point order. A term is never its own neighbour.
+    The neighbours of a term are ordered by decreasing similarity, ties by the code point order of
+    the strings. A term is never its own neighbour.
 
     Attributes
     ----------
     indptr : ndarray of shape (n_terms + 1,), int64
         Neighbours of term ``i`` are at ``indptr[i]:indptr[i + 1]``.
     indices : ndarray of shape (n_pairs,), int32
-        Positions in the sequence that was searched.
+        Positions in the searched sequence.
     similarities : ndarray of shape (n_pairs,), float32
         In (0, 1].
     """
@@ -77,21 +77,21 @@ class Neighbors:
     similarities: NDArray[np.float32]
 
     def __len__(self) -> int:
-        """Return the number of terms that were asked for."""
+        """Return the number of query terms."""
         return len(self.indptr) - 1
 
     def of(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Positions and similarities of the neighbours of the `i`-th asked term."""
+        """Positions and similarities of the neighbours of the `i`-th query term."""
         part = slice(self.indptr[i], self.indptr[i + 1])
         return self.indices[part], self.similarities[part]
 
     def rows(self) -> NDArray[np.int64]:
-        """Return the number of the asked term of every pair, shape (n_pairs,)."""
+        """Return the number of the query term of every pair, shape (n_pairs,)."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.indptr))
 
     @classmethod
     def none(cls, n_terms: int) -> Neighbors:
-        """No neighbour for any of `n_terms` terms."""
+        """Return no neighbours for `n_terms` terms."""
         return cls(np.zeros(n_terms + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
 
     @classmethod
@@ -106,23 +106,23 @@ class Neighbors:
         max_neighbors: int,
         order: StringOrder | None = None,
     ) -> Neighbors:
-        """Order pairs as neighbours are ordered, and keep the first of each term.
+        """Sort unordered pairs, and keep the best of each term.
 
         Parameters
         ----------
         rows, columns : ndarray of shape (n_pairs,), integers
-            Number of the asked term, position in `among`, in any order. Of a pair that is there
-            several times the greatest similarity counts.
+            Number of the query term and position in `among`, in any order. Of duplicates the
+            greatest similarity counts.
         similarities : ndarray of shape (n_pairs,), floats
-            At most 1; pairs that are not above 0 are left out.
+            At most 1; pairs not above 0 are dropped.
         n_terms : int
-            How many terms were asked for.
+            Number of query terms.
         among : sequence of str
-            What was searched.
+            The searched strings.
         max_neighbors : int
-            How many to keep a term.
+            Limit per term.
         order : StringOrder, optional
-            Remembers the order of the strings of a tuple from one call to the next.
+            Caches the order of the strings of a tuple between calls.
         """
         similarities = similarities.astype(np.float32, copy=False)
         if len(rows) and (np.diff(rows) < 0).any():
@@ -162,7 +162,7 @@ class Neighbors:
         return cls(indptr, (chosen & 0xFFFFFFFF).astype(np.int32), best)
 
     def where(self, stay: NDArray[np.bool_], *, max_neighbors: int) -> Neighbors:
-        """Keep some of the pairs, and of these the first of each term.
+        """Return the pairs where `stay` is true, limited to the best of each term.
 
         Parameters
         ----------

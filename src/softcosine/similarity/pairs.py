@@ -1,4 +1,4 @@
-"""Who is similar to whom, as a table: the pairs themselves, stored as a sparse symmetric matrix."""
+"""Similarities given pair by pair, stored as a sparse symmetric matrix."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["PairSimilarity"]
 
-_BLOCK_PAIRS = 1 << 22  # pairs of neighbours ordered at a time
+_BLOCK_PAIRS = 1 << 22  # pairs of neighbours sorted per chunk
 
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """The known strings of one searched sequence, by the row that they name."""
+    """Known strings of a searched sequence, grouped by row."""
 
     strings: Sequence[str]
-    starts: NDArray[np.int64]  # row r is named by positions[starts[r]:starts[r + 1]]
+    starts: NDArray[np.int64]  # positions[starts[r]:starts[r + 1]] are the strings of row r
     positions: NDArray[np.int32]
-    n_similar: NDArray[np.int64]  # how many of the strings are similar to each row
+    n_similar: NDArray[np.int64]  # number of strings similar to each row
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Rows of words, and the symmetric similarities of rows."""
+    """Row of each word, and the symmetric similarities of the rows."""
 
     found: dict[str, int]
     S: csr_array
@@ -54,7 +54,7 @@ class _Table:
         object.__setattr__(self, "words", tuple(self.found))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `from_arrays` makes the same of."""
+        """Return the arrays that `from_arrays` reads."""
         blob, offsets = pack_strings(self.words)
         return {
             "words": blob,
@@ -67,13 +67,13 @@ class _Table:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> _Table:
-        """Table that `arrays` was taken from."""
+        """Build the table from the arrays that `arrays` returned."""
         words = unpack_strings(arrays["words"], arrays["word_offsets"])
         n_rows = len(arrays["indptr"]) - 1
         S = csr_array(
             (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
         )
-        # A damaged file must not lead kernels astray; SciPy overlooks starts that fall to 0.
+        # Kernels do not check bounds, and SciPy accepts decreasing row starts, so check here.
         S.check_format(full_check=True)
         if (np.diff(S.indptr) < 0).any() or S.indptr[-1] != len(S.indices):
             raise InvalidInputError(f"the starts of {n_rows} rows of pairs do not rise.")
@@ -88,28 +88,29 @@ class _Table:
 
 
 class PairSimilarity(PersonsList):
-    """Similarities that are given or computed beforehand, pair by pair.
+    """Similarities given pair by pair.
 
-    A term is looked up as it stands, then casefolded. Two different strings that are found in one
-    row (the forms of one stem, or of one word in two letter cases) are one term: their similarity
-    is 1, and each is a neighbour of the other. An index asks about the terms of the words, whatever
-    forms stand in the table and in the texts; see `softcosine.similarity.in_terms`.
+    A term is looked up as written, then casefolded. Two different strings in one row (forms of one
+    stem, or letter cases of one word) are one term: their similarity is 1, and each is a neighbour
+    of the other. An index compares the terms of the words, so the forms in the table and in the
+    texts may differ; see `softcosine.similarity.in_terms`.
 
     Parameters
     ----------
     pairs : iterable of (str, str, float), or mapping of (str, str) to float
-        Two terms and their similarity in (0, 1], kept as float32. Of a pair that is given several
-        times, in either order, the greatest counts. A term with itself is ignored.
+        Two terms and their similarity in (0, 1], stored as float32. If a pair is given several
+        times, in either order, the greatest similarity counts. A pair of a term with itself is
+        ignored.
     known : iterable of str, optional
-        Further terms that the source knows, though none is similar to them.
+        Further terms that the source knows, without neighbours.
     pinned : bool, default True
-        Whether a balanced S has the pairs' similarities as they are; False lets them be balanced
-        as those of other sources are, as fits a large table that was not written by hand.
+        Whether balancing S leaves these similarities unchanged. Use False for a large table that
+        was not written by hand.
 
     Raises
     ------
     InvalidInputError
-        If a similarity is not in (0, 1] or a term is no string; names the pair.
+        If a similarity is not in (0, 1] or a term is not a string. The message names the pair.
 
     Examples
     --------
@@ -158,22 +159,23 @@ class PairSimilarity(PersonsList):
     def of_matrix(
         cls, words: Sequence[str], S: csr_array, *, rows: NDArray[np.int32] | None = None
     ) -> PairSimilarity:
-        """Source over a matrix that is there already, which is shared if it is in order.
+        """Return a source over an existing matrix; it is shared if it is in canonical form.
 
         Parameters
         ----------
         words : sequence of str
-            Of a word given twice the first counts.
+            If a word is given twice, the first counts.
         S : csr_array of shape (n_rows, n_rows), float32
-            Symmetric to the bit, with values in (0, 1] and nothing on the diagonal.
+            Symmetric to the bit, values in (0, 1], empty diagonal.
         rows : ndarray of shape (n_words,), int32, optional
-            Row of each word; several words may share one, and are then one term. By default word
-            ``i`` has row ``i``.
+            Row of each word. Words that share a row are one term. By default word ``i`` has row
+            ``i``.
 
         Raises
         ------
         InvalidInputError
-            If the matrix is not as above, or the rows do not fit it; names a pair at fault.
+            If the matrix is not as above, or the rows do not fit it. The message names a wrong
+            pair.
         """
         matrix = _canonical(S)
         numbers = np.arange(len(words), dtype=np.int32)
@@ -199,12 +201,12 @@ class PairSimilarity(PersonsList):
 
     @property
     def listed(self) -> bool:
-        """That it is a list."""
+        """True: the source is a list of pairs."""
         return True
 
     @property
     def pinned(self) -> bool:
-        """Whether balancing leaves the pairs as they are."""
+        """Whether balancing S leaves the pairs unchanged."""
         return self._pinned
 
     @property
@@ -213,7 +215,7 @@ class PairSimilarity(PersonsList):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that are known."""
+        """The words that the source knows."""
         return self._table.words
 
     @property
@@ -229,9 +231,10 @@ class PairSimilarity(PersonsList):
         return f"PairSimilarity({len(self)} pairs of {len(self.words)} words)"
 
     def renamed(self, names: Callable[[str], Sequence[str]]) -> PairSimilarity:
-        """Return the same pairs by other names of their words, several for a word if need be.
+        """Return the same pairs under other names of their words; a word may get several names.
 
-        Of pairs that come to one, the greatest similarity counts; names of one row are one term.
+        Where several pairs become one, the greatest similarity counts. Names of one row are one
+        term.
         """
         table = self._table
         numbers: dict[str, int] = {}
@@ -245,7 +248,7 @@ class PairSimilarity(PersonsList):
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         own = np.array([number for row in of_row for number in row], np.int64)
         rows = np.repeat(np.arange(len(of_row)), np.diff(table.S.indptr))
-        # Each entry once for every two names, and every two names of a row with similarity 1.
+        # One entry for every two names; two names of one row get similarity 1.
         of = np.concatenate((rows, np.arange(len(of_row))))
         to = np.concatenate((table.S.indices, np.arange(len(of_row))))
         weights = np.concatenate((table.S.data, np.ones(len(of_row), np.float32)))
@@ -257,7 +260,7 @@ class PairSimilarity(PersonsList):
         return made
 
     def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
-        """Give the pairs of words in the table; None if there are more than `limit`."""
+        """Return the pairs of words in the table; None if there are more than `limit`."""
         if len(self) > limit:
             return None
         table = self._table
@@ -288,7 +291,7 @@ class PairSimilarity(PersonsList):
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term.
 
-        The rows of a tuple's strings are remembered for the next call with the same tuple.
+        The rows of `among` are cached if it is a tuple.
         """
         check_limit(max_neighbors)
         rows = rows_of(self._table.found, terms)
@@ -320,9 +323,9 @@ class PairSimilarity(PersonsList):
         searched: _Searched,
         max_neighbors: int,
     ) -> Neighbors:
-        """Neighbours of some known terms."""
+        """Neighbours of some of the known terms."""
         S, starts = self._table.S, searched.starts
-        # The row's entries, and itself, for its other names.
+        # The row's entries, plus the row itself for its other names.
         of, places = slices(S.indptr, rows)
         of = np.concatenate((np.arange(len(rows)), of))
         columns = np.concatenate((rows, S.indices[places]))
@@ -355,14 +358,14 @@ class PairSimilarity(PersonsList):
         return _Searched(among, starts, positions.astype(np.int32), n_similar)
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         kept = self._kept
         arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
         return SourceState("pairs", {} if self._pinned else {"pinned": False}, arrays)
 
     @classmethod
     def from_state(cls, state: SourceState) -> PairSimilarity:
-        """Source that `state` was taken from; the table is built when it is first asked."""
+        """Build the source from its state; the table is built on first use."""
         source = cls.__new__(cls)
         source._set(Deferred(state.arrays, _Table.from_arrays), **state.settings)
         return source
@@ -385,7 +388,7 @@ def _triples(
 
 
 def _no_string(pair: Any) -> Any:
-    """Return a pair; a string of two characters would pass for one."""
+    """Return a pair; reject a string of two characters."""
     if isinstance(pair, str):
         raise InvalidInputError(
             f"{shortened(pair)} is a string where a pair of terms is needed; give (term, term, "
@@ -407,7 +410,7 @@ def _check_pair(left: object, right: object, weight: Any) -> None:
 def _symmetric(
     left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArray[np.float32], n_rows: int
 ) -> csr_array:
-    """Matrix of pairs in any order; of a pair given several times the greatest counts."""
+    """Symmetric matrix of the pairs; of duplicates the greatest similarity counts."""
     different = left != right
     i, j = np.minimum(left, right)[different], np.maximum(left, right)[different]
     weights = weights[different]
@@ -422,7 +425,7 @@ def _symmetric(
 
 
 def _canonical(S: csr_array) -> csr_array:
-    """Matrix in float32 with the columns of each row in order; the same one if it is so already."""
+    """Matrix in float32 with sorted column indices; the same object if it has this form already."""
     S = csr_array(S, dtype=np.float32)
     if not S.has_canonical_format:
         S = S.copy()
@@ -431,7 +434,7 @@ def _canonical(S: csr_array) -> csr_array:
 
 
 def _check_matrix(words: Sequence[str], S: csr_array, rows: NDArray[np.int32]) -> None:
-    """Raise InvalidInputError, naming the first pair at fault, if S is not a table of pairs."""
+    """Raise InvalidInputError if S is not a table of pairs; the message names a wrong pair."""
     if S.shape[0] != S.shape[1]:
         raise InvalidInputError(f"S has the shape {S.shape}; needed is a square matrix.")
     of = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
@@ -459,7 +462,7 @@ def _check_matrix(words: Sequence[str], S: csr_array, rows: NDArray[np.int32]) -
 def _entries(
     S: csr_array, rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]]
 ) -> NDArray[np.float32]:
-    """Entries of S at some places, by bisection of all rows at once."""
+    """Entries of S at some places, by a bisection of all rows at once."""
     low = S.indptr[rows].astype(np.int64)
     ends = S.indptr[rows + 1].astype(np.int64)
     high = ends.copy()

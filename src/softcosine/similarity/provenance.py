@@ -1,4 +1,4 @@
-"""Where a similarity comes from: what each part of a source says, and which of it counts."""
+"""Where a similarity comes from: the similarity by each source, and which source decides."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ Terms = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a source says of a pair, and what its parts say.
+    """The similarity of a pair by a source, and by the sources inside it.
 
     Attributes
     ----------
     name : str
-        Of the source, such as "english", "texts" or "strongest"; or who else decided:
-        "pinned", "forbidden", "isolated", "antonyms", "digits", "same word".
+        Name of the source, such as "english", "texts" or "strongest", or of the rule that decides
+        instead: "pinned", "forbidden", "isolated", "antonyms", "digits", "same word".
     similarity : float
     counts : bool
-        Whether the answer of the whole rests on it.
+        Whether the final similarity depends on it.
     note : str
-        What was done to the similarity of the part below, such as "times 0.5".
+        How the similarity below was changed, such as "times 0.5".
     parts : tuple of Origin
+        Origins by the sources inside.
     """
 
     name: str
@@ -52,21 +53,21 @@ class Origin:
     parts: tuple[Origin, ...] = ()
 
     def leaves(self) -> Iterator[Origin]:
-        """Give what has no parts, in order: who said something, rather than who joined it."""
+        """Iterate over the origins without parts, in order: the sources that are not joins."""
         if not self.parts:
             yield self
         for part in self.parts:
             yield from part.leaves()
 
     def notes(self) -> Iterator[str]:
-        """Give what was done on the way to the answer, the last first."""
+        """Iterate over the notes on the way to the final similarity, the last change first."""
         if self.counts and self.note:
             yield self.note
         for part in self.parts:
             yield from part.notes()
 
     def __str__(self) -> str:
-        """Return one line: who counts, what was done; in brackets who else says something."""
+        """Return one line: deciding sources and changes, then the other sources in brackets."""
         said = list(self._voices())
         shown = [voice for voice, counts in said if counts]
         others = [voice for voice, counts in said if not counts]
@@ -74,7 +75,7 @@ class Origin:
         return f"{line} ({', '.join(others)})" if others else line
 
     def _voices(self) -> Iterator[tuple[str, bool]]:
-        """Give who says what, calibrated where it was, and whether it counts."""
+        """Return name, similarity (calibrated where it was) and whether it counts, per leaf."""
         leaves = list(self.leaves())
         if len(leaves) == 1 and (leaves[0] is self or self.name == "calibrated"):
             if self.similarity > 0.0:
@@ -86,7 +87,7 @@ class Origin:
                 yield from part._voices()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON holds it; empty notes and parts are left out."""
+        """Return the origin as JSON types, without empty notes and parts."""
         record: dict[str, Any] = {
             "name": self.name,
             "similarity": self.similarity,
@@ -100,9 +101,9 @@ class Origin:
 
 
 def origins(source: TermSimilaritySource, left: Terms, right: Terms) -> list[Origin]:
-    """Return where the similarity of each pair ``(left[i], right[i])`` comes from.
+    """Return the origin of the similarity of each pair ``(left[i], right[i])``.
 
-    Sources that the library does not make of others are not looked into.
+    Only the library's own composite sources are resolved into their parts.
 
     Parameters
     ----------
@@ -136,9 +137,9 @@ def origins(source: TermSimilaritySource, left: Terms, right: Terms) -> list[Ori
 
 
 def overruled(source: TermSimilaritySource, word: str) -> list[str]:
-    """Return the words that a person's decisions forbid beside a word, in order.
+    """Return the words that your decisions forbid as neighbours of a word, in order.
 
-    They are looked for in the source and in the sources that it is made of.
+    Decisions are searched in the source and in the sources inside it.
     """
     found = set()
     if isinstance(source, DecidedSimilarity):
@@ -149,7 +150,7 @@ def overruled(source: TermSimilaritySource, word: str) -> list[str]:
 
 
 class _Names:
-    """Short names of the sources that something is made of; those of one name are numbered."""
+    """Short names of the sources inside a source; equal names are numbered."""
 
     def __init__(self, source: TermSimilaritySource) -> None:
         leaves: dict[int, str] = {}
@@ -174,7 +175,7 @@ class _Names:
 
 
 def _parts(source: TermSimilaritySource) -> tuple[TermSimilaritySource, ...]:
-    """Return the sources that a source of the library is made of."""
+    """Return the sources directly inside a source of the library."""
     if isinstance(source, tuple(_JOINED)):
         return tuple(source.sources)  # type: ignore[attr-defined]
     if isinstance(source, CalibratedSimilarity):
@@ -191,7 +192,7 @@ def _explain(
     counts: NDArray[np.bool_],
     names: _Names,
 ) -> list[Origin]:
-    """Explain pairs; `counts` tells for each whether the answer of the whole rests on it."""
+    """Explain pairs; `counts` is true where the final similarity depends on this source."""
     values = source.similarities(left, right)
     parts = _parts(source)
     others: list[list[Origin]] = [[] for _ in left]
@@ -226,7 +227,7 @@ def _explain(
 def _overrulings(
     source: TermSimilaritySource, left: Terms, right: Terms
 ) -> Iterator[tuple[int, str, str | None]]:
-    """Give pairs whose similarity a source of one part changes: a note, or who decides instead."""
+    """Yield the pairs that a source with one part changes: a note, or the deciding rule."""
     if isinstance(source, ScaledSimilarity):
         yield from ((i, f"times {source.factor:g}", None) for i in range(len(left)))
     elif isinstance(source, Guarded):
@@ -263,7 +264,7 @@ def _first(
     return answer
 
 
-# Which parts of a joined source its answer rests on.
+# Which parts of a joined source decide, by class.
 _JOINED: dict[type, Callable[..., NDArray[np.bool_]]] = {
     StrongestSimilarity: _greatest,
     MeanSimilarity: _all,

@@ -1,4 +1,4 @@
-"""Rows of different lengths, laid end to end."""
+"""Concatenated rows of different lengths."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["slices"]
 def slices(
     starts: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every place of some rows, one row after the other.
+    """Return every place of the given rows, row by row.
 
     Parameters
     ----------
     starts : ndarray of shape (n_rows + 1,), integers
-        Row r has the places ``starts[r]`` up to ``starts[r + 1]``.
+        Row r has the places ``range(starts[r], starts[r + 1])``.
     rows : ndarray of shape (n_asked,), integers
 
     Returns
     -------
     of : ndarray of shape (n_places,), int64
-        Which of the rows asked for has the place, ascending.
+        Index into `rows` of each place, ascending.
     places : ndarray of shape (n_places,), int64
 
     Examples

@@ -1,4 +1,4 @@
-"""Kinds of sources by what a user calls them: a name, a file, or ``KIND:`` and a file."""
+"""Sources by name, by file, or by ``KIND:PLACE``."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """What sources are made with.
+    """Settings from which sources are made.
 
     Attributes
     ----------
     threshold, exponent : float or None
-        Of cosines and other scales of vectors; None takes what each source has.
+        For sources that compare vectors; None means the default of each source.
     texts : AnalyzedTexts or TextStream or None
-        What sources that learn from texts learn from.
+        Texts for sources that learn from texts.
     vocabulary : Vocabulary or None
-        Of a stream of texts.
+        Vocabulary of `texts`, if `texts` is a stream.
     words : tuple of str or None
-        The only words whose vectors are needed; None for all.
+        Load the vectors of these words only; None loads all.
     report : callable
-        Told what is being done, how far it is, and out of how many or None.
+        Progress callback: called with (task, done, total or None).
     engine : str or None
-        What proposes the neighbours of vectors; None compares all.
+        Vector engine that proposes neighbours; None compares all pairs.
     approximated : list of (str, ApproximateSimilarity)
-        What sources it came to propose for.
+        Sources whose neighbours the engine proposes. `proposed` appends to it.
     """
 
     threshold: float | None
@@ -66,12 +66,12 @@ class SourceSettings:
     approximated: list[tuple[str, ApproximateSimilarity]] = field(default_factory=list)
 
     def of_cosines(self) -> dict[str, Any]:
-        """Return the settings of sources that compare vectors."""
+        """Return the keyword arguments for sources that compare vectors."""
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
 
     def proposed(self, name: str, source: TermSimilaritySource) -> TermSimilaritySource:
-        """Let the engine propose a source's neighbours, if there is one and it has vectors."""
+        """Return the source with neighbours proposed by the engine, if both support it."""
         from softcosine.similarity.embeddings.approximate import ApproximateSimilarity
         from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
         from softcosine.similarity.embeddings.encoder import EncoderSimilarity
@@ -82,7 +82,7 @@ class SourceSettings:
         return self.approximated[-1][1]
 
     def recall_told(self) -> str:
-        """Say how many of the nearest neighbours the engine was measured to find."""
+        """Return sentences about the measured recall of the engine."""
         return " ".join(
             f"{self.engine} found {source.recall:.1%} of the nearest neighbours by {name}, "
             "measured on a sample."
@@ -121,7 +121,7 @@ def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
 
     return EncoderSimilarity(
         name,
-        cache=kept_file("encoded.sqlite"),  # a later run goes on from there
+        cache=kept_file("encoded.sqlite"),  # a later run continues here
         progress=partial(settings.report, f"encoding by {name}"),
         **settings.of_cosines(),
     )
@@ -190,7 +190,7 @@ def _documents(argument: str, settings: SourceSettings) -> TermSimilaritySource:
 
 
 def texts_for(name: str, settings: SourceSettings) -> Any:
-    """Return the texts that a source learns from; InvalidInputError if there are none."""
+    """Return the texts to learn from; raise InvalidInputError if there are none."""
     if settings.texts is None:
         raise InvalidInputError(
             f"the source {name!r} learns from texts, and there are none; give it documents."
@@ -200,23 +200,23 @@ def texts_for(name: str, settings: SourceSettings) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of sources: how one is made, and what is known of it before.
+    """A kind of sources: its constructor and its properties.
 
     Attributes
     ----------
     make : callable
-        Takes what follows the colon in ``KIND:PLACE``, empty without one, and the
+        Takes the text after the colon in ``KIND:PLACE`` (empty without one) and the
         `SourceSettings`; returns a source.
     named, placed : bool
-        Whether ``KIND`` and ``KIND:PLACE`` are names of sources.
+        Whether ``KIND``, and whether ``KIND:PLACE``, is a valid name.
     of_file : bool
         Whether the place is a file or folder, which must exist.
     learned : bool
-        Whether it learns from the texts.
+        Whether the source learns from the texts.
     of_cosines : bool
-        Whether it takes a threshold and an exponent.
+        Whether the source takes a threshold and an exponent.
     of_vectors : bool
-        Whether an engine can propose its neighbours.
+        Whether a vector engine can propose its neighbours.
     """
 
     make: Callable[[str, SourceSettings], TermSimilaritySource]
@@ -245,7 +245,7 @@ KINDS = {
 }
 NAMES = tuple(name for name, kind in KINDS.items() if kind.named)
 PREFIXES = tuple(name for name, kind in KINDS.items() if kind.placed)
-# For estimators alone, which have documents as a matrix.
+# For estimators only: their documents are a matrix.
 _DOCUMENTS = SourceKind(_documents, named=True, placed=True, learned=True, of_cosines=True)
 
 _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
@@ -255,8 +255,8 @@ _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
 def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
     """Make a source by its name.
 
-    The laboratory and other packages add kinds by entry points of the group
-    ``softcosine.sources``, each a `SourceKind`.
+    Other packages and the laboratory add kinds by entry points of the group ``softcosine.sources``;
+    each is a `SourceKind`.
 
     Raises
     ------
@@ -269,8 +269,8 @@ def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
     source = kind.make(place, settings)
     if not kind.learned or kind is _DOCUMENTS:
         return source
-    # Pieces of words stand together in every text.
-    assert texts is not None  # or it would not have been made
+    # Character pairs of one word co-occur in every text.
+    assert texts is not None  # else no source was made
     vocabulary = settings.vocabulary or texts.vocabulary
     assert vocabulary is not None
     return pieces_apart(source, vocabulary, segmented=texts.segmented)
@@ -292,12 +292,12 @@ def _kind(kind: str) -> SourceKind:
 
 @cache
 def _added() -> dict[str, EntryPoint]:
-    """Return the kinds of sources that the laboratory and other packages add, by name."""
+    """Return the kinds that other packages and the laboratory add, by name."""
     return {one.name: one for one in entry_points(group="softcosine.sources")}
 
 
 def kind_and_place(name: str) -> tuple[str, str]:
-    """Return the name of a source's kind, and the place that it is made from, if any."""
+    """Return the kind and the place of a source's name."""
     prefix, colon, place = name.partition(":")
     if prefix == "documents" or prefix in KINDS or prefix in _added():
         kind = _kind(prefix)
@@ -332,22 +332,22 @@ def _possible() -> str:
 
 
 def _looks_like_vectors(path: Path) -> bool:
-    """Whether a file begins as vectors do: by two counts, or mostly by a word and some numbers.
+    """Whether a file starts like a file of vectors: with two counts, or mostly a word and numbers.
 
-    Whatever is no text is left to the reader of vectors, which knows more formats.
+    Binary files count as vectors, because the reader of vectors supports more formats.
     """
     with path.open("rb") as file:
         try:
             start = unpacked(file).read(1 << 16)
         except DAMAGED:
-            return False  # whoever reads it says what is wrong
+            return False  # the reader raises the error
     if b"\0" in start:
         return True
     *whole, rest = start.split(b"\n")
     lines = [line.split() for line in (whole or [rest]) if line.strip()][:_LOOKED_AT]
     if lines and len(lines[0]) == 2 and all(field.isdigit() for field in lines[0]):
         return True
-    # A line that is cut short does not make a list of synonyms of the others.
+    # The majority decides, so that one truncated line has no effect.
     fitting = [len(fields) > 2 and all(map(_NUMBER.fullmatch, fields[-2:])) for fields in lines]
     return sum(fitting) > len(lines) / 2
 

@@ -1,4 +1,4 @@
-"""What a term similarity source is, what it answers, and how it is kept."""
+"""Protocol of term similarity sources, and their stored state."""
 
 from __future__ import annotations
 
@@ -36,30 +36,31 @@ _USUAL_NEIGHBORS = 100
 
 @runtime_checkable
 class TermSimilaritySource(Protocol):
-    """Who is similar to whom: the three questions that every source answers.
+    """Protocol of a term similarity source: three methods.
 
-    Similarities are symmetric and lie in [0, 1]; 1 for a term with itself, known or not; 0 where
-    a source knows nothing. `neighbors` and `similarities` give the same bits for the same pair.
+    Similarities are symmetric and lie in [0, 1]. The similarity of a term with itself is 1, even if
+    the source does not know the term. The similarity with any other unknown term is 0. `neighbors`
+    and `similarities` return the same bits for the same pair.
     """
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the source can say anything of each term, shape (n_terms,)."""
+        """Whether the source has data about each term, shape (n_terms,)."""
         ...
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return the at most `max_neighbors` most similar strings of `among`, for every term.
+        """Return the `max_neighbors` most similar strings of `among` for every term.
 
         Parameters
         ----------
         terms : sequence of str
-            Those that the source does not know have no neighbours.
+            Terms that the source does not know have no neighbours.
         among : sequence of str
-            What is searched. A source may keep its preparation of a tuple for the next call with
-            the same tuple, which makes single terms quick; a list could change unseen.
+            Strings to search. If this is a tuple, a source may cache its preparation, so that
+            further calls with the same tuple are fast. A list is not cached, because it can change.
         max_neighbors : int
-            How many a term has at most.
+            Limit per term.
 
         Raises
         ------
@@ -81,18 +82,18 @@ class TermSimilaritySource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """A source as plain data, to be kept in any format.
+    """A source as plain data, independent of any file format.
 
     Attributes
     ----------
     kind : str
-        Which class it is, by the name that it is registered under.
+        Name under which the class is registered.
     settings : mapping
-        What JSON can hold.
+        Values that JSON can represent.
     arrays : mapping of str to ndarray
-        Of plain number types.
+        Arrays of plain number types.
     parts : tuple of SourceState
-        The sources that it is made of, if any.
+        States of the sources that this source is made of, if any.
     """
 
     kind: str
@@ -103,14 +104,14 @@ class SourceState:
 
 @runtime_checkable
 class SavableSource(TermSimilaritySource, Protocol):
-    """A source that can be kept; its kind is registered with `register_source`."""
+    """A source that can be saved; its kind is registered with `register_source`."""
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         ...
 
 
-# Where the builders of the library's own kinds stand; imported when one is met.
+# Modules of the built-in kinds; each is imported when it is first needed.
 _LIBRARY_KINDS = {
     "embedding": "softcosine.similarity.embeddings.embedding:EmbeddingSimilarity",
     "encoder": "softcosine.similarity.embeddings.encoder:EncoderSimilarity",
@@ -133,23 +134,23 @@ _registered: dict[str, Callable[[SourceState], TermSimilaritySource]] = {}
 
 
 def register_source(kind: str, from_state: Callable[[SourceState], TermSimilaritySource]) -> None:
-    """Make sources of a further kind loadable in this process.
+    """Register a kind of source, so that this process can load it.
 
-    A package does it for every process by an entry point of the group
-    ``softcosine.source_kinds``: the kind, and the callable.
+    To register a kind for every process, a package declares an entry point of the group
+    ``softcosine.source_kinds`` with the kind as name and the callable as value.
 
     Parameters
     ----------
     kind : str
-        The `SourceState.kind` that the source's ``state()`` gives; best prefixed with your
-        project's name.
+        The `SourceState.kind` that the source's ``state()`` returns. Prefix it with the name of
+        your project.
     from_state : callable
         Builds the source from its state.
 
     Raises
     ------
     InvalidInputError
-        If `kind` is one of the library's own.
+        If `kind` is a built-in kind.
     """
     if kind in _LIBRARY_KINDS:
         raise InvalidInputError(
@@ -159,7 +160,7 @@ def register_source(kind: str, from_state: Callable[[SourceState], TermSimilarit
 
 
 def check_kinds(state: SourceState) -> None:
-    """Raise InvalidInputError if a kind of source, or of one of its parts, is not known here."""
+    """Raise InvalidInputError if a source or a source inside it has an unregistered kind."""
     known = state.kind in _registered or state.kind in _LIBRARY_KINDS or _added(state.kind)
     if not known:
         raise InvalidInputError(
@@ -176,7 +177,7 @@ def source_from_state(state: SourceState) -> TermSimilaritySource:
     Raises
     ------
     InvalidInputError
-        If its kind is not known in this process.
+        If its kind is not registered in this process.
     """
     check_kinds(state)
     builder = _registered.get(state.kind)
@@ -189,17 +190,17 @@ def source_from_state(state: SourceState) -> TermSimilaritySource:
 
 
 def _added(kind: str) -> tuple[EntryPoint, ...]:
-    """Return what the laboratory and other packages add for a kind."""
+    """Return the builder that another package or the laboratory registers for a kind."""
     return tuple(entry_points(group="softcosine.source_kinds", name=kind))
 
 
 def state_of(source: TermSimilaritySource) -> SourceState:
-    """State of a source that can be kept.
+    """Return the state of a source.
 
     Raises
     ------
     InvalidInputError
-        If the source, or a part of it, has no ``state()``.
+        If the source, or a source inside it, has no ``state()``.
     """
     if not isinstance(source, SavableSource):
         raise InvalidInputError(
@@ -225,21 +226,21 @@ def check_pairs(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def usual_neighbors(source: TermSimilaritySource) -> int:
-    """Return how many neighbours a term has at most in S, where nobody says.
+    """Return the default limit of neighbours per term in S.
 
-    100, unless the source advises another number by an attribute `usual_neighbors`: what a small
-    corpus teaches is good for the nearest few only (docs/similarity.md).
+    It is 100, unless the source has an attribute `usual_neighbors`. Sources learned from a small
+    corpus have a lower one: only their nearest neighbours are good (docs/similarity.md).
     """
     return int(getattr(source, "usual_neighbors", _USUAL_NEIGHBORS))
 
 
 def check_limit(max_neighbors: int) -> None:
-    """Raise InvalidInputError if the number of neighbours asked for is negative."""
+    """Raise InvalidInputError if the requested number of neighbours is negative."""
     check_whole("max_neighbors", max_neighbors, least=0)
 
 
 def rows_of(numbers: Mapping[str, int], terms: Sequence[str]) -> NDArray[np.int32]:
-    """Return the number of each term as it stands, else casefolded, else -1; shape (n_terms,)."""
+    """Return the number of each term, looked up as written, then casefolded; -1 if absent."""
     rows = np.fromiter((numbers.get(term, -1) for term in terms), np.int32, len(terms))
     for i in np.flatnonzero(rows < 0).tolist():
         rows[i] = numbers.get(terms[i].casefold(), -1)
@@ -247,6 +248,6 @@ def rows_of(numbers: Mapping[str, int], terms: Sequence[str]) -> NDArray[np.int3
 
 
 def equal_strings(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether the strings of each pair are the same, shape (n_pairs,)."""
+    """Whether the strings of each pair are equal, shape (n_pairs,)."""
     pairs = zip(left, right, strict=True)
     return np.fromiter((a == b for a, b in pairs), np.bool_, len(left))

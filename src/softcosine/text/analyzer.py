@@ -1,4 +1,4 @@
-"""From a text to its terms: words, without stop words, stemmed, joined into n-grams."""
+"""The analyzer: a text becomes words, without stop words, stemmed, and n-grams of them."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ from softcosine.text.words import Segmenter, Span, find_words, normalize, word_s
 
 __all__ = ["Analyzer", "checked_analyzer", "languages"]
 
-# Raised when a rule of words.py or of this file changes what a text's terms are.
+# Increase it when a change of words.py or of this file changes the terms of a text.
 _RULES = 1
 _DIGIT = re.compile(r"\d")
-_NO_LANGUAGES = {"porter", "dutch_porter"}  # other algorithms for English and Dutch
-_STEMMED_AS = {"croatian": "serbian"}  # one algorithm, made for both
-_MAX_NGRAM = 64  # a text of n words has n n-grams of each size, the longer the larger
+_NO_LANGUAGES = {"porter", "dutch_porter"}  # algorithms for English and Dutch, not languages
+_STEMMED_AS = {"croatian": "serbian"}  # one algorithm for both languages
+_MAX_NGRAM = 64  # a text of n words has about n n-grams of each size
 
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """The rules by which texts become terms, the same for documents and queries.
+    """Rules that turn a text into terms, the same for documents and queries.
 
-    In this order: words (the rules stand in `softcosine.text.words`), then `min_length` and
-    `stop_words`, then stemming, then n-grams of neighbours among what is left.
+    The steps, in this order: split into words (rules in `softcosine.text.words`), remove words by
+    `min_length` and `stop_words`, stem, add n-grams of the remaining words.
 
     Parameters
     ----------
     stemmer : str, optional
         A Snowball algorithm such as ``"english"`` or ``"german"``. Words with a digit are never
-        stemmed. By default words stay as they are.
+        stemmed. By default nothing is stemmed.
     stop_words : str or collection of str, optional
-        Words to leave out: a language such as ``"english"``, or any words. They are normalised as
-        texts are, and compared with words before stemming. By default none.
+        Words to remove: a language such as ``"english"``, or a collection of words. They are
+        normalised like texts, and compared with words before stemming. By default none.
     max_ngram : int, optional
-        Terms of up to so many successive words, joined by a space; at most 64. By default 1.
+        Greatest number of consecutive words in an n-gram; at most 64. The words are joined by a
+        space. By default 1.
     min_length : int, optional
-        Words of fewer characters are left out. By default 1; 2 also leaves out single ideographs.
+        Shorter words are removed. By default 1; 2 also removes single ideographs.
     segmenter : {"chinese", "japanese"}, optional
-        What cuts text without spaces into words; it needs the extra of that name. By default such
-        text is cut into overlapping pairs of characters.
+        Segmenter for text without spaces; it needs the extra of the same name. By default such text
+        is split into overlapping character pairs.
     phrases : collection of str, optional
-        Several words each; where they stand one after the other, in any forms, they are a term
-        too, joined by spaces, though `max_ngram` is less. Kept as their words, sorted; phrases of
-        which fewer than two words are left are none.
+        Multi-word terms. Where the words of a phrase are consecutive, in any form, they make a term
+        too, joined by spaces, even if `max_ngram` is smaller. Stored analyzed and sorted; a phrase
+        with fewer than two remaining words is dropped.
 
     Raises
     ------
@@ -60,7 +61,7 @@ class Analyzer:
 
     See Also
     --------
-    Analyzer.for_language : all that is made for a language, by its name.
+    Analyzer.for_language : the analyzer of a language, by its name.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class Analyzer:
         for name in ("max_ngram", "min_length"):
             value = getattr(self, name)
             check_whole(name, value, most=_MAX_NGRAM if name == "max_ngram" else None)
-            object.__setattr__(self, name, int(value))  # it is written as JSON
+            object.__setattr__(self, name, int(value))  # JSON needs a Python int
         object.__setattr__(self, "stop_words", _stop_words(self.stop_words))
         if self.segmenter is not None:
             check_choice("segmenter", self.segmenter, SEGMENTERS)
@@ -100,16 +101,15 @@ class Analyzer:
 
     @classmethod
     def for_language(cls, language: str, **settings: Any) -> Self:
-        """Return the analyzer for texts of a language.
+        """Return the analyzer for a language.
 
         Parameters
         ----------
         language : str
-            One of `languages`, in lower case, or ``"none"``. It chooses the stemmer, if Snowball
-            has one, and the segmenter, if there is one and it is installed.
+            One of `languages`, in lower case, or ``"none"``. It sets the stemmer, if Snowball has
+            one, and the segmenter, if there is one and it is installed. It sets no stop words.
         **settings
-            Of the analyzer, in place of these or beside them. Stop words stay where none are
-            given.
+            Further settings of the analyzer; they take precedence.
 
         Raises
         ------
@@ -139,11 +139,11 @@ class Analyzer:
 
     @property
     def cut(self) -> Segmenter | None:
-        """What cuts text without spaces; None for pairs of characters."""
+        """The segmenter for text without spaces; None for character pairs."""
         return None if self.segmenter is None else segmenter_for(self.segmenter)
 
     def words(self, text: str) -> list[str]:
-        """Return the normalised words of a text, in running order, none left out.
+        """Return all normalised words of a text, in text order.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Analyzer:
         return find_words(normalize(_checked_text(text)), self.cut)
 
     def spans(self, text: str) -> list[Span]:
-        """Return the words of a text and where they stand in it, for snippets.
+        """Return the words of a text with their offsets, for snippets.
 
         Parameters
         ----------
@@ -175,8 +175,8 @@ class Analyzer:
         Returns
         -------
         list of Span
-            In running order; their words are ``words(text)``. The offsets count characters of
-            `text` as given, whatever normalising did to its length.
+            In text order; their words are ``words(text)``. Offsets count characters of the original
+            `text`, not of the normalised one.
 
         Raises
         ------
@@ -191,21 +191,21 @@ class Analyzer:
         return word_spans(_checked_text(text), self.cut)
 
     def terms(self, document: str | Sequence[str]) -> list[str]:
-        """Return the terms of one document or query, in running order.
+        """Return the terms of one document or query, in text order.
 
-        The plain statement of the rules, and quick enough for queries; `softcosine.analyze`
-        gives the same for whole corpora, faster.
+        This is the reference implementation, fast enough for queries; `softcosine.analyze` returns
+        the same terms for whole corpora, faster.
 
         Parameters
         ----------
         document : str or sequence of str
-            A text, or the tokens of one. Tokens are taken as they are, neither cut nor
-            normalised, but stop words, `min_length`, stemming and n-grams apply to them.
+            A text, or its tokens. Tokens are neither split nor normalised; stop words,
+            `min_length`, stemming and n-grams apply to them.
 
         Returns
         -------
         list of str
-            After each word the n-grams that begin with it, the shorter first.
+            Each word is followed by the n-grams that start with it, the shortest first.
 
         Raises
         ------
@@ -215,24 +215,24 @@ class Analyzer:
         return self.joined(self.stem(self.kept(document)))
 
     def kept(self, document: str | Sequence[str]) -> list[str]:
-        """Return the words of one document or query that count, in running order, not stemmed.
+        """Return the words of one document or query that are not removed, before stemming.
 
         Parameters
         ----------
         document : str or sequence of str
-            As for `terms`, which are these words stemmed and then `joined`.
+            As for `terms`.
         """
         words = self.words(document) if isinstance(document, str) else _checked_tokens(document)
         return list(filter(self.keeps, words))
 
     def joined(self, stems: Sequence[str]) -> list[str]:
-        """Return the terms of successive stems: after each the n-grams that begin with it."""
+        """Return the terms of consecutive stems: each stem, then its n-grams."""
         if self._longest == 1:
             return list(stems)
         return [" ".join(stems[start:end]) for start, end in self.ranges(stems)]
 
     def ranges(self, stems: Sequence[str]) -> list[tuple[int, int]]:
-        """Return where the terms that are `joined` from successive stems begin and end."""
+        """Return start and end of each term that `joined` makes of consecutive stems."""
         return [
             (start, end)
             for start in range(len(stems))
@@ -242,7 +242,7 @@ class Analyzer:
 
     @property
     def longest(self) -> int:
-        """The most words that a term may have."""
+        """The greatest number of words in a term."""
         return self._longest
 
     @property
@@ -251,12 +251,12 @@ class Analyzer:
         return self._stemmed
 
     def with_phrases(self, phrases: Iterable[str]) -> Analyzer:
-        """Return the analyzer with further phrases; single words among them are left out."""
+        """Return the analyzer with further phrases; single words are ignored."""
         found = replace(self, phrases=(*self.phrases, *phrases))
         return self if found == self else found
 
     def keeps(self, word: str) -> bool:
-        """Whether a word is long enough and no stop word."""
+        """Whether a word is long enough and not a stop word."""
         return len(word) >= self.min_length and word not in (self.stop_words or ())
 
     def stem(self, words: Sequence[str]) -> list[str]:
@@ -270,14 +270,14 @@ class Analyzer:
         Returns
         -------
         list of str
-            As long as `words`, which it equals when there is no stemmer. Words with a digit, and
-            words with a lone surrogate, are their own stems.
+            One stem per word. Words with a digit or a lone surrogate are their own stems, as are
+            all words without a stemmer.
         """
         if self.stemmer is None:
             return list(words)
         from Stemmer import Stemmer
 
-        # A fresh stemmer costs less than a microsecond, and one must not serve two threads.
+        # A stemmer is not thread-safe; a new one costs less than a microsecond.
         algorithm = Stemmer(self.stemmer, 0)
         try:
             stems = algorithm.stemWords(words)
@@ -292,7 +292,7 @@ class Analyzer:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings in JSON's types, for storing beside an index."""
+        """Return the settings as JSON types, for storage with an index."""
         return {
             "rules": _RULES,
             "stemmer": self.stemmer,
@@ -305,7 +305,7 @@ class Analyzer:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Analyzer:
-        """Return the analyzer whose `to_dict` gave these settings.
+        """Return the analyzer with the settings that `to_dict` returned.
 
         Parameters
         ----------
@@ -314,8 +314,8 @@ class Analyzer:
         Raises
         ------
         InvalidInputError
-            If a setting is missing, unknown or invalid, or the rules are those of another version
-            of this library.
+            If a setting is missing, unknown or invalid, or the settings are from a library version
+            with other rules.
         """
         values = dict(settings)
         rules = values.pop("rules", None)
@@ -325,7 +325,7 @@ class Analyzer:
                 f"version {_RULES}; analyze the texts again with this version."
             )
         expected = {"stemmer", "stop_words", "max_ngram", "min_length"}
-        if values.keys() - {"segmenter", "phrases"} != expected:  # which are not always there
+        if values.keys() - {"segmenter", "phrases"} != expected:  # optional packages
             raise InvalidInputError(
                 f"an analyzer has the settings {sorted(expected)}, but these are {sorted(values)}; "
                 "pass what Analyzer.to_dict gave."
@@ -335,7 +335,7 @@ class Analyzer:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return the languages that there is a stemmer, a list of stop words or a segmenter for."""
+    """Return the languages with a stemmer, a list of stop words or a segmenter."""
     stemmed = set(_algorithms()) - _NO_LANGUAGES
     return tuple(sorted({*stemmed, *stop_word_lists(), *SEGMENTERS, "korean", "thai"}))
 
@@ -352,7 +352,7 @@ def _stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
         return frozenset()
     if isinstance(given, str):
         if given == "english":
-            return ENGLISH  # without reading the others
+            return ENGLISH  # without reading the lists
         if given not in stop_word_lists():
             raise InvalidInputError(
                 f"there is no list of stop words named {given!r}; choose one of "
@@ -392,20 +392,20 @@ def _checked_tokens(tokens: Sequence[str]) -> list[str]:
 
 
 def is_token_list(document: object) -> bool:
-    """Whether a document has the type of a list of tokens: a list, a tuple or an array."""
+    """Whether a document is a list of tokens: a list, a tuple or an array."""
     return isinstance(document, list | tuple) or (
         hasattr(document, "__array__") and getattr(document, "ndim", 0) == 1
     )
 
 
 def checked_analyzer(analyzer: Analyzer) -> Analyzer:
-    """Return the analyzer; InvalidInputError says how to make one."""
+    """Return the analyzer; raise InvalidInputError if it is something else."""
     check_type("the analyzer", analyzer, Analyzer, "pass an Analyzer, such as Analyzer('english')")
     return analyzer
 
 
 def describe(value: object) -> str:
-    """Say briefly what was given in place of a text."""
+    """Return a short description of a wrong argument, for messages."""
     if value is None:
         return "None"
     if isinstance(value, bytes | bytearray):
@@ -416,5 +416,5 @@ def describe(value: object) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text quoted for a message, a long one cut."""
+    """Return a quoted text for messages; a long text is truncated."""
     return repr(text if len(text) <= 80 else f"{text[:79]}…")

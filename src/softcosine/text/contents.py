@@ -1,4 +1,4 @@
-"""What a vocabulary holds, and what must hold of it."""
+"""Contents of a vocabulary, and their validation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["Contents", "Forms"]
 
 Forms = tuple[tuple[str, ...], ...] | PackedLists
 
-# Stored arrays of at most so many bytes are checked at once, larger ones when that is asked for.
+# Stored arrays up to this number of bytes are checked on opening, larger ones by `check` only.
 _CHECKED_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Terms and what is known of them; see `softcosine.text.vocabulary.Vocabulary`.
+    """Terms with frequencies and forms; see `softcosine.text.vocabulary.Vocabulary`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Contents:
         n_docs: int | None,
         forms: Sequence[Sequence[str]] | None,
     ) -> Self:
-        """Check everything; InvalidInputError says what does not fit."""
+        """Return checked contents; raise InvalidInputError if they do not fit each other."""
         numbered = Terms(_distinct(terms))
         return cls(
             numbered,
@@ -71,9 +71,9 @@ class Contents:
 
     @classmethod
     def stored(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Take the arrays that `to_arrays` gave, and check them if they are small."""
+        """Return the contents in the arrays of `to_arrays`; small arrays are checked."""
         try:
-            # Arrays of earlier versions have no order; it is found when it is needed.
+            # Arrays of earlier versions have no order; it is computed when needed.
             terms = Terms(
                 PackedStrings(arrays["terms"], arrays["term_offsets"]), arrays.get("term_order")
             )
@@ -98,7 +98,7 @@ class Contents:
         return made
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything as flat arrays."""
+        """Return the contents as flat arrays."""
         packed = self.terms.packed()
         arrays: dict[str, NDArray[Any]] = {
             "terms": packed.blob,
@@ -116,7 +116,7 @@ class Contents:
         return arrays
 
     def check(self) -> None:
-        """Read everything; InvalidInputError says what is impossible."""
+        """Read all arrays; raise InvalidInputError if they are not valid."""
         self.terms.check()
         if isinstance(self.forms, PackedLists):
             self.forms.check()
@@ -131,7 +131,7 @@ class Contents:
         n_docs: int | None,
         forms: Sequence[Sequence[str]] | None,
     ) -> Contents:
-        """Put further terms behind; what is there is copied, not looked at."""
+        """Return the contents with further terms at the end; old ones are copied unchecked."""
         new = _distinct(terms)
         there = np.flatnonzero(self.terms.indices(new) >= 0)
         if len(there):

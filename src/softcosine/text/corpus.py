@@ -1,4 +1,4 @@
-"""Whole corpora analysed at once: exactly the terms of `Analyzer.terms`, faster."""
+"""Analysis of whole corpora: the same terms as `Analyzer.terms`, faster."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["AnalyzedTexts", "analyze", "in_vocabulary"]
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedTexts:
-    """Texts as streams of term numbers.
+    """An analyzed corpus: texts as streams of term numbers.
 
     Attributes
     ----------
     vocabulary : Vocabulary
-        In code point order, with document frequencies.
+        Sorted in code point order, with document frequencies.
     tokens : ndarray of shape (n_tokens,), int32
-        The terms of all documents in running order; -1 where `min_df` or `max_df` left one out.
+        The terms of all documents in text order; -1 for a term removed by `min_df` or `max_df`.
     offsets : ndarray of shape (n_docs + 1,), int64
-        Document ``d`` is ``tokens[offsets[d]:offsets[d + 1]]``.
+        The tokens of document ``d`` are ``tokens[offsets[d]:offsets[d + 1]]``.
     segmented : bool
-        Whether text without spaces was cut into words, and not into pairs of characters.
+        Whether a segmenter split text without spaces into words (else: character pairs).
     """
 
     vocabulary: Vocabulary
@@ -47,12 +47,12 @@ class AnalyzedTexts:
         return len(self.offsets) - 1
 
     def counts(self) -> csr_array:
-        """Return how often each term stands in each document.
+        """Return the term frequencies of each document.
 
         Returns
         -------
         csr_array of shape (n_docs, n_terms), int32
-            Sorted, without duplicates or stored zeros.
+            Column indices sorted, no duplicates or stored zeros.
         """
         from scipy.sparse import csr_array
 
@@ -89,34 +89,35 @@ def analyze(
     n_fields: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> AnalyzedTexts:
-    """Analyse a corpus into its vocabulary and streams of term numbers.
+    """Analyze a corpus: return its vocabulary and its texts as streams of term numbers.
 
     Parameters
     ----------
     texts : iterable of str, or iterable of sequences of str
-        Texts, or documents given as token lists, but not both; read once. Token lists are neither
-        cut nor normalised; stop words, stemming and n-grams apply to them.
+        Either texts, or documents as lists of tokens; read once. Tokens are neither split nor
+        normalised; stop words, stemming and n-grams apply to them.
     analyzer : Analyzer, optional
         By default ``Analyzer()``.
     min_df, max_df : int or float, optional
-        Terms of fewer, or of more, documents are left out: a number of documents if an int, a
-        proportion of them (0 to 1) if a float.
+        Remove terms that occur in fewer, or more, documents: a number of documents if an int, a
+        share of them (0 to 1) if a float.
     n_fields : int, optional
-        So many successive texts are the fields of one document. By default a text is a document.
+        Number of consecutive texts that are the fields of one document. By default 1.
     progress : callable, optional
-        Called now and then, and at the end, with the number of documents read so far.
+        Called at times, and at the end, with the number of documents read so far.
 
     Returns
     -------
     AnalyzedTexts
-        For each text exactly what ``analyzer.terms`` gives, but for terms left out. With several
-        fields the vocabulary counts documents, and `tokens` are cut into texts.
+        For each text the terms of ``analyzer.terms``, without the removed terms. With several
+        fields the vocabulary counts documents, and `offsets` delimits texts.
 
     Raises
     ------
     InvalidInputError
-        If `texts` is a single string, a document is neither a string nor a token list (the message
-        names its position), both kinds are mixed, a limit makes no sense, or fields are missing.
+        If `texts` is a single string, a document is neither a string nor a list of tokens (the
+        message names its position), both kinds are mixed, a limit is out of range, or fields are
+        missing.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def analyze(
 
 
 def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:
-    """Return counts in the columns of another vocabulary; terms that it lacks are left out."""
+    """Return counts in the columns of another vocabulary; terms that it lacks are dropped."""
     from scipy.sparse import csr_array
 
     columns = given.indices(own.terms)

@@ -1,8 +1,8 @@
-"""Corpora as streams of term numbers, with the terms counted: the work behind `analyze`.
+"""Corpora as streams of term numbers, with term counts: the implementation of `analyze`.
 
-A text is first cut into pieces whose number of distinct values is small beside their number
-(`softcosine.text.pieces`). The rules of the analyzer are applied once to each distinct piece;
-the running text is only a stream of numbers.
+A text is first split into chunks of characters without separators, of which a corpus has few
+distinct ones (`softcosine.text.pieces`). The rules of the analyzer are applied once to each
+distinct chunk; the running text is a stream of numbers.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ __all__ = [
     "within_df_limits",
 ]
 
-# Characters (or tokens) and documents that are numbered at a time, between reports of progress.
+# Characters (or tokens) and documents per batch; progress is reported after each.
 _BATCH = 1 << 20
 _BATCH_DOCUMENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class CountedTerms:
-    """The terms of a corpus in code point order, and its texts as numbers of them.
+    """The terms of a corpus in code point order, and its texts as term numbers.
 
     Attributes
     ----------
     terms : list of str
     frequencies : ndarray of shape (n_terms,), int64
-        In how many documents each stands.
+        Number of documents of each term.
     n_docs : int
     forms : list of list of str, or None
-        Under stemming, the words of each term, the most frequent first.
+        Under stemming, the surface forms of each term, the most frequent first.
     tokens, offsets : ndarray
         See `softcosine.text.corpus.AnalyzedTexts`.
     """
@@ -100,7 +100,7 @@ def counted_terms(
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Documents as numbers of strings; under stemming with each string's forms and their counts."""
+    """Documents as string numbers; under stemming with the counted forms of each string."""
 
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
@@ -110,7 +110,7 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Documents as numbers of pieces or tokens, and the table that numbered them."""
+    """Documents as numbers of chunks or tokens, and the table of these numbers."""
 
     numbers: NDArray[np.int32]
     offsets: NDArray[np.int64]
@@ -120,7 +120,7 @@ class _Read:
 def _read(
     texts: Iterable[Any], analyzer: Analyzer, progress: Callable[[int], object] | None
 ) -> _Read:
-    """Turn all documents into numbers of pieces, batch by batch."""
+    """Turn all documents into numbers of chunks, batch by batch."""
     check_corpus(texts)
     table: PieceTable | TokenTable | None = None
     numbers: list[NDArray[np.int32]] = []
@@ -141,7 +141,7 @@ def _read(
 
 
 def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
-    """Check documents and gather them into batches of about `_BATCH` characters or tokens."""
+    """Check documents and yield batches of about `_BATCH` characters or tokens."""
     batch: list[Any] = []
     size = 0
     first_is_text: bool | None = None
@@ -166,7 +166,7 @@ def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
-    """Turn pieces into stems, without stop words."""
+    """Turn chunks into stems, without stop words."""
     table: defaultdict[str, int] = defaultdict(count().__next__)
     running_words, n_words = read.table.words()
     numbers = np.fromiter(map(table.__getitem__, running_words), np.int64, len(running_words))
@@ -178,7 +178,7 @@ def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
         stems[stem] for stem in analyzer.stem(list(compress(words, kept.tolist())))
     ]
 
-    # A piece becomes the stems of those of its words that are kept.
+    # A chunk becomes the stems of its words, without the removed words.
     owner = np.repeat(np.arange(len(n_words)), n_words)
     flat = stem_of_word[numbers]
     n_stems = np.bincount(owner[flat >= 0], minlength=len(n_words))
@@ -199,7 +199,7 @@ def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
 
 
 def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
-    """Add after each term the n-grams that begin with it, and the phrases."""
+    """Insert after each term the n-grams and phrases that start with it."""
     longer, starts = stream, np.arange(len(stream.tokens) + 1)
     if analyzer.max_ngram > 1:
         longer, starts = _joined(stream, analyzer.max_ngram)
@@ -210,7 +210,7 @@ def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
 
 
 def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]]:
-    """Return the stream with n-grams, and where what begins with each term starts in it."""
+    """Return the stream with n-grams, and the start in it of each word with its n-grams."""
     tokens, n_terms = stream.tokens, len(stream.strings)
     table = {string: number for number, string in enumerate(stream.strings)}
     forms = None if stream.forms is None else [dict(counts) for counts in stream.forms]
@@ -227,7 +227,7 @@ def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]
         distinct, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
         pairs = [divmod(key, n_terms) for key in distinct.tolist()]
         names = [f"{names[a]} {stream.strings[b]}" for a, b in pairs]
-        # Two n-grams, or an n-gram and a token, may read the same: they are one term.
+        # Equal n-grams, or an n-gram and an equal token, are one term.
         numbers = np.array([table.setdefault(name, len(table)) for name in names], dtype=np.int32)
         grams[places, n - 1] = numbers[inverse]
         shorter = np.full(len(tokens), -1, dtype=np.int32)
@@ -248,17 +248,17 @@ def _with_phrases(
     starts: NDArray[np.int64],
     phrases: Sequence[tuple[str, ...]],
 ) -> _Stream:
-    """Add each phrase after the other terms that begin with its first word.
+    """Insert each phrase after the other terms that start with its first word.
 
     Parameters
     ----------
     stream : _Stream
     words : _Stream
-        The same without n-grams.
+        The stream without n-grams.
     starts : ndarray of shape (n_words + 1,), int64
-        Where the terms that begin with each word start in `stream`.
+        Start in `stream` of each word with its n-grams.
     phrases : sequence of tuple of str
-        Their stems; each longer than an n-gram.
+        The stems of each phrase; more than the words of an n-gram.
     """
     ends = np.repeat(words.offsets[1:], np.diff(words.offsets))
     room = ends - np.arange(len(words.tokens))
@@ -295,14 +295,14 @@ def _places_of(
     room: NDArray[np.int64],
     strings: Sequence[str],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where phrases stand in running stems: the place of the first word, and which phrase it is.
+    """Occurrences of phrases in a stream of stems: position of the first word, phrase number.
 
-    Ordered by place, and of one place the shorter first. All phrases are followed word by word
-    through the tree of their beginnings, so that only places that may go on are looked at.
+    Ordered by position, then by length. All phrases are matched together, word by word, through the
+    trie of their prefixes, so only positions with a matching prefix are read.
     """
     needed = {stem for phrase in phrases for stem in phrase}
     known = {string: number for number, string in enumerate(strings) if string in needed}
-    tree: dict[tuple[int, int], int] = {}  # from a beginning, 0 for none, and a stem to the longer
+    tree: dict[tuple[int, int], int] = {}  # prefix (0: empty), stem: longer prefix
     ends: dict[int, int] = {}
     for number, phrase in enumerate(phrases):
         node = 0
@@ -346,7 +346,7 @@ def _by_frequency(counts: dict[str, int]) -> list[str]:
 
 
 def running_sum(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0 and the sums of the first, the first two, ... counts."""
+    """Return 0 and the cumulative sums of the counts."""
     sums = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=sums[1:])
     return sums
@@ -355,7 +355,7 @@ def running_sum(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def document_frequencies(
     tokens: NDArray[np.int32], offsets: NDArray[np.int64], *, n_terms: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return in how many documents each term stands, and how many terms each document has."""
+    """Return the document frequency of each term, and the number of terms of each document."""
     frequencies = np.zeros(n_terms, dtype=np.int64)
     distinct = np.empty(len(offsets) - 1, dtype=np.int64)
     last = np.full(n_terms, -1, dtype=np.int32)
@@ -364,7 +364,7 @@ def document_frequencies(
 
 
 def check_corpus(texts: object) -> None:
-    """Raise InvalidInputError if something cannot be several texts."""
+    """Raise InvalidInputError if the argument cannot be a collection of texts."""
     if isinstance(texts, str):
         raise InvalidInputError("texts is a single string; wrap it in a list: [text].")
     if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
@@ -392,7 +392,7 @@ def _check_tokens(document: object, position: int) -> None:
 
 
 def check_df_limit(name: str, limit: Any) -> int | float:
-    """Return a limit of document frequencies; InvalidInputError if it makes no sense."""
+    """Return a limit of document frequencies; raise InvalidInputError if it is out of range."""
     if isinstance(limit, int | np.integer):
         valid = not isinstance(limit, bool) and limit >= 0
     else:
@@ -412,7 +412,7 @@ def within_df_limits(
     min_df: int | float,
     max_df: int | float,
 ) -> NDArray[np.bool_]:
-    """Whether each term stands in enough documents and not in too many, shape (n_terms,)."""
+    """Whether each document frequency is within the limits, shape (n_terms,)."""
     return (document_frequencies >= _n_documents(min_df, n_docs)) & (
         document_frequencies <= _n_documents(max_df, n_docs)
     )

@@ -1,4 +1,4 @@
-"""Terms of the vocabularies of other libraries, in the order of their numbers."""
+"""Terms of the vocabularies of scikit-learn and gensim, in the order of their numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def gensim_terms(dictionary: Any) -> list[str]:
 
 
 def _in_order(numbers: Mapping[str, int], *, source: str, repair: str) -> list[str]:
-    """Terms by number, which must be 0 to n - 1."""
+    """Terms by number; the numbers must be 0 to n - 1."""
     ordered = sorted(numbers.items(), key=lambda item: item[1])
     for expected, (term, number) in enumerate(ordered):
         if number != expected:

@@ -1,4 +1,4 @@
-"""Which language texts are written in: by the script of their letters, then by stop words."""
+"""Language detection: by script, then by stop words."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from softcosine.text.words import find_words, normalize
 
 __all__ = ["DetectedLanguage", "detect_language"]
 
-# Texts that are looked at, evenly spread, and how much of each.
+# Number of texts in the sample, evenly spaced, and the length read of each.
 _TEXTS = 1_000
 _CHARACTERS = 500
 _TOKENS = 100
-# Another script than Latin is that of the texts from this share of the letters on: technical texts
-# hold Latin names and commands in any script, and texts in Latin script hold little of others.
+# Texts count as non-Latin from this share of non-Latin letters on: technical texts in any script
+# contain Latin names and commands, but Latin texts contain few letters of other scripts.
 _SCRIPT_SHARE = 0.2
 _PURE_LATIN = 0.95
-_KANA_SHARE = 0.02  # of the letters of East Asia; Chinese has none
-# A language is recognised by this share of the running words, by so many different ones, ...
+_KANA_SHARE = 0.02  # of the East Asian letters; Chinese has no kana
+# Stop words identify a language from this share of words and this number of distinct ones on, ...
 _STOP_WORD_SHARE = 0.1
 _MIN_STOP_WORDS = 3
-# ... and by words that another language lacks, so many of them, and so many times as often as the
-# other by its own.
+# ... if the stop words that another language lacks occur this often, and this many times as often
+# as those that only the other one has.
 _MIN_ALONE = 2
 _MARGIN = 1.5
 
-# First and last code point of the letters of each script, ascending, in normalised text.
+# First and last code point of the letters of each script in normalised text, ascending.
 _LETTERS: tuple[tuple[int, int, str], ...] = (
     (0x61, 0x7A, "latin"), (0xAA, 0xAA, "latin"), (0xB5, 0xB5, "greek"), (0xBA, 0xBA, "latin"),
     (0xDF, 0xF6, "latin"), (0xF8, 0x2AF, "latin"), (0x370, 0x3FF, "greek"),
@@ -53,21 +53,21 @@ _LETTERS: tuple[tuple[int, int, str], ...] = (
 )  # fmt: skip
 _STARTS = [first for first, _, _ in _LETTERS]
 _EAST_ASIAN = {"han", "kana", "hangul"}
-# Scripts of one language with much text, where stop words have nothing to choose among.
+# Scripts that identify a language: only one language with many texts uses each.
 _LANGUAGE_OF = {"greek": "greek", "armenian": "armenian", "tamil": "tamil", "thai": "thai"}
 
 
 @dataclass(frozen=True, slots=True)
 class DetectedLanguage:
-    """The language that texts seem to be written in.
+    """The detected language of texts.
 
     Attributes
     ----------
     name : str or None
-        A language of `softcosine.text.analyzer.languages`; None where the texts do not tell.
+        A language of `softcosine.text.analyzer.languages`; None if it was not identified.
     maybe_english : bool
-        Whether `name` is None and nothing speaks against English: nearly all letters are Latin,
-        and no other language has more stop words in the texts.
+        Whether `name` is None and the texts may be English: nearly all letters are Latin, and no
+        other language has more stop words in the texts.
     """
 
     name: str | None
@@ -75,18 +75,19 @@ class DetectedLanguage:
 
 
 def detect_language(texts: Sequence[Any]) -> DetectedLanguage:
-    """Return the language of texts, all of which are taken to be of one.
+    """Return the language of texts, assuming that all have the same.
 
-    The script that has most of the letters decides first; Chinese, Japanese and Korean are told by
-    it alone. Among the languages of a script, that one is chosen whose stop words are a tenth of
-    the running words, and at least three different ones; against each other language, those of
-    its stop words that the other lacks must occur twice, and half as often again as the other's.
+    The most frequent script decides first; it alone identifies Chinese, Japanese and Korean. Among
+    the languages of a script, the stop words of the detected one are at least a tenth of all words,
+    and at least three distinct ones. Compared with every other language, its stop words that the
+    other one lacks occur at least twice, and at least 1.5 times as often as those that only the
+    other one has.
 
     Parameters
     ----------
     texts : sequence of str or of token lists
-        A thousand of them, evenly spread, are looked at, 500 characters or 100 tokens of each.
-        What is neither is passed over.
+        A sample of 1,000 evenly spaced texts is read, 500 characters or 100 tokens of each. Other
+        objects are skipped.
 
     Returns
     -------
@@ -154,7 +155,7 @@ def _script_of(code: int) -> str | None:
 
 
 def _script(letters: Counter[str]) -> str:
-    """Return the script of texts with these letters; one of East Asia for all three."""
+    """Return the script of texts with these letter counts; one for Chinese, Japanese and Korean."""
     shares = Counter(letters)
     east = sum(shares.pop(script, 0) for script in _EAST_ASIAN)
     if east:
@@ -175,16 +176,16 @@ def _east_asian(letters: Counter[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _StopWords:
-    """The stop words of a language that stand in texts.
+    """Stop words of a language in the texts.
 
     Attributes
     ----------
     language : str
     counts : dict of str to int
-        How often each stands there.
+        Occurrences of each.
     total : int
     telling : bool
-        Whether there are enough of them for the texts to be of that language.
+        Whether they suffice to identify the language.
     """
 
     language: str
@@ -194,7 +195,7 @@ class _StopWords:
 
 
 def _stop_words_in(words: Counter[str], script: str) -> list[_StopWords]:
-    """Count the stop words of each language of a script; most first."""
+    """Count the stop words of each language of a script; the most frequent first."""
     running = {word: n for word, n in words.items() if _script_of(ord(word[0])) == script}
     least = _STOP_WORD_SHARE * sum(running.values())
     found = []
@@ -207,7 +208,7 @@ def _stop_words_in(words: Counter[str], script: str) -> list[_StopWords]:
 
 
 def _leading(counted: Sequence[_StopWords]) -> str | None:
-    """Return the language that leads before every other by the words that the other lacks."""
+    """Return the language that wins against every other by the stop words that the other lacks."""
     for own in counted:
         if own.telling and all(_leads(own, other) for other in counted if other is not own):
             return own.language

@@ -1,4 +1,4 @@
-"""Lists of strings as two flat arrays, the form in which they are stored and mapped."""
+"""Packed lists of strings: two flat arrays that can be stored and memory-mapped."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["PackedLists", "PackedStrings", "pack_strings", "unpack_strings"]
 
 
 def pack_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    r"""Strings laid end to end, and where each begins.
+    r"""Return the concatenated UTF-8 bytes of strings, and the offset of each.
 
     Parameters
     ----------
     strings : sequence of str
-        Any strings: empty ones, NUL characters and lone surrogates are kept.
+        Any strings, also empty ones, or with NUL characters or lone surrogates.
 
     Returns
     -------
     blob : ndarray of shape (n_bytes,), uint8
-        All strings in UTF-8, one after the other; lone surrogates as three bytes each.
+        All strings in UTF-8; lone surrogates as three bytes each.
     offsets : ndarray of shape (n_strings + 1,), int64
         String ``i`` is ``blob[offsets[i]:offsets[i + 1]]``.
 
@@ -44,7 +44,7 @@ def pack_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.
 
 
 def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
-    """Return the strings that ``pack_strings`` laid out.
+    """Return the strings packed by `pack_strings`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[
     Raises
     ------
     InvalidInputError
-        If the offsets do not cut the blob into pieces, or a piece is not UTF-8.
+        If the offsets do not fit the blob, or a string is not UTF-8.
     """
     _check_ends(blob, offsets)
     if bool(np.any(offsets[1:] < offsets[:-1])):
@@ -73,10 +73,10 @@ def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[
 
 
 class PackedStrings(Sequence[str]):
-    """Strings that `pack_strings` laid out, each decoded when it is asked for.
+    """Sequence of packed strings; each is decoded when it is read.
 
-    Making one costs the same for any number of strings: of the arrays, which may be mapped, only
-    the first and the last offset are looked at. `check` reads all.
+    Opening one takes the same time for any number of strings: only the first and the last offset
+    are read. `check` reads everything.
 
     Parameters
     ----------
@@ -86,8 +86,7 @@ class PackedStrings(Sequence[str]):
     Raises
     ------
     InvalidInputError
-        If the offsets do not go from 0 to n_bytes; later, where a string is asked for, if it is
-        not UTF-8.
+        If the offsets do not go from 0 to n_bytes. When a string is read: if it is not UTF-8.
     """
 
     __slots__ = ("_bytes", "_starts", "_strings", "blob", "offsets")
@@ -96,7 +95,7 @@ class PackedStrings(Sequence[str]):
         _check_ends(blob, offsets)
         self.blob = np.ascontiguousarray(blob, np.uint8)
         self.offsets = np.ascontiguousarray(offsets, np.int64)
-        # Single numbers are read many times faster through these than through NumPy.
+        # Reading single numbers is many times faster than through NumPy.
         self._bytes = memoryview(self.blob)  # type: ignore[arg-type]
         self._starts = memoryview(self.offsets)  # type: ignore[arg-type]
         self._strings: tuple[str, ...] | None = None
@@ -110,21 +109,21 @@ class PackedStrings(Sequence[str]):
         return packed
 
     def encoded(self, i: int) -> bytes:
-        """UTF-8 of string `i`; bytes compare as the strings' code points do."""
+        """UTF-8 bytes of string `i`; bytes have the same order as code points."""
         return bytes(self._bytes[self._starts[i] : self._starts[i + 1]])
 
     def strings(self) -> tuple[str, ...]:
-        """All strings; decoded once, however many ask."""
+        """All strings; decoded once."""
         if self._strings is None:
             self._strings = tuple(unpack_strings(self.blob, self.offsets))
         return self._strings
 
     def check(self) -> None:
-        """Decode all; InvalidInputError says what is wrong."""
+        """Decode all strings; raise InvalidInputError if that fails."""
         self.strings()
 
     def extended(self, strings: Sequence[str]) -> PackedStrings:
-        """Return these and further strings; the old ones are copied, not looked at."""
+        """Return these and further strings; the old bytes are copied unchecked."""
         blob, offsets = pack_strings(strings)
         longer = PackedStrings(
             np.concatenate([self.blob, blob]),
@@ -135,7 +134,7 @@ class PackedStrings(Sequence[str]):
         return longer
 
     def starts_with(self, other: PackedStrings) -> bool:
-        """Whether the first of these strings are all those of another."""
+        """Whether another sequence is a prefix of this one."""
         n, n_bytes = len(other), len(other.blob)
         return (
             n <= len(self)
@@ -175,7 +174,7 @@ class PackedStrings(Sequence[str]):
 
 
 class PackedLists(Sequence[tuple[str, ...]]):
-    """Lists of strings laid end to end, each decoded when it is asked for.
+    """Sequence of packed lists of strings; each is decoded when it is read.
 
     Parameters
     ----------
@@ -213,7 +212,7 @@ class PackedLists(Sequence[tuple[str, ...]]):
         return packed
 
     def lists(self) -> tuple[tuple[str, ...], ...]:
-        """All lists; decoded once, however many ask."""
+        """All lists; decoded once."""
         if self._lists is None:
             bounds = self.bounds.tolist()
             if bool(np.any(self.bounds[1:] < self.bounds[:-1])):
@@ -223,11 +222,11 @@ class PackedLists(Sequence[tuple[str, ...]]):
         return self._lists
 
     def check(self) -> None:
-        """Decode all; InvalidInputError says what is wrong."""
+        """Decode all lists; raise InvalidInputError if that fails."""
         self.lists()
 
     def extended(self, lists: Sequence[Sequence[str]]) -> PackedLists:
-        """Return these and further lists; the old ones are copied, not looked at."""
+        """Return these and further lists; the old bytes are copied unchecked."""
         flat = self.flat.extended(list(chain.from_iterable(lists)))
         bounds = np.concatenate([self.bounds, _bounds_of(lists)[1:] + self.bounds[-1]])
         longer = PackedLists(flat, bounds)

@@ -1,8 +1,8 @@
-"""Texts as numbers of pieces: a rough cut at compiled speed, to be refined piece by piece.
+"""Texts as numbers of chunks: a fast compiled split, refined chunk by chunk in Python.
 
-A piece is what stands between two characters that no word contains, such as spaces and commas. A
-corpus has few distinct pieces beside its running ones, and the words of a text are the words of its
-pieces, so whatever the rules for words cost, they are paid once for each distinct piece.
+A chunk (called piece in the code) is the text between two characters that no word contains, such as
+spaces and commas. A corpus has few distinct chunks compared with its length, and the words of a
+text are the words of its chunks, so the rules for words are applied once to each distinct chunk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from softcosine.text.words import Segmenter, find_words, has_unspaced, normalize
 
 __all__ = ["PieceTable", "TokenTable"]
 
-# What each UTF-8 byte becomes: ASCII is lower-cased or, where no word has it, separates.
+# Map of each UTF-8 byte: ASCII letters are lower-cased; ASCII characters that no word contains
+# separate.
 _CLASSES = np.array(
     [
         ord(chr(byte).lower()) if byte > 127 or chr(byte).isalnum() or chr(byte) in "'.+#" else 0
@@ -32,12 +33,12 @@ _CLASSES = np.array(
 
 
 class PieceTable:
-    """The distinct pieces of texts, numbered in order of first appearance.
+    """The distinct chunks of texts, numbered by first occurrence.
 
     Parameters
     ----------
     segmenter : callable, optional
-        Cuts text without spaces into words; see `find_words`.
+        For text without spaces; see `find_words`.
     """
 
     def __init__(self, segmenter: Segmenter | None = None) -> None:
@@ -48,7 +49,7 @@ class PieceTable:
         self._n_pieces = 0
 
     def number(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the numbers of the pieces of some texts, and how many each text has.
+        """Return the chunk numbers of some texts, and the number of chunks of each text.
 
         Parameters
         ----------
@@ -86,19 +87,19 @@ class PieceTable:
             self._grow(len(text))
 
     def words(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the words of all distinct pieces, and how many each piece has.
+        """Return the words of all distinct chunks, and the number of words of each chunk.
 
         Returns
         -------
         words : list of str
-            Those of piece 0, then those of piece 1, and so on.
+            Words of chunk 0, then of chunk 1, and so on.
         n_words : ndarray of shape (n_pieces,), int64
         """
         data = self._arena[: self._starts[self._n_pieces]].tobytes()
         words: list[str] = []
         n_words: list[int] = []
         for piece in data.decode("utf-8", "surrogatepass").split(" ")[:-1]:
-            # What a segmenter cut is a word; cut again, by itself, it might be several.
+            # A segmented word is final; segmented again by itself, it might be split further.
             segmented = self._segmenter is not None and has_unspaced(piece)
             found = [piece] if segmented else find_words(piece)
             words += found
@@ -106,7 +107,7 @@ class PieceTable:
         return words, np.array(n_words, dtype=np.int64)
 
     def _grow(self, n_bytes: int) -> None:
-        """Make room: more slots if half of them are taken, else for a piece in the arena."""
+        """Make room: more slots if half of them are used, else more bytes in the arena."""
         if 2 * self._n_pieces >= len(self._slots) - 1:
             entries = self._slots[self._slots >= 0]
             self._slots = np.full(4 * len(self._slots), -1, dtype=np.int64)
@@ -117,7 +118,7 @@ class PieceTable:
 
 
 class TokenTable:
-    """The distinct tokens of documents that come as token lists; each is one word as it is."""
+    """The distinct tokens of documents given as token lists; each token is one word."""
 
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
@@ -125,23 +126,23 @@ class TokenTable:
     def number(
         self, documents: Sequence[Sequence[str]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the numbers of the tokens of some documents, and how many each has."""
+        """Return the token numbers of some documents, and the number of tokens of each."""
         lengths = np.fromiter(map(len, documents), np.int64, len(documents))
         numbers = map(self._numbers.__getitem__, chain.from_iterable(documents))
         return np.fromiter(numbers, np.int32, int(lengths.sum())), lengths
 
     def words(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the distinct tokens, and that each is one word."""
+        """Return the distinct tokens, and 1 word for each."""
         words = list(map(str, self._numbers))
         return words, np.ones(len(words), dtype=np.int64)
 
 
 def _cuttable(text: str, segmenter: Segmenter | None) -> str:
-    """Normalise a text as far as the table does not."""
+    """Prepare a text for the table: normalise it, and split text without spaces into words."""
     if text.isascii():
         return text
     normalized = normalize(text)
-    # Without spaces the pieces would be whole sentences, nearly all of them distinct.
+    # Without spaces, chunks would be whole sentences, nearly all of them distinct.
     if has_unspaced(normalized):
         return " ".join(find_words(normalized, segmenter))
     return normalized

@@ -1,4 +1,4 @@
-"""Segmenters: words of scripts without spaces, by the packages that know a language's words."""
+"""Segmenters for scripts without spaces, by optional packages."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from softcosine.text.words import Segmenter
 
 __all__ = ["SEGMENTERS", "has_segmenter", "segmenter_for"]
 
-# Language, and the packages that must be there.
+# Required packages by language.
 SEGMENTERS = {"chinese": ("jieba",), "japanese": ("fugashi", "unidic_lite")}
 
 
 def has_segmenter(language: str) -> bool:
-    """Whether there is a segmenter for a language, and it is installed."""
+    """Whether a segmenter for the language exists and is installed."""
     return language in SEGMENTERS and all(find_spec(name) for name in SEGMENTERS[language])
 
 
 def segmenter_for(language: str) -> Segmenter:
-    """Return what cuts text of a language into words; loaded once a process.
+    """Return the segmenter of a language; loaded once per process.
 
-    May be called from many threads at once.
+    Thread-safe.
 
     Parameters
     ----------
@@ -44,12 +44,11 @@ def segmenter_for(language: str) -> Segmenter:
 @cache
 def _chinese() -> Segmenter:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its source has escapes that newer Pythons warn of
+        warnings.simplefilter("ignore")  # invalid escapes in its source
         from jieba import Tokenizer
 
     tokenizer = Tokenizer()
-    # What initialize() does, without the copy that it shares with every user of the machine by a
-    # file in the temporary folder.
+    # Like initialize(), but without a cache file in the temporary folder that all users share.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
 
@@ -63,7 +62,7 @@ def _chinese() -> Segmenter:
 def _japanese() -> Segmenter:
     from fugashi import Tagger
 
-    tagger, lock = Tagger("-Owakati"), threading.Lock()  # a tagger serves one thread at a time
+    tagger, lock = Tagger("-Owakati"), threading.Lock()  # a tagger is not thread-safe
 
     def cut(run: str) -> list[str]:
         with lock:

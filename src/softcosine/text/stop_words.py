@@ -1,4 +1,4 @@
-"""Stop words: function words, which carry structure rather than content, by language."""
+"""Stop words (function words) by language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ENGLISH", "stop_word_lists"]
 
 # Articles, pronouns, prepositions, conjunctions, auxiliaries and the adverbs of degree and place
 # that accompany them; no noun, no verb of content, no number, and none of "not", "no", "against",
-# "without", "before" and "after", which change what a query asks for.
+# "without", "before" and "after", which change the meaning of a query.
 _ENGLISH = """
     a about all also am an and any are aren't as at be because been being both but by can can't
     cannot could couldn't did didn't do does doesn't doing don't each either else ever every for
@@ -29,9 +29,9 @@ ENGLISH: frozenset[str] = frozenset(_ENGLISH.split())
 
 @cache
 def stop_word_lists() -> Mapping[str, frozenset[str]]:
-    """Return the stop words of each language by its English name; read once a process.
+    """Return the stop words of each language by its English name; read once per process.
 
-    Their origins and licences stand in ``data/stop_words.txt`` and ``data/LICENSES.md``.
+    Origins and licences are in ``data/stop_words.txt`` and ``data/LICENSES.md``.
     """
     content = (files("softcosine.text") / "data" / "stop_words.txt").read_text(encoding="utf-8")
     lists = {"english": ENGLISH}

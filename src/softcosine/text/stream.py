@@ -1,4 +1,4 @@
-"""Corpora larger than memory: texts that are analysed a chunk at a time."""
+"""Text streams: corpora larger than memory, analyzed in chunks."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 __all__ = ["TextStream"]
 
-_CHUNK_SHARE = 64  # a chunk of so many characters as this part of the memory takes about half of it
+_CHUNK_SHARE = 64  # a chunk of memory / 64 characters takes about half of the memory
 _CHUNK_DOCUMENTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Some successive documents, and the number of the first."""
+    """Consecutive documents, and the number of the first."""
 
     first: int
     texts: list[Any]
 
 
 class TextStream:
-    """Texts that are read in chunks, of which one at a time is in memory.
+    """Texts that are read in chunks; one chunk at a time is in memory.
 
-    Sources that learn from a corpus (`CooccurrenceSimilarity.fit` and the like) take it in place
-    of `AnalyzedTexts`, and learn the same from it, to the bit.
+    Sources that learn from a corpus, such as `CooccurrenceSimilarity.fit`, accept it instead of
+    `AnalyzedTexts`, with the same result to the bit.
 
     Parameters
     ----------
     texts : iterable of str, or iterable of sequences of str
-        As for `analyze`. Read twice, first for the terms, then for their company: a list, or an
-        object whose ``__iter__`` begins anew. With `vocabulary` once, and a generator will do.
+        As for `analyze`. Read twice, first for the terms, then for their co-occurrences, so it must
+        be a list or another object that can be iterated again. With `vocabulary` it is read once
+        and may be a generator.
     analyzer : Analyzer, optional
         By default ``Analyzer()``.
     vocabulary : Vocabulary, optional
-        The terms that count; others are left out as by `min_df`.
+        The terms to use; all others are removed as by `min_df`.
     memory : int, default 2**30
-        About how many bytes the text in work and its counts may take. What is more goes to
-        temporary files, which vanish with the process that made them, however it ends.
+        Approximate limit in bytes for the current chunk and the counts. Further counts go to
+        temporary files, which are removed when the process ends, even if it crashes.
     progress : callable, optional
         Called after each chunk with the number of documents read so far.
 
@@ -94,38 +95,38 @@ class TextStream:
 
     @property
     def segmented(self) -> bool:
-        """Whether text without spaces is cut into words, and not into pairs of characters."""
+        """Whether a segmenter splits text without spaces into words (else: character pairs)."""
         return self._analyzer.segmenter is not None
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """The terms that count, if given."""
+        """The terms to use, if given."""
         return self._vocabulary
 
     @property
     def memory(self) -> int:
-        """About how many bytes may be taken."""
+        """Approximate limit in bytes."""
         return self._memory
 
     def chunks(self) -> Iterator[AnalyzedTexts]:
-        """Read all texts, each chunk analysed by itself with a vocabulary of its own.
+        """Read all texts in chunks; each chunk is analyzed with its own vocabulary.
 
         Raises
         ------
         InvalidInputError
-            If a document is neither a string nor a token list; names its position.
+            If a document is neither a string nor a token list. The message names its position.
         """
         for texts in self._read():
             yield self._analyze(texts)
 
     def _read(self) -> Iterator[_Chunk]:
-        """Give lists of documents of some length, and the number of the first."""
+        """Yield chunks of documents."""
         most = max(1, self._memory // _CHUNK_SHARE)
         n_docs, size = 0, 0
         chunk: list[Any] = []
         for text in self._texts:
             chunk.append(text)
-            # A token counts like a word of text with the space behind it.
+            # A token counts as a word plus a space.
             size += len(text) if isinstance(text, str) else 6 * _length(text)
             if size >= most or len(chunk) == _CHUNK_DOCUMENTS:
                 yield _Chunk(n_docs, chunk)
@@ -149,7 +150,7 @@ class TextStream:
             raise InvalidInputError(f"counted from document {chunk.first}: {error}") from error
 
     def numbered(self, vocabulary: Vocabulary) -> Iterator[AnalyzedTexts]:
-        """Read all texts as numbers of the terms of one vocabulary, -1 for all others."""
+        """Read all texts as term numbers of one vocabulary, -1 for other terms."""
         for chunk in self.chunks():
             numbers = vocabulary.indices(chunk.vocabulary)
             tokens = np.append(numbers, np.int32(-1))[chunk.tokens]
@@ -158,21 +159,21 @@ class TextStream:
     def frequent_terms(
         self, *, min_count: int, max_terms: int, by_documents: bool
     ) -> tuple[Vocabulary, NDArray[np.int64]]:
-        """Read all texts, and find the most frequent terms.
+        """Read all texts, and return the most frequent terms.
 
         Parameters
         ----------
         min_count : int
-            Terms with less are left out.
+            Less frequent terms are removed.
         max_terms : int
-            Of the rest, the most frequent are taken, ties by their strings.
+            Limit; the most frequent terms are used, ties ordered by string.
         by_documents : bool
-            Whether documents with the term are counted, or all its occurrences.
+            Whether to count documents with the term, or all its occurrences.
 
         Returns
         -------
         vocabulary : Vocabulary
-            The terms in code point order, with document frequencies and forms, as `analyze` gives.
+            The terms in code point order, with document frequencies and forms, as from `analyze`.
         occurrences : ndarray of shape (n_terms,), int64
         """
         stemming = self._analyzer.stemmer is not None
@@ -196,7 +197,7 @@ class TextStream:
         return vocabulary, np.array([n for _, n, _ in found], np.int64)
 
     def _forms(self, terms: Sequence[str], words: TermTally) -> list[list[str]]:
-        """Forms of each term by frequency; of an n-gram the n-gram of the most frequent forms."""
+        """Forms of each term by frequency; for an n-gram, the n-gram of the most frequent forms."""
         needed = set(terms) if self._analyzer.longest == 1 else set(_parts(terms))
         forms: dict[str, list[tuple[int, str]]] = {}
         for batch in words.batches():
@@ -212,7 +213,7 @@ class TextStream:
 
 
 def _parts(terms: Sequence[str]) -> Iterator[str]:
-    """Give every run of words in each term: tokens that were given may hold spaces."""
+    """Yield every run of words in each term, because given tokens may contain spaces."""
     for term in terms:
         words = term.split(" ")
         for start in range(len(words)):
@@ -221,16 +222,16 @@ def _parts(terms: Sequence[str]) -> Iterator[str]:
 
 
 def _stems(ngram: str, known: Collection[str]) -> list[str]:
-    """Cut an n-gram into the stems that it consists of, the longest first where it is unclear."""
+    """Split an n-gram into its stems; where this is ambiguous, the longest stem first."""
     words = ngram.split(" ")
-    cuts: list[list[str] | None] = [None] * len(words) + [[]]  # of the words from each place on
+    cuts: list[list[str] | None] = [None] * len(words) + [[]]  # of the words from each position on
     for start in reversed(range(len(words))):
         for end in range(len(words), start, -1):
             stem, rest = " ".join(words[start:end]), cuts[end]
             if rest is not None and stem in known:
                 cuts[start] = [stem, *rest]
                 break
-    assert cuts[0] is not None  # it was made of stems
+    assert cuts[0] is not None  # it consists of stems
     return cuts[0]
 
 

@@ -1,4 +1,4 @@
-"""How often every term stands in a corpus, counted in bounded memory."""
+"""Term counts of a corpus in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["TermTally"]
 
-_TERM_BYTES = 300  # of a term, its two counts and its place in a dictionary
+_TERM_BYTES = 300  # per term: string, two counts, dictionary entry
 _BATCH = 100_000
 _MAX_FILES = 32
 
@@ -26,15 +26,15 @@ _Count = tuple[str, int, int]  # term, occurrences, documents
 
 
 class TermTally:
-    """Occurrences and documents of terms; what memory cannot hold goes to temporary files.
+    """Counts of occurrences and documents of terms, in memory and in temporary files.
 
-    Exact: nothing is left out for being rare so far. The files have no name, so that nothing of
-    them outlives the process. Close it, or use it in a ``with`` statement.
+    Counts are exact; no term is pruned. The files have no name, so they are removed when the
+    process ends. Close it, or use it in a ``with`` statement.
 
     Parameters
     ----------
     memory : int
-        About how many bytes to take.
+        Approximate limit in bytes.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class TermTally:
 
     def close(self) -> None:
         """Drop all counts and files."""
-        with suppress(OSError):  # what could not be written is dropped as well
+        with suppress(OSError):  # unwritten data is dropped as well
             self._open.close()
         self._files, self._counts = [], {}
 
@@ -102,11 +102,11 @@ class TermTally:
             self._spill(_merged([_read(file) for file in files]))
 
     def counts(self) -> Iterator[_Count]:
-        """All terms in code point order, with their occurrences and documents."""
+        """Yield all terms in code point order, with their occurrences and documents."""
         return _merged([*map(_read, self._files), self._in_memory()])
 
     def batches(self) -> Iterator[list[_Count]]:
-        """Give the same in lists of some length."""
+        """Yield the counts in lists of limited length."""
         counts = self.counts()
         while batch := list(islice(counts, _BATCH)):
             yield batch
@@ -118,9 +118,9 @@ class TermTally:
         ----------
         min_count : int
         max_terms : int
-            If more are frequent enough, the most frequent are taken, ties by their strings.
+            Limit; the most frequent terms are used, ties ordered by string.
         by_documents : bool
-            Whether documents with the term are compared, or its occurrences.
+            Whether to compare documents with the term, or its occurrences.
         """
 
         def frequency(count: _Count) -> int:
@@ -138,7 +138,7 @@ def _read(file: IO[str]) -> Iterator[_Count]:
 
 
 def _merged(runs: list[Iterator[_Count]]) -> Iterator[_Count]:
-    """Add up sorted runs, in order."""
+    """Merge sorted runs and add up their counts."""
     for term, group in groupby(heapq.merge(*runs, key=itemgetter(0)), key=itemgetter(0)):
         occurrences = documents = 0
         for _, n, df in group:

@@ -1,4 +1,4 @@
-"""Distinct strings by number, and their numbers by string, without reading all of them."""
+"""Look-up of distinct strings by number, and of numbers by string, without reading all strings."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from softcosine.text.packing import PackedStrings
 
 __all__ = ["Terms"]
 
-# One look-up by bisection costs as much as reading about so many strings into a dictionary.
+# One look-up by bisection costs as much as adding this many strings to a dictionary.
 _READ_MEANWHILE = 32
-# Of the strings in order every 64th, or fewer of many, is kept to bisect among first.
+# Every 64th sorted string (fewer of many) is cached as a fence, to bisect there first.
 _LEAST_STRIDE, _MOST_FENCES = 64, 4096
 
 
 class Terms:
-    """Distinct strings in a fixed order, packed or not, whichever is there already.
+    """Distinct strings in a fixed order, packed or as a tuple.
 
-    A string's number is found in a dictionary of all, or, where none was made yet and the code
-    point order of the packed strings is known, by bisection in the bytes: some microseconds a
-    string, with nothing read beforehand. Several threads may ask at once; what they make twice is
-    equal.
+    Look-up by string uses a dictionary of all strings. If there is none yet, and the code point
+    order of the packed strings is known, it bisects the bytes: some microseconds per string, and
+    nothing is read in advance. Thread-safe; caches that two threads build are equal.
 
     Parameters
     ----------
     strings : tuple of str or PackedStrings
         Distinct.
     order : ndarray of shape (n_strings,), int32, optional
-        Their numbers in code point order.
+        The numbers of the strings in code point order.
     """
 
     __slots__ = ("_fences", "_numbers", "_order", "_packed", "_sorted", "_strings")
@@ -66,13 +65,13 @@ class Terms:
         return self.packed()[number]
 
     def strings(self) -> tuple[str, ...]:
-        """All of them; decoded once."""
+        """All strings; decoded once."""
         if self._strings is None:
             self._strings = self.packed().strings()
         return self._strings
 
     def packed(self) -> PackedStrings:
-        """All of them, packed once."""
+        """All strings, packed once."""
         if self._packed is None:
             self._packed = PackedStrings.of(self.strings())
         return self._packed
@@ -87,7 +86,7 @@ class Terms:
         return self._order
 
     def ranks(self) -> NDArray[np.int32]:
-        """Place of each in code point order, shape (n_strings,)."""
+        """Rank of each string in code point order, shape (n_strings,)."""
         order = self.order()
         ranks = np.zeros(len(order), np.int32)
         if len(order) and not 0 <= int(order.min()) <= int(order.max()) < len(order):
@@ -96,7 +95,7 @@ class Terms:
         return ranks
 
     def get(self, string: object) -> int:
-        """Return the number of a string, or -1 if it is not there."""
+        """Return the number of a string, or -1 if it is absent."""
         if not isinstance(string, str):
             return -1
         if self._numbers is None and self._packed is not None and self._sorted is not None:
@@ -104,7 +103,7 @@ class Terms:
         return self._by_string().get(string, -1)
 
     def indices(self, strings: Iterable[str]) -> NDArray[np.int32]:
-        """Return the numbers of several strings, int32, -1 for each that is not there."""
+        """Return the numbers of several strings, int32, -1 for absent ones."""
         asked = strings if isinstance(strings, Sequence) else list(strings)
         if len(asked) * _READ_MEANWHILE > len(self):
             numbers = self._by_string()
@@ -112,9 +111,9 @@ class Terms:
         return np.fromiter(map(self.get, asked), np.int32, len(asked))
 
     def extended(self, strings: Sequence[str]) -> Terms:
-        """Return these and further ones, which must be distinct and new; unchecked.
+        """Return these and further strings, which must be distinct and new (not checked).
 
-        The old ones are copied but not looked at, unless the new ones are many.
+        The old strings are copied without decoding, unless there are many new ones.
         """
         order = None
         if self._order is not None and len(strings) * _READ_MEANWHILE <= len(self):
@@ -128,7 +127,7 @@ class Terms:
         return longer
 
     def starts_with(self, other: Terms) -> bool:
-        """Whether the first of these strings are all those of another, in their order."""
+        """Whether another sequence is a prefix of this one."""
         if self is other or self._same_strings(other):
             return True
         if len(other) > len(self):
@@ -138,7 +137,7 @@ class Terms:
         return self.strings()[: len(other)] == other.strings()
 
     def check(self) -> None:
-        """Read all; InvalidInputError if they are not distinct, or their order is wrong."""
+        """Read all strings; raise InvalidInputError on duplicates or a wrong order."""
         strings = self.strings()
         if self._order is None:
             if len(set(strings)) != len(strings):
@@ -147,7 +146,7 @@ class Terms:
         order = self._order.tolist()
         if order and not 0 <= min(order) <= max(order) < len(order):
             raise _no_order(len(order))
-        # Distinct and in order, they are all there: the numbers are a permutation.
+        # Strictly ascending strings are distinct, so the numbers are a permutation.
         if not all(strings[a] < strings[b] for a, b in pairwise(order)):
             raise _no_order(len(order))
 
@@ -157,7 +156,7 @@ class Terms:
         return len(self) == len(other) and self.starts_with(other)
 
     def __hash__(self) -> int:
-        # A few of them tell vocabularies apart well enough, and reading these costs little.
+        # A few strings suffice to distinguish vocabularies, and reading them is cheap.
         n = len(self)
         return hash((n, *(self[i * n // 8] for i in range(min(n, 8)))))
 
@@ -177,14 +176,14 @@ class Terms:
         return -1
 
     def _place(self, packed: PackedStrings, wanted: bytes) -> int:
-        """How many strings stand before one in code point order."""
+        """Return the number of strings before a given one in code point order."""
         order = self._sorted
         assert order is not None
         stride = max(_LEAST_STRIDE, len(order) // _MOST_FENCES)
         try:
             if self._fences is None:
                 self._fences = [packed.encoded(number) for number in order[::stride]]
-            # Among the fences without a call of Python a step.
+            # Bisecting the fences needs no Python call per step.
             end = bisect_left(self._fences, wanted) * stride
             start, end = max(end - stride, 0), min(end, len(order))
             return bisect_left(order, wanted, start, end, key=packed.encoded)
@@ -192,7 +191,7 @@ class Terms:
             raise _no_order(len(self)) from None
 
     def _order_with(self, strings: Sequence[str]) -> NDArray[np.int32]:
-        """Put the numbers of further strings among the order of the old ones."""
+        """Insert the numbers of further strings into the order of the old ones."""
         packed, order = self.packed(), self.order()
         news = sorted(range(len(strings)), key=strings.__getitem__)
         places = [self._place(packed, strings[i].encode("utf-8", "surrogatepass")) for i in news]

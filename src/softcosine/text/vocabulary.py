@@ -1,4 +1,4 @@
-"""Which term has which number, and in how many documents it stands."""
+"""The vocabulary: numbered terms with their document frequencies."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Vocabulary:
     """Terms in a fixed order; term ``i`` is column ``i`` of every matrix over the vocabulary.
 
     Immutable. Two vocabularies are equal if they have the same terms in the same order. A stored
-    one is opened without reading its terms: they are decoded, and found in the stored bytes, when
-    they are asked for.
+    vocabulary is opened without reading its terms; they are decoded or searched in the stored bytes
+    on use.
 
     Parameters
     ----------
     terms : iterable of str
         Distinct strings, in the order of their numbers.
     document_frequencies : array-like of shape (n_terms,), optional
-        In how many documents each term stands.
+        Number of documents of each term.
     n_docs : int, optional
-        Of how many documents.
+        Number of documents in all.
     forms : sequence of sequence of str, optional
-        The words that each term stands for, the most frequent first.
+        The surface forms of each term, the most frequent first.
 
     Attributes
     ----------
@@ -46,13 +46,13 @@ class Vocabulary:
     document_frequencies : ndarray of shape (n_terms,), int64, read-only, or None
     n_docs : int or None
     forms : tuple of tuple of str, or None
-        Under stemming, the forms of each stem by decreasing frequency, then by string; for an
-        n-gram of stems the n-gram of their most frequent forms. None without stemming.
+        Under stemming, the surface forms of each stem by decreasing frequency, then by string; for
+        an n-gram of stems, the n-gram of their most frequent forms. None without stemming.
 
     Raises
     ------
     InvalidInputError
-        If terms are not distinct strings, or the rest does not fit them.
+        If terms are not distinct strings, or the other arguments do not fit them.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Vocabulary:
         min_df: int | float = 1,
         max_df: int | float = 1.0,
     ) -> Vocabulary:
-        """Collect the terms of texts, in code point order.
+        """Return the vocabulary of texts, in code point order.
 
         Parameters
         ----------
@@ -108,13 +108,13 @@ class Vocabulary:
         analyzer : Analyzer, optional
             By default ``Analyzer()``.
         min_df, max_df : int or float, optional
-            Terms of fewer, or of more, documents are left out: a number of documents if an int, a
-            proportion of them if a float.
+            Remove terms that occur in fewer, or more, documents: a number of documents if an int, a
+            share of them if a float.
 
         Raises
         ------
         InvalidInputError
-            If a text is no string (the message names its position) or a limit makes no sense.
+            If a text is not a string (the message names its position) or a limit is out of range.
         """
         rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
         counted = counted_terms(texts, rules, min_df=min_df, max_df=max_df)
@@ -134,36 +134,36 @@ class Vocabulary:
         min_df: int | float = 1,
         max_df: int | float = 1.0,
     ) -> Vocabulary:
-        """Collect the terms of documents given as lists of tokens, in code point order.
+        """Return the vocabulary of documents given as lists of tokens, in code point order.
 
-        As `from_texts`, but the tokens are neither cut nor normalised.
+        Like `from_texts`, but tokens are neither split nor normalised.
         """
         texts: Iterable[Any] = documents
         return cls.from_texts(texts, analyzer=analyzer, min_df=min_df, max_df=max_df)
 
     @classmethod
     def from_sklearn(cls, vectorizer: Any) -> Vocabulary:
-        """Take the columns of a fitted CountVectorizer or TfidfVectorizer, in their order.
+        """Return the columns of a fitted CountVectorizer or TfidfVectorizer as a vocabulary.
 
-        There are no document frequencies: the vectorizers do not keep them.
+        Without document frequencies, because the vectorizers do not store them.
 
         Parameters
         ----------
         vectorizer : CountVectorizer or TfidfVectorizer
-            Fitted, or made with a fixed vocabulary.
+            Fitted, or with a fixed vocabulary.
 
         Raises
         ------
         NotFittedError
             If it is not fitted.
         InvalidInputError
-            If it has no vocabulary, as HashingVectorizer has none.
+            If it has no vocabulary, such as HashingVectorizer.
         """
         return cls(sklearn_terms(vectorizer))
 
     @classmethod
     def from_gensim(cls, dictionary: Any) -> Vocabulary:
-        """Take the ids of a gensim Dictionary, in their order, with its document frequencies.
+        """Return the ids of a gensim Dictionary as a vocabulary, with its document frequencies.
 
         Parameters
         ----------
@@ -172,8 +172,8 @@ class Vocabulary:
         Raises
         ------
         InvalidInputError
-            If it has no token2id, or its ids have gaps. They are not closed here, since bags of
-            words made with the dictionary would then mean other terms.
+            If it has no token2id, or its ids have gaps. Gaps are not closed, because existing bags
+            of words would then mean other terms.
         """
         terms = gensim_terms(dictionary)
         counts, n_docs = getattr(dictionary, "dfs", None), getattr(dictionary, "num_docs", None)
@@ -184,47 +184,47 @@ class Vocabulary:
 
     @classmethod
     def numbered(cls, n_terms: int) -> Vocabulary:
-        """Name the columns of a matrix that has no terms "0", "1", ... by their numbers."""
+        """Return a vocabulary of the terms "0", "1", ..., for a matrix without terms."""
         return cls(map(str, range(n_terms)))
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The terms, in the order of their numbers; of a stored vocabulary, decoded once."""
+        """The terms, in the order of their numbers; decoded once if stored."""
         return self._contents.terms.strings()
 
     @property
     def document_frequencies(self) -> NDArray[np.int64] | None:
-        """In how many documents each term stands, of shape (n_terms,), if known."""
+        """Number of documents of each term, shape (n_terms,), if known."""
         return self._contents.document_frequencies
 
     @property
     def n_docs(self) -> int | None:
-        """The number of documents that the frequencies speak of, if known."""
+        """Number of documents in all, if known."""
         return self._contents.n_docs
 
     @property
     def forms(self) -> tuple[tuple[str, ...], ...] | None:
-        """The words that each term stands for, the most frequent first, under stemming."""
+        """The surface forms of each term, the most frequent first; None without stemming."""
         forms = self._contents.forms
         return forms.lists() if isinstance(forms, PackedLists) else forms
 
     def term(self, number: int) -> str:
-        """Return one term by its number; no other is decoded for it.
+        """Return one term by its number, without decoding others.
 
         Raises
         ------
         IndexError
-            If there is no such number.
+            If the number is out of range.
         """
         return self._contents.terms[number]
 
     @property
     def has_forms(self) -> bool:
-        """Whether the words that each term stands for are known."""
+        """Whether the vocabulary has surface forms."""
         return self._contents.forms is not None
 
     def forms_of(self, number: int) -> tuple[str, ...]:
-        """Return the words that one term stands for; none without stemming."""
+        """Return the surface forms of one term; empty without stemming."""
         return () if self._contents.forms is None else self._contents.forms[number]
 
     def index(self, term: str) -> int:
@@ -235,7 +235,7 @@ class Vocabulary:
         UnknownTermError
             If the vocabulary does not have it.
         InvalidInputError
-            If it is no string.
+            If it is not a string.
         """
         check_type("the term", term, str, "pass a string")
         number = self.get(term)
@@ -260,17 +260,17 @@ class Vocabulary:
         Returns
         -------
         ndarray of shape (number of `terms`,), int32
-            -1 for each that the vocabulary does not have.
+            -1 for a term that the vocabulary does not have.
         """
         return self._contents.terms.indices(terms)
 
     def ranks(self) -> NDArray[np.int32]:
-        """Return the place of each term if all are sorted in code point order.
+        """Return the rank of each term in code point order.
 
         Returns
         -------
         ndarray of shape (n_terms,), int32, read-only
-            A permutation of 0 to n_terms - 1; kernels break ties by it.
+            A permutation of 0 to n_terms - 1, used by kernels to break ties.
         """
         if self._ranks is None:
             ranks = self._contents.terms.ranks()
@@ -279,25 +279,26 @@ class Vocabulary:
         return self._ranks
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the vocabulary as flat arrays, for storing.
+        """Return the vocabulary as flat arrays, for storage.
 
         Returns
         -------
         dict of ndarray
-            ``terms`` (uint8) and ``term_offsets`` (int64) as `pack_strings` gives them, and
-            ``term_order`` (int32): the terms' numbers in code point order. Where known:
+            ``terms`` (uint8) and ``term_offsets`` (int64) as from `pack_strings`, and
+            ``term_order`` (int32): the term numbers in code point order. If known:
             ``document_frequencies`` (int64), ``n_docs`` (int64, of one element), and the forms as
-            ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` stands for the forms from
+            ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` has the forms from
             ``form_bounds[i]`` to ``form_bounds[i + 1]``.
         """
         return self._contents.to_arrays()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
-        """Return the vocabulary whose `to_arrays` gave these arrays; others are ignored.
+        """Return the vocabulary stored in the arrays of `to_arrays`; other arrays are ignored.
 
-        The arrays are kept as they are, mapped ones too. Those of a small vocabulary are checked
-        at once, those of a large one by `check`; opening it costs the same for any number of terms.
+        The arrays, which may be memory-mapped, are not copied. Those of a small vocabulary are
+        checked here, those of a large one by `check`, so that opening takes the same time for any
+        number of terms.
 
         Raises
         ------
@@ -307,13 +308,13 @@ class Vocabulary:
         return cls._of(Contents.stored(arrays))
 
     def check(self) -> None:
-        """Read everything; what was made from damaged arrays is told here at the latest.
+        """Read and validate all data of a stored vocabulary.
 
         Raises
         ------
         InvalidInputError
-            If a term is no text or there twice, the forms do not belong to the terms, or more
-            documents have a term than there are.
+            If a term is not valid text or a duplicate, the forms do not fit the terms, or a
+            document frequency exceeds the number of documents.
         """
         self._contents.check()
 
@@ -325,28 +326,28 @@ class Vocabulary:
         n_docs: int | None = None,
         forms: Sequence[Sequence[str]] | None = None,
     ) -> Vocabulary:
-        """Return a vocabulary with further terms behind these, whose numbers stay.
+        """Return the vocabulary with further terms at the end; the numbers of the old terms stay.
 
         Parameters
         ----------
         terms : iterable of str
-            New and distinct; numbered as they stand.
+            New and distinct, in the order of their numbers.
         document_frequencies : array-like of shape (n_terms + number of `terms`,), optional
-            Of all terms: further documents have old terms too. Unknown if not given.
+            Of all terms, because further documents contain old terms too. Unknown if not given.
         n_docs : int, optional
             Of how many documents.
         forms : sequence of sequence of str, optional
-            The words that each new term stands for. Needed if the old terms have forms, impossible
-            if there are old terms without.
+            The surface forms of each new term. Required if the old terms have forms, not allowed if
+            there are old terms without forms.
 
         Raises
         ------
         InvalidInputError
-            If a term is there already, or the rest does not fit.
+            If a term exists already, or the other arguments do not fit.
 
         Notes
         -----
-        The old terms are copied, but neither checked nor decoded again.
+        The old terms are copied without decoding or checks.
         """
         return Vocabulary._of(
             self._contents.extended(
@@ -355,7 +356,7 @@ class Vocabulary:
         )
 
     def starts_with(self, other: Vocabulary) -> bool:
-        """Whether the first terms are all those of another vocabulary, with the same numbers."""
+        """Whether the terms of another vocabulary are a prefix of these."""
         return self._contents.terms.starts_with(other._contents.terms)
 
     def __len__(self) -> int:
@@ -386,6 +387,6 @@ class Vocabulary:
 
 
 def checked_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
-    """Return the vocabulary; InvalidInputError says how to make one."""
+    """Return the vocabulary; raise InvalidInputError if it is something else."""
     check_type("the vocabulary", vocabulary, Vocabulary, "pass Vocabulary(terms)")
     return vocabulary

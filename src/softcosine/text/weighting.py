@@ -1,4 +1,4 @@
-"""How term frequencies become term weights: a function of the frequency times one of the term."""
+"""Weighting schemes: term weight = function of the term frequency times idf."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Weighting:
     tf             f(tf), 0 for tf = 0
     ============== =======================================================
     raw            tf
-    log            1 + ln tf; tf itself below 1
+    log            1 + ln tf; tf for tf < 1
     binary         1
     bm25           tf (k1 + 1) / (tf + k1 (1 - b + b · dl / avgdl))
     ============== =======================================================
 
     ============== =======================================================
-    idf            with N documents, df of them with the term
+    idf            N documents, df of them contain the term
     ============== =======================================================
     none           1
     smooth         ln((1 + N) / (1 + df)) + 1, as scikit-learn
@@ -45,16 +45,16 @@ class Weighting:
     Parameters
     ----------
     tf, idf : str, optional
-        A row of each table.
+        Names of rows of the tables.
     k1 : float, optional
-        How slowly frequency saturates, at least 0; for ``tf="bm25"``.
+        For ``tf="bm25"``, at least 0. With a larger k1 the term frequency saturates more slowly.
     b : float, optional
-        How far documents are judged by their length, from 0 to 1; for ``tf="bm25"``.
+        For ``tf="bm25"``, from 0 to 1: strength of the normalisation by document length.
 
     Raises
     ------
     InvalidInputError
-        If a setting is not one of those above.
+        If a setting is unknown or out of range.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Weighting:
 
     @property
     def depends_on_length(self) -> bool:
-        """Whether the length of a document enters its weights."""
+        """Whether weights depend on the length of the document."""
         return self.tf == "bm25" and self.b > 0 and self.k1 > 0
 
     def term_weights(self, document_frequencies: ArrayLike, n_docs: int) -> _Floats:
@@ -84,7 +84,7 @@ class Weighting:
         Parameters
         ----------
         document_frequencies : array-like of shape (n_terms,)
-            From 0 to `n_docs`; 0 for a term that no document has.
+            From 0 to `n_docs`.
         n_docs : int
             At least 0.
 
@@ -119,17 +119,17 @@ class Weighting:
         tf : array-like
             Term frequencies, finite and not negative.
         lengths_ratio : array-like, optional
-            Length of the document over the average length, of a shape that fits `tf`; only
-            ``tf="bm25"`` looks at it.
+            Length of the document divided by the average length, broadcast with `tf`; used by
+            ``tf="bm25"`` only.
 
         Returns
         -------
-        ndarray of the shape of both together, float64
+        ndarray of the broadcast shape, float64
 
         Raises
         ------
         InvalidInputError
-            If a value is negative, infinite or NaN, or the shapes do not fit.
+            If a value is negative, infinite or NaN, or the shapes do not match.
         """
         counts = _floats(tf, "tf")
         ratio = _floats(lengths_ratio, "lengths_ratio")
@@ -157,24 +157,24 @@ class Weighting:
         X : sparse array or array-like of shape (n_docs, n_terms)
             Term frequencies, finite and not negative. Not changed.
         document_frequencies : array-like of shape (n_terms,), optional
-            By default counted in `X`. Give those of the corpus when `X` holds queries.
+            By default counted in `X`. If `X` contains queries, pass those of the corpus.
         n_docs : int, optional
-            The number of documents they speak of; by default that of `X`.
+            Number of documents of the corpus; by default that of `X`.
         average_length : float, optional
-            The mean sum of a document's term frequencies, positive; by default that of `X`. Only
-            ``tf="bm25"`` looks at it.
+            Mean length (sum of term frequencies) of the documents of the corpus, positive; by
+            default that of `X`. Used by ``tf="bm25"`` only.
 
         Returns
         -------
         csr_array of shape (n_docs, n_terms), float64
-            Sorted, without duplicates. Terms of idf 0 keep a stored 0.
+            Column indices sorted, no duplicates. Terms with idf 0 have a stored 0.
 
         Raises
         ------
         InvalidInputError
             If a value is negative, infinite or NaN, or a shape is wrong.
         VocabularyMismatchError
-            If `document_frequencies` counts other terms than `X` has.
+            If `document_frequencies` and `X` have different numbers of terms.
         """
         counts = _checked_counts(X)
         n_rows, n_terms = counts.shape
@@ -199,12 +199,12 @@ class Weighting:
         return counts
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings in JSON's types, for storing beside an index."""
+        """Return the settings as JSON types, for storage with an index."""
         return {"tf": self.tf, "idf": self.idf, "k1": float(self.k1), "b": float(self.b)}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Weighting:
-        """Return the weighting whose `to_dict` gave these settings.
+        """Return the weighting with the settings that `to_dict` returned.
 
         Raises
         ------
@@ -224,7 +224,7 @@ def _raw(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
 
 
 def _log(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
-    # Below 1, where the logarithm would fall to minus infinity, f is the identity: f(1) = 1.
+    # Below 1 f is the identity, because the logarithm goes to minus infinity; f(1) = 1.
     return np.where(tf > 1, 1 + np.log(np.maximum(tf, 1)), tf)
 
 
@@ -257,7 +257,7 @@ def _smooth(df: _Floats, n_docs: int) -> _Floats:
 
 def _probabilistic(df: _Floats, n_docs: int) -> _Floats:
     seen = np.where(df > 0, df, 0.5)
-    # Odds below 1 would weigh less than nothing; the maximum also keeps df = N from ln 0.
+    # Odds below 1 would give negative weights; the maximum also avoids ln 0 at df = N.
     return np.log(np.maximum((n_docs - seen) / seen, 1.0))
 
 
@@ -274,7 +274,7 @@ _TERM_WEIGHT: dict[str, Callable[[_Floats, int], _Floats]] = {
 
 
 def _floats(values: ArrayLike, name: str) -> _Floats:
-    """Numbers as float64, finite and not negative."""
+    """Finite, not negative numbers as float64."""
     try:
         floats = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -290,7 +290,7 @@ def _floats(values: ArrayLike, name: str) -> _Floats:
 
 
 def _checked_counts(X: Any) -> csr_array:
-    """X as a new csr_array of float64 without duplicates and stored zeros."""
+    """X as a new csr_array of float64 without duplicates or stored zeros."""
     from scipy.sparse import csr_array, issparse
 
     if not issparse(X):
@@ -318,7 +318,7 @@ def _length_ratios(counts: csr_array, average_length: float | None) -> _Floats:
 
 
 def checked_weighting(weighting: Weighting) -> Weighting:
-    """Return the weighting; InvalidInputError says how to make one."""
+    """Return the weighting; raise InvalidInputError if it is something else."""
     check_type(
         "the weighting", weighting, Weighting, "pass a Weighting, such as Weighting(tf='log')"
     )

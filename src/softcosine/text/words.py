@@ -1,25 +1,25 @@
-r"""What counts as a word: the rules by which text of any script is normalised and cut.
+r"""The tokenizer: normalisation of text in any script, and its split into words.
 
 **Normalising.** NFKC and case folding, so that ``ﬁ`` is ``fi``, ``Straße`` is ``strasse`` and
-full-width letters are the usual ones. All apostrophes become ``'``; invisible characters that may
-stand inside a word (soft hyphen, joiners, direction marks, the Arabic tatweel) vanish; the dot that
-case folding leaves on ``İ`` goes, so ``İstanbul`` is ``istanbul``. Underscores become spaces.
+full-width letters are the usual ones. All apostrophes become ``'``. Invisible characters inside
+words (soft hyphen, joiners, direction marks, the Arabic tatweel) are removed. The dot that case
+folding leaves on ``İ`` is removed, so ``İstanbul`` is ``istanbul``. Underscores become spaces.
 
-**Cutting.** A word is a run of letters and digits with their combining marks. Everything else
-separates, hyphens and underscores included (``e-mail`` is ``e``, ``mail``), except:
+**Splitting.** A word is a run of letters and digits with their combining marks. All other
+characters separate words, also hyphens and underscores (``e-mail`` is ``e``, ``mail``), except:
 
 - a dot between digits: ``3.11`` and ``192.168.1.1`` are one word each (``1,000`` is two);
 - an apostrophe before a letter: ``don't``, ``o'reilly``, ``l'homme``; a final ``'s`` is dropped, so
   ``dog's`` is ``dog``. A middle dot and the Hebrew geresh and gershayim join letters too;
 - a single letter followed by ``++`` or ``#``: ``c++``, ``c#``.
 
-``E1042`` is ``e1042``. A word longer than 64 characters is cut to its first 64, in documents and
-queries alike, so it still finds itself.
+``E1042`` is ``e1042``. A word longer than 64 characters is truncated to its first 64, in documents
+and queries alike, so it still matches.
 
 **Scripts without spaces** (Han, Hiragana, Katakana, Bopomofo, Thai, Lao, Khmer, Myanmar). A run of
-such characters is cut into overlapping pairs, ``東京都`` into ``東京``, ``京都``; a run of a single
-character is that character. A character is counted together with its combining marks. A segmenter
-(`softcosine.text.segmenters`) cuts runs into words instead.
+such characters is split into overlapping pairs: ``東京都`` into ``東京``, ``京都``. A run of a
+single character is that character. Combining marks belong to their character. A segmenter
+(`softcosine.text.segmenters`) splits runs into words instead.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ __all__ = [
     "word_spans",
 ]
 
-# Cuts a run of characters of scripts without spaces into words, which joined are the run.
+# Splits a run of characters of scripts without spaces into words; joined, they are the run.
 Segmenter = Callable[[str], list[str]]
 
-# Longer than any word of a language and than a SHA-256 digest in hexadecimal, short enough that
+# Long enough for the words of all languages and a hexadecimal SHA-256 digest, short enough that
 # encoded attachments do not fill the vocabulary.
 MAX_WORD_LENGTH = 64
 
@@ -59,7 +59,7 @@ _INVISIBLE = re.compile(
     "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+"
 )
 _DOTTED_I = re.compile("i\u0307+")
-# Scripts written without spaces, their digits left out. Their combining marks are inside.
+# Scripts written without spaces, with their combining marks, without their digits.
 _UNSPACED_BLOCKS = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
     "\u1000-\u103f\u1050-\u108f\u109a-\u109f\u1780-\u17dd\ua9e0-\ua9ef\uaa60-\uaa7f"
@@ -71,12 +71,12 @@ _UNSPACED_BLOCKS = (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a word stands in a text.
+    """A word and its offsets in a text.
 
     Attributes
     ----------
     start, end : int
-        ``text[start:end]`` is what was read, in characters of the original text.
+        ``text[start:end]`` is the word in the original text.
     word : str
         The normalised word.
     """
@@ -87,7 +87,7 @@ class Span:
 
 
 def normalize(text: str) -> str:
-    """Text under the normalisation of this module (NFKC, case folding and some clean-up).
+    """Return a text normalised by the rules of this module (NFKC, case folding and some clean-up).
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def normalize(text: str) -> str:
     Returns
     -------
     str
-        Often of another length than `text`.
+        The length may differ from that of `text`.
     """
     if text.isascii():
         return text.lower().replace("_", " ")
@@ -109,34 +109,34 @@ def normalize(text: str) -> str:
 
 
 def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]:
-    """Words of a normalised text, in running order.
+    """Return the words of a normalised text, in text order.
 
     Parameters
     ----------
     normalized : str
-        What `normalize` gave.
+        A text from `normalize`.
     segmenter : callable, optional
-        Cuts text without spaces into words; by default it is cut into pairs of characters.
+        Splits text without spaces into words; by default it is split into character pairs.
 
     Returns
     -------
     list of str
     """
     if normalized.isascii() and "'s" not in normalized and len(normalized) <= MAX_WORD_LENGTH:
-        # The same, sooner, for short plain text: most of what is asked for is a piece of a corpus.
+        # Fast path with the same result for short plain text, the most frequent case.
         return [normalized] if normalized.isalnum() else _ASCII_WORD.findall(normalized)
     return [word for _, _, word in _located_words(normalized, segmenter)]
 
 
 def has_unspaced(normalized: str) -> bool:
-    """Whether some character of a normalised text is of a script written without spaces."""
+    """Whether a normalised text contains a character of a script written without spaces."""
     return not normalized.isascii() and _unspaced_run().search(normalized) is not None
 
 
 def pair_in_run(word: str) -> str:
-    """Two characters that a run without spaces was cut into; empty for any other word.
+    """Return the two characters of a character pair of a run without spaces; empty for other words.
 
-    Their combining marks are left out.
+    Combining marks are omitted.
     """
     if len(word) < 2 or not has_unspaced(word):
         return ""
@@ -145,7 +145,7 @@ def pair_in_run(word: str) -> str:
 
 
 def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
-    """Words of a text as it was given, and where in it they stand.
+    """Return the words of an original text with their offsets.
 
     Parameters
     ----------
@@ -157,13 +157,14 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
     Returns
     -------
     list of Span
-        Its words are those of ``find_words(normalize(text), segmenter)``. Where one character of
-        the text makes several words (``½`` is ``1``, ``2``), their spans are the same.
+        The words are those of ``find_words(normalize(text), segmenter)``. If one character makes
+        several words (``½`` is ``1``, ``2``), they have the same offsets.
     """
     if text.isascii():
         return [Span(*located) for located in _located_words(normalize(text), None)]
     spans = []
-    # White space is never part of a word and normalises on its own, so pieces stand alone.
+    # White space is never inside a word and does not combine in normalisation, so the text is
+    # processed between white space.
     for piece in re.finditer(r"\S+", text):
         normalized, starts, ends = _aligned(piece.group(), piece.start())
         for start, end, word in _located_words(normalized, segmenter):
@@ -172,7 +173,7 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
 
 
 def _located_words(normalized: str, segmenter: Segmenter | None) -> list[tuple[int, int, str]]:
-    """Start, end and word of each word; the offsets are those of the normalised text."""
+    """Yield start, end and string of each word; offsets refer to the normalised text."""
     found: list[tuple[int, int, str]] = []
     pattern = _ASCII_WORD if normalized.isascii() else _unicode_word()
     for match in pattern.finditer(normalized):
@@ -185,7 +186,7 @@ def _located_words(normalized: str, segmenter: Segmenter | None) -> list[tuple[i
 
 
 def _whole(start: int, word: str) -> tuple[int, int, str]:
-    """Drop a final 's and cut an overlong word; the outcome read again is itself."""
+    """Drop a final 's and truncate an overlong word; idempotent."""
     word = _POSSESSIVE.sub("", word)
     end = start + len(word)
     if len(word) > MAX_WORD_LENGTH:
@@ -196,7 +197,7 @@ def _whole(start: int, word: str) -> tuple[int, int, str]:
 def _cut_at_unspaced(
     offset: int, word: str, segmenter: Segmenter | None
 ) -> list[tuple[int, int, str]]:
-    """Cut a word that has characters of scripts without spaces at runs of these."""
+    """Split a word at its runs of characters of scripts without spaces."""
     found: list[tuple[int, int, str]] = []
     done = 0
     for run in _unspaced_run().finditer(word):
@@ -211,7 +212,7 @@ def _cut_at_unspaced(
 
 
 def _pairs(offset: int, run: str) -> list[tuple[int, int, str]]:
-    """Cut a run into overlapping pairs of characters; a single one is itself."""
+    """Split a run into overlapping character pairs; a single character stays one."""
     characters: Sequence[str] = run
     bounds: Sequence[int] = range(offset, offset + len(run) + 1)
     if _some_mark().search(run):
@@ -224,14 +225,14 @@ def _pairs(offset: int, run: str) -> list[tuple[int, int, str]]:
 
 
 def _segments(offset: int, run: str, segmenter: Segmenter) -> list[tuple[int, int, str]]:
-    """Cut a run into words; overlong ones are cut as others are."""
+    """Split a run into words by a segmenter; overlong words are truncated."""
     words: list[str] = []
     for word in segmenter(run):
-        if words and _some_mark().match(word):  # a mark belongs to the character before it
+        if words and _some_mark().match(word):  # a mark belongs to the preceding character
             words[-1] += word
         else:
             words.append(word)
-    assert "".join(words) == run  # or spans would be wrong
+    assert "".join(words) == run  # else offsets would be wrong
     ends = accumulate(map(len, words), initial=offset)
     return [
         (start, end, word[:MAX_WORD_LENGTH])
@@ -240,17 +241,18 @@ def _segments(offset: int, run: str, segmenter: Segmenter) -> list[tuple[int, in
 
 
 def _located_rest(offset: int, part: str) -> list[tuple[int, int, str]]:
-    """Words of what stands beside runs; a joiner at its edge joins nothing now."""
+    """Yield the words of the text between runs; a joiner at its edge joins nothing."""
     if not part:
         return []
     return [(offset + start, offset + end, word) for start, end, word in _located_words(part, None)]
 
 
 def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
-    """Normalise a piece and map each character of the outcome to a range of the original.
+    """Normalise a text without white space; map each resulting character to the original.
 
-    The piece is cut where a character begins that cannot join the one before. Should the parts'
-    normalised forms not make up the whole's, every character maps to the whole piece.
+    The text is split before each character that cannot combine with the previous one. If the
+    normalised segments do not concatenate to the normalised text, every character maps to the whole
+    text.
     """
     whole = normalize(piece)
     bounds = [i for i, c in enumerate(piece) if i == 0 or not _may_join_previous(c)]
@@ -276,7 +278,7 @@ def _may_join_previous(character: str) -> bool:
 
 
 def _word_pattern(letters: str) -> re.Pattern[str]:
-    """Pattern of a word, given the inside of a character class of letters, digits and marks."""
+    """Return the pattern of a word, given a character class of letters, digits and marks."""
     word = rf"[{letters}]"
     return re.compile(
         rf"[a-z](?:\+\+|\#(?!{word}))"
@@ -289,10 +291,10 @@ _ASCII_WORD = _word_pattern("a-z0-9")
 
 @cache
 def _marks() -> str:
-    r"""All combining marks, as the inside of a character class.
+    r"""Return all combining marks as a character class without brackets.
 
-    Python's ``\w`` leaves them out, which would cut words of Devanagari, Arabic or Thai apart.
-    The ranges searched hold every mark; the rest of Unicode is ideographs and Hangul.
+    Python's ``\w`` omits them, which would split words of Devanagari, Arabic or Thai. The searched
+    ranges contain every mark; the rest of Unicode is ideographs and Hangul.
     """
     searched = (
         range(0x300, 0x3400),
@@ -313,7 +315,7 @@ def _marks() -> str:
 
 @cache
 def _unicode_word() -> re.Pattern[str]:
-    # \w has the underscore too, but no normalised text has one.
+    # \w includes the underscore, but normalised text has none.
     return _word_pattern(rf"\w{_marks()}")
 
 

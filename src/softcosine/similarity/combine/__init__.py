@@ -1,1 +1,6 @@
-"""Several sources as one, on one scale."""
+"""Joins of several sources into one, and calibration to one scale.
+
+- ``combined.py``: `strongest`, `mean`, `first`, `scaled`; ``noisy_or.py``: `noisy_or`;
+- ``calibration.py``: `calibrated`, the scale of human judgements; ``isotonic.py``: its fit;
+- ``joining.py``: exact neighbours under a join.
+"""

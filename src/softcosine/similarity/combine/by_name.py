@@ -1,4 +1,4 @@
-"""The ways to join sources, by name."""
+"""Joins of sources by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JOINS", "join_by"]
 
-# Where each join stands; what is not asked for is not loaded.
+# Module of each join; loaded on first use.
 JOINS = {
     "strongest": ("softcosine.similarity.combine.combined", "strongest"),
     "mean": ("softcosine.similarity.combine.combined", "mean"),
@@ -21,7 +21,7 @@ JOINS = {
 
 
 def join_by(name: str) -> Callable[..., TermSimilaritySource]:
-    """Return the function that joins sources, by one of the names in `JOINS`."""
+    """Return the function of a join by its name in `JOINS`."""
     module, function = JOINS[name]
     join: Callable[..., TermSimilaritySource] = getattr(import_module(module), function)
     return join

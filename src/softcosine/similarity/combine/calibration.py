@@ -1,4 +1,4 @@
-"""One scale for all sources: what people say of word pairs that a source gives some similarity."""
+"""Calibration: the similarities of a source mapped to the scale of human judgements."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ __all__ = [
 
 
 class CalibratedSimilarity(MappedSource):
-    """Another source's similarities, read on the scale of human judgements.
+    """A source with its similarities mapped to the scale of human judgements.
 
-    What a source calls 0.3 may be what people call 0.7. A calibration maps its similarities, in
-    their order, to what people say of such pairs, so that sources can be compared and joined. A
-    term's similarity with itself stays 1, and that of different strings below 1. Neighbours keep
-    their order; only similarities so near that rounding to float32 makes them equal become ties,
-    and stand by their strings.
+    A similarity of 0.3 by a source may correspond to a human judgement of 0.7. A calibration maps
+    similarities by an increasing function to human judgements, so that sources can be compared and
+    joined. The similarity of a term with itself stays 1; that of different strings stays below 1.
+    Neighbours keep their order, except that similarities which become equal in float32 are ordered
+    by their strings.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class CalibratedSimilarity(MappedSource):
 
     @property
     def raw(self) -> TermSimilaritySource:
-        """The source on its own scale."""
+        """The source without calibration."""
         return self._source
 
     @property
     def calibration(self) -> Calibration:
-        """What its similarities are mapped by."""
+        """The map of the similarities."""
         return self._calibration
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class CalibratedSimilarity(MappedSource):
         return self._calibration(values)
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         fitted = self._calibration
         settings = {"fitted_on": fitted.fitted_on, "n_pairs": fitted.n_pairs}
         arrays = {"raw": np.array(fitted.raw), "judged": np.array(fitted.judged)}
@@ -93,7 +93,7 @@ class CalibratedSimilarity(MappedSource):
 
     @classmethod
     def from_state(cls, state: SourceState) -> CalibratedSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         raw, judged = (tuple(state.arrays[name].tolist()) for name in ("raw", "judged"))
         return cls(source_from_state(state.parts[0]), Calibration(raw, judged, **state.settings))
 
@@ -104,22 +104,22 @@ def calibrated(
     *,
     fitted_on: str = "pairs that were given",
 ) -> CalibratedSimilarity:
-    """Return a source on the scale of human judgements.
+    """Return the source calibrated to the scale of human judgements.
 
     Parameters
     ----------
     source : TermSimilaritySource
     pairs : iterable of (str, str, float), optional
-        Two words and how similar people find them, in [0, 1]. By default what the package has
-        for sources of this kind is taken (`default_calibration`).
+        Two words and the human judgement of their similarity, in [0, 1]. By default the bundled
+        calibration of this kind of source is used (`default_calibration`).
     fitted_on : str
-        What the pairs are, for those who ask later.
+        Description of the pairs, stored with the calibration.
 
     Raises
     ------
     InvalidInputError
-        If no pairs are given and the package has no calibration for the source, or a pair is not
-        two words and a number in [0, 1]; names the pair.
+        If no pairs are given and there is no bundled calibration for the source, or a pair is not
+        two words and a number in [0, 1]. The message names the pair.
     """
     check_source(source)
     if pairs is None:
@@ -130,12 +130,12 @@ def calibrated(
 
 
 def uncalibrated(source: TermSimilaritySource) -> TermSimilaritySource:
-    """Return a source without any calibration, its own or of sources that it is made of.
+    """Return a source without calibration, also of the sources inside it.
 
     Raises
     ------
     InvalidInputError
-        If a part has no ``state()``.
+        If a source inside has no ``state()``.
     """
 
     def without(state: SourceState) -> SourceState:
@@ -148,14 +148,14 @@ def uncalibrated(source: TermSimilaritySource) -> TermSimilaritySource:
 
 
 def default_calibration(source: TermSimilaritySource) -> Calibration:
-    """Return the calibration that the package has for sources of this kind.
+    """Return the bundled calibration for this kind of source.
 
-    They were fitted on the judgements of MEN, WordSim-353, SimLex-999 and Rubenstein &
-    Goodenough's 65 pairs, and on chance pairs taken as not similar; ``data/calibrations.json``
-    beside this module holds the knots, and `makers/make_calibrations.py` fits them again. The
-    bundled English vectors have one of their own, and so have WordNet's three measures. Those of
-    vectors, and of what is learned from texts, were fitted on typical ones, with the default
-    settings; `calibrated` with pairs of your own is better there. Spelling has none.
+    The calibrations are fitted on the judgements of MEN, WordSim-353, SimLex-999 and the 65 pairs
+    of Rubenstein & Goodenough, and on random pairs as not similar. The knots are in
+    ``data/calibrations.json`` beside this module; `makers/make_calibrations.py` fits them. The
+    bundled English vectors and the three WordNet measures have their own calibrations. Those for
+    other vectors and for learned sources were fitted on typical examples with the default settings;
+    prefer `calibrated` with your own pairs there. Spelling sources have none.
 
     Raises
     ------
@@ -168,14 +168,14 @@ def default_calibration(source: TermSimilaritySource) -> Calibration:
             f"there is no calibration for {source!r}; give pairs of words with what people say of "
             "them: calibrated(source, [('car', 'automobile', 0.98), ...])."
         )
-    # Similarities to a power are calibrated as they were before.
+    # The calibration is adapted to the source's exponent.
     exponent = getattr(source, "exponent", None)
     return fitted if exponent in (None, 1.0) else fitted.of_power(float(exponent))
 
 
 @cache
 def _defaults() -> dict[str, Calibration]:
-    """Return the calibrations of the package by the names or classes of sources."""
+    """Return the bundled calibrations by the names or classes of sources."""
     text = (files("softcosine.similarity") / "data" / "calibrations.json").read_text("utf-8")
     stored = cast("dict[str, Any]", json.loads(text))
     return {

@@ -1,4 +1,4 @@
-"""Several sources as one (theory T14): the strongest, the mean, the first that knows."""
+"""Joins of several sources (theory T14): strongest, mean, first; and scaling of one."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ __all__ = [
 
 
 def strongest(*sources: TermSimilaritySource) -> StrongestSimilarity:
-    """Return the source that takes the greatest of several similarities."""
+    """Return a source with the greatest similarity of several sources."""
     return StrongestSimilarity(sources)
 
 
 def mean(*sources: TermSimilaritySource, weights: Sequence[float] | None = None) -> MeanSimilarity:
-    """Return the source that takes the weighted mean of several similarities."""
+    """Return a source with the weighted mean of the similarities of several sources."""
     return MeanSimilarity(sources, weights=weights)
 
 
 def first(*sources: TermSimilaritySource) -> FirstSimilarity:
-    """Return the source that asks the first of several that knows both terms."""
+    """Return a source that uses, for each pair, the first source that knows both terms."""
     return FirstSimilarity(sources)
 
 
 def scaled(source: TermSimilaritySource, factor: float) -> ScaledSimilarity:
-    """Return the source whose similarities are another's times a factor."""
+    """Return a source whose similarities are those of another times a factor."""
     return ScaledSimilarity(source, factor)
 
 
 class StrongestSimilarity(SourceOfSources):
-    """The greatest of the parts' similarities.
+    """The greatest similarity of several sources.
 
-    Exact: what stands in no part's list of neighbours has as many pairs before it as were asked
-    for. It does not keep positive semidefiniteness.
+    Neighbours are exact if those of the joined sources are. The join does not preserve positive
+    semidefiniteness.
 
     Parameters
     ----------
@@ -107,32 +107,33 @@ class StrongestSimilarity(SourceOfSources):
         )
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         return SourceState("strongest", parts=tuple(map(state_of, self.sources)))
 
     @classmethod
     def from_state(cls, state: SourceState) -> StrongestSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         return cls([source_from_state(part) for part in state.parts])
 
 
 class MeanSimilarity(SourceOfSources):
-    """The weighted mean of the parts' similarities.
+    """The weighted mean of the similarities of several sources.
 
-    A part that does not know a term counts as 0, so that the mean of positive semidefinite
-    matrices is one. Neighbours are exact, if the parts' are (`joined_neighbors` says how).
+    A source that does not know a term counts as 0, so the mean of positive semidefinite matrices is
+    positive semidefinite. Neighbours are exact if those of the joined sources are (see
+    `joined_neighbors`).
 
     Parameters
     ----------
     sources : sequence of TermSimilaritySource
         One or more.
     weights : sequence of float, optional
-        One for each part, above 0; only their proportions matter. Default: equal.
+        One for each source, above 0; only the proportions matter. Equal by default.
 
     Raises
     ------
     InvalidInputError
-        If a weight is no number above 0, or there is not one for each part.
+        If a weight is not a number above 0, or there is not one for each source.
     """
 
     __slots__ = ("_order", "_weights")
@@ -156,7 +157,7 @@ class MeanSimilarity(SourceOfSources):
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """What each part counts."""
+        """Weight of each source."""
         return self._weights
 
     def __repr__(self) -> str:
@@ -188,18 +189,18 @@ class MeanSimilarity(SourceOfSources):
         )
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         settings = {"weights": list(self._weights)}
         return SourceState("mean", settings, parts=tuple(map(state_of, self.sources)))
 
     @classmethod
     def from_state(cls, state: SourceState) -> MeanSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         return cls([source_from_state(part) for part in state.parts], **state.settings)
 
 
 class ScaledSimilarity(MappedSource):
-    """Another source's similarities times a factor; a term's with itself stays 1.
+    """The similarities of a source times a factor; equal terms keep similarity 1.
 
     Parameters
     ----------
@@ -210,7 +211,7 @@ class ScaledSimilarity(MappedSource):
     Raises
     ------
     InvalidInputError
-        If the factor is not.
+        If the factor is out of range.
     """
 
     __slots__ = ("_factor",)
@@ -222,12 +223,12 @@ class ScaledSimilarity(MappedSource):
 
     @property
     def source(self) -> TermSimilaritySource:
-        """The source that is scaled."""
+        """The scaled source."""
         return self._source
 
     @property
     def factor(self) -> float:
-        """What its similarities are multiplied by."""
+        """The factor."""
         return self._factor
 
     def __repr__(self) -> str:
@@ -240,10 +241,10 @@ class ScaledSimilarity(MappedSource):
         return (values.astype(np.float64) * self._factor).astype(np.float32)
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         return SourceState("scaled", {"factor": self._factor}, parts=(state_of(self._source),))
 
     @classmethod
     def from_state(cls, state: SourceState) -> ScaledSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         return cls(source_from_state(state.parts[0]), **state.settings)

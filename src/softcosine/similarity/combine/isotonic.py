@@ -14,28 +14,29 @@ from softcosine.errors import InvalidInputError
 
 __all__ = ["Calibration"]
 
-_MOST = 0.999  # what the raw similarity 1 of different strings becomes at most
+_MOST = 0.999  # maximum calibrated similarity of different strings
 _MAX_KNOTS = 8
-_PRIOR = 5.0  # pairs that the identity counts for, in each group
+_PRIOR = 5.0  # weight of the identity in each group, in pairs
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     r"""A strictly increasing piecewise linear map of [0, 1] into itself, with 0 for 0.
 
-    Fitted by isotonic regression: the knots are the blocks that the pool adjacent violators
-    algorithm leaves (Barlow et al. 1972), each a point at its mean, joined by lines.
+    It is fitted by isotonic regression: the knots are the means of the blocks of the pool adjacent
+    violators algorithm (Barlow et al. 1972), joined by lines.
 
     Attributes
     ----------
     raw : tuple of float
-        Where the knots are: rising strictly from 0 to 1.
+        Raw similarities of the knots, strictly increasing from 0 to 1.
     judged : tuple of float
-        What they become: rising strictly from 0 to less than 1, as float32 too.
+        Calibrated similarities of the knots, strictly increasing from 0 to less than 1, also as
+        float32.
     fitted_on : str
-        What the judgements were.
+        Description of the judgements.
     n_pairs : int
-        How many of them counted: those whose raw similarity is above 0.
+        Number of pairs used: those with a raw similarity above 0.
 
     Examples
     --------
@@ -73,27 +74,25 @@ class Calibration:
     ) -> Calibration:
         """Fit by isotonic regression of judgements on raw similarities.
 
-        The pairs are cut into groups of about equal size by their raw similarity, equal ones
-        never apart, those of 1 by themselves. A group's mean judgement is shrunk towards its mean
-        raw similarity, as if `prior` further pairs had said that the source is right; so is the
-        end of the scale, where raw similarity 1 means wholly similar. A few pairs therefore move
-        little, and none leave the identity.
+        The pairs are divided by raw similarity into groups of about equal size. Equal values stay
+        in one group, and the value 1 has its own. The mean judgement of a group is shrunk towards
+        its mean raw similarity, as if `prior` further pairs confirmed the source; likewise at raw
+        similarity 1. Few pairs therefore change the map little, and no pairs give the identity.
 
         Parameters
         ----------
         raw, judged : array-like of shape (n_pairs,)
-            In [0, 1]. Pairs of raw similarity 0 say nothing of how to read the others, as the
-            map is 0 there; they do not count.
+            In [0, 1]. Pairs of raw similarity 0 are ignored, because the map is 0 there.
         fitted_on : str
         max_knots : int
-            Most knots between both ends.
+            Maximum number of knots between both ends.
         prior : float
-            Above 0.
+            Weight of the identity, in pairs; above 0.
 
         Raises
         ------
         InvalidInputError
-            If values are not finite numbers in [0, 1], or counts differ.
+            If values are not finite numbers in [0, 1], or the lengths differ.
         """
         check_whole("max_knots", max_knots)
         check_number("prior", prior, above=0)
@@ -120,28 +119,28 @@ class Calibration:
         return cls(*_knots(_pooled(points)), fitted_on, len(x))
 
     def __call__(self, values: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """Map similarities in [0, 1], shape kept."""
+        """Map similarities in [0, 1]; the shape is preserved."""
         x, y = np.array(self.raw), np.array(self.judged)
         slopes = np.diff(y) / np.diff(x)
         raw = values.astype(np.float64)
         piece = np.searchsorted(x[1:-1], raw, side="right")
         answer: NDArray[np.float64] = y[piece] + slopes[piece] * (raw - x[piece])
-        # No piece may, by rounding, end above the beginning of the next.
+        # Rounding must not make a segment end above the start of the next one.
         np.minimum(answer, y[piece + 1], out=answer)
         return answer.astype(np.float32)
 
     def of_power(self, exponent: float) -> Calibration:
-        """Return the calibration of a source whose similarities are this one's to a power.
+        """Return the calibration of a source whose similarities are raised to a power.
 
-        The knots, and points between them, are carried over, so that the same pairs come to the
-        same values.
+        Knots and points between them are transformed, so that each pair keeps its calibrated
+        similarity.
         """
         x = np.array(self.raw)
         x = np.unique(np.concatenate([x[:-1] + np.diff(x) * part for part in (0, 0.25, 0.5, 0.75)]))
         x = np.append(x, 1.0)
         y = np.interp(x, self.raw, self.judged)
         powers = x**exponent
-        # What powers bring together is one knot; so is 0 and what float32 cannot tell from it.
+        # Merge knots that the power makes equal, and knots that equal 0 in float32.
         stay = (np.diff(powers, prepend=-1.0) > np.finfo(np.float32).tiny) & (powers < 1.0)
         stay[-1] = True
         return Calibration(
@@ -152,9 +151,9 @@ class Calibration:
 def _groups(
     x: NDArray[np.float64], y: NDArray[np.float64], n_groups: int
 ) -> list[tuple[float, float, float]]:
-    """Cut pairs into at most `n_groups` by x: number of pairs, mean x, mean y of each."""
+    """Divide pairs by x into at most `n_groups`: number of pairs, mean x, mean y of each."""
     _, where, counts = np.unique(x, return_inverse=True, return_counts=True)
-    # A value belongs to the group in which the middle of its pairs lies.
+    # A value belongs to the group that contains the median of its pairs.
     middle = np.cumsum(counts) - counts / 2.0
     group = (middle * n_groups / max(len(x), 1)).astype(np.int64)[where]
     sizes = np.bincount(group, minlength=1)
@@ -166,7 +165,7 @@ def _groups(
 
 
 def _pooled(points: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
-    """Pool adjacent violators: weighted points, x rising, become blocks whose y rises strictly."""
+    """Pool adjacent violators: points with increasing x become blocks with increasing y."""
     blocks: list[tuple[float, float, float]] = []
     for block in points:
         while blocks and blocks[-1][2] >= block[2]:
@@ -177,8 +176,8 @@ def _pooled(points: list[tuple[float, float, float]]) -> list[tuple[float, float
 
 
 def _knots(blocks: list[tuple[float, float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Knots from the blocks, with both ends."""
-    # Where the last block was pooled of several groups, the map goes on rising a little.
+    """Return the knots of the blocks, with both ends."""
+    # If the last block was pooled from several groups, the map must still increase a little.
     _, last_x, last_y = blocks[-1]
     end = min(_MOST, last_y + 0.01 * (1.0 - last_x))
     inner = [(x, y) for _, x, y in blocks if x < 1.0 and 0.0 < y < end]

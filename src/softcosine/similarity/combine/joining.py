@@ -1,4 +1,4 @@
-"""Neighbours under a join of several similarities, exact without comparing all pairs."""
+"""Exact neighbours under a join of several sources, without comparing all pairs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Join", "joined_neighbors"]
 
-# From the parts' similarities, each of shape (n_pairs,), to the joint one; 0 where all are 0, and
-# never decreasing in any of them, rounding included.
+# Maps the similarities by each source, of shape (n_pairs,), to the joint one: 0 where all are 0,
+# and never decreasing in any of them, rounding included.
 Join = Callable[[Sequence[NDArray[np.float32]]], NDArray[np.float32]]
 
-_BLOCK_PAIRS = 1 << 21  # of one part's neighbours held at a time
+_BLOCK_PAIRS = 1 << 21  # neighbours per source and chunk
 
 
 def joined_neighbors(
@@ -30,12 +30,13 @@ def joined_neighbors(
     max_neighbors: int,
     order: StringOrder,
 ) -> Neighbors:
-    """Return the neighbours under a join of several sources; exact, if these are.
+    """Return the neighbours under a join of several sources; exact if the sources are.
 
-    A pair in no part's list of neighbours is at most what the last places of these lists give
-    together. So lists, at first twice as long as what is asked for, are lengthened, term by
-    term, until the last neighbour kept is above that bound (the threshold algorithm of Fagin,
-    Lotem & Naor 2003). At worst, where similarities hardly differ, they come to hold all.
+    The joint similarity of a pair that is in no source's list of neighbours is at most the join of
+    the last similarities of these lists. So the lists, at first twice as long as requested, are
+    extended term by term until the last neighbour is above that bound (threshold algorithm of
+    Fagin, Lotem & Naor 2003). In the worst case, where all similarities are nearly equal, they
+    contain all strings.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def joined_neighbors(
     terms, among, max_neighbors
         As for each source.
     order : StringOrder
-        Remembers the order of the strings of `among`.
+        Caches the order of the strings of `among`.
     """
     if max_neighbors == 0 or len(terms) == 0:
         return Neighbors.none(len(terms))
@@ -96,13 +97,13 @@ def _from_lists(
     among: Sequence[str],
     limit: int,
 ) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]], NDArray[np.float32]]:
-    """All pairs in the parts' lists, joined; and what no other pair of each term exceeds."""
+    """All pairs in the lists, joined; and for each term an upper bound of all other pairs."""
     lists = [neighbors_by(source, terms, among, max_neighbors=limit) for source in sources]
     rows, columns, values = _union(lists, len(among))
     lasts = []
     for source, part, value in zip(sources, lists, values, strict=True):
         last = np.zeros(len(terms), np.float32)
-        # A list that is not full, or has room for all strings, leaves no pair out.
+        # A list that is not full, or has room for all strings, omits no pair.
         full = (np.diff(part.indptr) == limit) & (limit < len(among))
         if full.any():
             last[full] = part.similarities[part.indptr[1:][full] - 1]
@@ -119,7 +120,7 @@ def _union(
     Returns
     -------
     rows, columns : ndarray of shape (n_pairs,), int64
-        Every pair once, in order.
+        Every pair once, sorted.
     values : ndarray of shape (n_parts, n_pairs), float32
     """
     keys = [part.rows() * n_among + part.indices for part in parts]
@@ -140,7 +141,7 @@ def _fill_in(
     columns: NDArray[np.integer[Any]],
     missing: NDArray[np.bool_],
 ) -> None:
-    """Ask a source for the similarities of the pairs that are `missing`, and write them."""
+    """Compute the similarities of the `missing` pairs by a source, and write them."""
     doubtful = missing & known_by(source, terms)[rows] & known_by(source, among)[columns]
     asked = np.flatnonzero(doubtful)
     if len(asked):

@@ -1,4 +1,4 @@
-"""Several sources as independent witnesses: each may be wrong, all together seldom are."""
+"""Noisy-or: several sources as independent evidence."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from softcosine.similarity.source import (
 
 __all__ = ["NoisyOrSimilarity", "noisy_or"]
 
-_MOST = np.nextafter(np.float32(1.0), np.float32(0.0))  # for different strings
+_MOST = np.nextafter(np.float32(1.0), np.float32(0.0))  # maximum for different strings
 
 
 def noisy_or(*sources: TermSimilaritySource) -> NoisyOrSimilarity:
-    """Return the source that takes several similarities as independent evidence."""
+    """Return a source that joins several sources as independent evidence."""
     return NoisyOrSimilarity(sources)
 
 
 class NoisyOrSimilarity(SourceOfSources):
-    r"""What several sources say, each taken as independent evidence (Pearl 1988).
+    r"""Join of several sources as independent evidence (Pearl 1988).
 
     .. math:: s_{ij} = 1 - \prod_k \left(1 - s^{(k)}_{ij}\right)
 
-    At least the greatest of the parts' similarities, and more where several agree. A part that
-    does not know a term says nothing against the others. Different strings stay below 1, by the
-    spacing of float32 at least, even where a part calls them the same. The parts should stand on
-    one scale (`calibrated`), on which 0 is "not at all". It does not keep positive
+    The result is at least the greatest similarity, and greater where several sources agree. A
+    source that does not know a term has no effect. Different strings stay below 1 by at least the
+    spacing of float32, even if a source gives them similarity 1. The sources should share one scale
+    (`calibrated`) on which 0 means "not similar". The join does not preserve positive
     semidefiniteness.
 
-    Neighbours are exact, if the parts' are (`joined_neighbors` says how).
+    Neighbours are exact if those of the joined sources are (see `joined_neighbors`).
 
     Parameters
     ----------
@@ -87,17 +87,17 @@ class NoisyOrSimilarity(SourceOfSources):
         )
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         return SourceState("noisy_or", parts=tuple(map(state_of, self.sources)))
 
     @classmethod
     def from_state(cls, state: SourceState) -> NoisyOrSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         return cls([source_from_state(part) for part in state.parts])
 
 
 def _joined(values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Join the parts' similarities; never decreasing in any of them, rounding included."""
+    """Join similarities; never decreasing in any of them, rounding included."""
     rest = np.ones(len(values[0]))
     for value in values:
         rest *= 1.0 - value.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Sources in order of trust: who knows both terms first decides."""
+"""Sources in order of precedence: the first source that knows both terms decides."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["FirstSimilarity"]
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """A searched sequence: which parts know each string, and cut-outs of it."""
+    """A searched sequence: which sources know each string, and subsets of it."""
 
     strings: Sequence[str]
-    knowing: NDArray[np.int64]  # bit s: part s knows the string
+    knowing: NDArray[np.int64]  # bit s is set if source s knows the string
     cuts: dict[int, tuple[Sequence[str], NDArray[np.int64]]] = field(default_factory=dict)
 
     def unknown_to(self, parts: int) -> tuple[Sequence[str], NDArray[np.int64]]:
-        """Strings that none of the parts of a bit set knows, and their positions."""
+        """Strings that no source of a bit set knows, and their positions."""
         cut = self.cuts.get(parts)
         if cut is None:
             positions = np.flatnonzero((self.knowing & parts) == 0)
@@ -49,14 +49,14 @@ class _Searched:
 
 
 class FirstSimilarity(SourceOfSources):
-    """The similarity by the first part that knows both terms.
+    """The similarity by the first source that knows both terms.
 
-    Exact, if the parts are: each is asked only about pairs that no earlier one knows.
+    Neighbours are exact if those of the joined sources are.
 
     Parameters
     ----------
     sources : sequence of TermSimilaritySource
-        One to 32, the most trusted first.
+        1 to 32, in order of precedence.
     """
 
     __slots__ = ("_order", "_searched")
@@ -72,7 +72,7 @@ class FirstSimilarity(SourceOfSources):
         return f"first({', '.join(map(repr, self.sources))})"
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])`` by the first part that knows both."""
+        """Similarity of the pairs ``(left[i], right[i])`` by the first source that knows both."""
         check_pairs(left, right)
         answer = np.zeros(len(left), np.float32)
         for source, told, rows, columns in self._deciding(left, right):
@@ -81,7 +81,7 @@ class FirstSimilarity(SourceOfSources):
         return answer
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves the pairs as they are: the part that decides has them listed."""
+        """Whether balancing S leaves the pairs unchanged: the deciding source lists them."""
         pinned = np.zeros(len(left), np.bool_)
         for source, told, rows, columns in self._deciding(left, right):
             pinned[told] = are_pinned(source, rows, columns)
@@ -90,7 +90,7 @@ class FirstSimilarity(SourceOfSources):
     def _deciding(
         self, left: Sequence[str], right: Sequence[str]
     ) -> Iterator[tuple[TermSimilaritySource, NDArray[np.int64], list[str], list[str]]]:
-        """Give each part with the places of the pairs that it decides, and these."""
+        """Yield each source with the positions of the pairs that it decides, and these pairs."""
         undecided = np.ones(len(left), np.bool_)
         for source in self.sources:
             told = np.flatnonzero(undecided & known_by(source, left) & known_by(source, right))
@@ -110,7 +110,7 @@ class FirstSimilarity(SourceOfSources):
         columns: list[NDArray[Any]] = [np.empty(0, np.int64)]
         values: list[NDArray[Any]] = [np.empty(0, np.float32)]
         for number, source in enumerate(self.sources):
-            # Of a term that some earlier parts know, only strings that none of them knows are open.
+            # If earlier sources know the term, only strings that none of them knows remain.
             earlier = knowing & ((1 << number) - 1)
             told = (knowing >> number) & 1 == 1
             for known_to in np.unique(earlier[told]).tolist():
@@ -138,17 +138,17 @@ class FirstSimilarity(SourceOfSources):
         )
 
     def _knowing(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return the parts that know each term, as bits."""
+        """Return a bit set of the sources that know each term."""
         bits = np.zeros(len(terms), np.int64)
         for number, source in enumerate(self.sources):
             bits |= known_by(source, terms).astype(np.int64) << number
         return bits
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         return SourceState("first", parts=tuple(map(state_of, self.sources)))
 
     @classmethod
     def from_state(cls, state: SourceState) -> FirstSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         return cls([source_from_state(part) for part in state.parts])

@@ -1,4 +1,4 @@
-"""Terms are similar when a corpus uses them in the same cooccurrence_counts."""
+"""Term similarity learned from the co-occurrences of terms in a corpus."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ __all__ = ["CooccurrenceSimilarity"]
 
 
 class CooccurrenceSimilarity(LearnedVectors):
-    r"""Similarity learned from which terms stand near which in a corpus.
+    r"""Term similarity learned from the co-occurrences of terms in a corpus.
 
-    Every term is described by its positive pointwise mutual information with the terms within
-    `window` places of it,
+    A term is represented by its positive pointwise mutual information with the terms within
+    `window` positions of it,
 
     .. math:: m_{ij} = \max\left(0, \ln \frac{n_{ij}}{N \sqrt{p_i p'_i p_j p'_j}} - \ln k\right)
 
-    where n_ij sums ``window + 1 - distance`` over all places where i and j stand together, N is
-    the sum of all n_ij, p_i the share of term i in it, and p'_i the share of its power
-    `smoothing`, which keeps rare terms from weighing too much (Levy, Goldberg & Dagan 2015; here
-    from both sides, so that m is symmetric). The leading `dimensions` eigenvectors of m, times
-    the square roots of the eigenvalues' sizes, are the terms' vectors; their cosines are the
-    similarities,
+    where n_ij is the sum of ``window + 1 - distance`` over all co-occurrences of i and j, N is the
+    sum of all n_ij, p_i is the share of term i in it, and p'_i is the share of p_i to the power
+    `smoothing`, which lowers the weight of rare terms (Levy, Goldberg & Dagan 2015; here on both
+    sides, so that m is symmetric). The vectors of terms are the leading `dimensions` eigenvectors
+    of m times the square roots of the absolute eigenvalues. The similarities come from their
+    cosines,
 
     .. math:: s_{ij} = \left(\sqrt{r_i r_j} \cos(v_i, v_j)\right)^e \ge t^e, \quad
         r_i = \frac{n_i}{n_i + \kappa}
 
-    with n_i the occurrences of term i: two terms that were seen a few times only, and happened to
-    share a sentence, are not similar for that. A tiny corpus knows few terms or none.
+    where n_i is the number of occurrences of term i. The factors r lower the similarity of rare
+    terms that share a sentence by chance. With a tiny corpus, the source knows few terms or none.
 
     The source knows the terms of the vocabulary, and under stemming all surface forms of each.
     Build it by `fit`.
@@ -76,33 +76,32 @@ class CooccurrenceSimilarity(LearnedVectors):
         Parameters
         ----------
         corpus : AnalyzedTexts or TextStream
-            What `analyze` gave, or texts that are too many for memory. Both teach the same.
+            Result of `analyze`, or a stream of texts larger than memory, with the same result.
         window : int, default 5
-            How many places apart two terms of a document may stand to count as together.
+            Greatest distance of two terms of a document that counts as a co-occurrence.
         dimensions : int, default 128
-            Length of the terms' vectors.
+            Number of components of each vector.
         min_count : int, default 5
-            Terms with fewer occurrences are left out.
+            Terms with fewer occurrences are dropped.
         max_terms : int, default 30,000
-            Of the rest, the most frequent are taken, ties by their strings.
+            Limit; the most frequent terms are used, ties ordered by string.
         shift : float, default 1.0
-            k above: information has to exceed ln k. At least 1.
+            k in the formula: information must exceed ln k. At least 1.
         smoothing : float, default 0.75
             In (0, 1]; 1 is the plain pointwise mutual information.
         evidence : float, default 10.0
-            kappa above: at so many occurrences a term's r is one half. 0 takes every cosine as it
-            is.
+            kappa in the formula: the number of occurrences at which r is one half. 0 disables it.
         threshold, exponent : float
             As for EmbeddingSimilarity.
         threads : int, optional
             See `softcosine.using_threads`.
         progress : callable, optional
-            Called as ``progress(done, total)``, in steps of about equal length.
+            Called as ``progress(done, total)``, in steps of similar duration.
 
         Returns
         -------
         CooccurrenceSimilarity
-            The same bits for the same corpus and settings, on any number of threads.
+            The same bits for the same corpus and settings, with any number of threads.
 
         Raises
         ------
@@ -111,7 +110,7 @@ class CooccurrenceSimilarity(LearnedVectors):
 
         Notes
         -----
-        20 Newsgroups (2.8 million running terms, 30,000 of them taken) takes some seconds.
+        20 Newsgroups (2.8 million tokens, 30,000 terms used) takes some seconds.
         """
         check_whole("dimensions", dimensions)
         check_scale(threshold=threshold, exponent=exponent)
@@ -130,11 +129,11 @@ class CooccurrenceSimilarity(LearnedVectors):
 
     @property
     def usual_neighbors(self) -> int:
-        """How many neighbours a term should have in S: more than so few cost rankings."""
+        """Default limit of neighbours per term in S; more lower the quality of rankings."""
         return 10
 
 
 def _compact(vectors: NDArray[np.float32]) -> NDArray[np.float16]:
-    """Vectors of unit length as float16: half the size, and cosines within 0.001."""
+    """Return unit vectors as float16: half the size, cosines exact to 0.001."""
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     return (vectors / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float16)

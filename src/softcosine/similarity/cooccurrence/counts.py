@@ -1,4 +1,4 @@
-"""Which terms of a corpus stand near which: the counts that sources learn from."""
+"""Co-occurrence counts of the terms of a corpus."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ if TYPE_CHECKING:
 __all__ = ["CooccurrenceCounts", "Nearness", "cooccurrence_counts"]
 
 _CHUNK_TERMS = 256
-_MEMORY = 1 << 30  # for the counts of texts that are in memory themselves
-_TOKEN_SHARE = 64  # this part of the memory in tokens: a chunk's own arrays then take half of it
+_MEMORY = 1 << 30  # bytes for the counts of texts in memory
+_TOKEN_SHARE = 64  # tokens per chunk are memory / this, so that a chunk takes half the memory
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """Which terms count, and when two of them stand together.
+    """Definition of a co-occurrence: the terms, and their distance.
 
     Attributes
     ----------
     window : int or None
-        Two places of a document at most so far apart are together; at distance d they count
-        ``window + 1 - d``. None: two terms that the same document has are together, once for each
-        such document.
+        Greatest distance of two positions in a document; at distance d a co-occurrence counts
+        ``window + 1 - d``. None: two terms in the same document co-occur, once per document.
     min_count : int
-        Terms with fewer occurrences (without a window, documents) are left out.
+        Terms with fewer occurrences (without a window: documents) are dropped.
     max_terms : int
-        Of the rest, the most frequent are taken, ties by their strings.
+        Limit; the most frequent terms are used, ties ordered by string.
 
     Raises
     ------
@@ -64,7 +63,7 @@ class Nearness:
             object.__setattr__(self, name, int(value))
 
     def frequent(self, frequencies: NDArray[np.int64], vocabulary: Vocabulary) -> NDArray[np.int64]:
-        """Numbers of the terms that are frequent enough, rising."""
+        """Numbers of the terms that are frequent enough, ascending."""
         enough = np.flatnonzero(frequencies >= self.min_count)
         order = np.lexsort((vocabulary.ranks()[enough], -frequencies[enough]))
         return np.sort(enough[order[: self.max_terms]])
@@ -72,18 +71,18 @@ class Nearness:
 
 @dataclass(slots=True)
 class CooccurrenceCounts:
-    """What a corpus tells of its frequent terms.
+    """Counts of the frequent terms of a corpus.
 
     Attributes
     ----------
     names : list of str
-        What the terms are called: themselves, and under stemming all their forms.
+        The terms, and under stemming all their surface forms.
     rows : ndarray of shape (n_names,), int32
         The term of each name.
     frequencies : ndarray of shape (n_terms,), int64
-        Occurrences of each term (without a window, documents).
+        Occurrences of each term (without a window: documents).
     pairs : PairCounts
-        How often every two terms stand together.
+        Co-occurrence counts.
     """
 
     names: list[str]
@@ -96,10 +95,11 @@ class CooccurrenceCounts:
 def cooccurrence_counts(
     corpus: AnalyzedTexts | TextStream, nearness: Nearness
 ) -> Iterator[CooccurrenceCounts]:
-    """Count the cooccurrence_counts of the frequent terms of a corpus.
+    """Return the co-occurrence counts of the frequent terms of a corpus.
 
-    The counts are exact integers, the same for texts in memory and for a stream. Of a stream that
-    has a vocabulary, the pairs of all its terms are counted before the frequent ones are known.
+    The counts are exact integers, the same for texts in memory and for a stream. For a stream with
+    a vocabulary, the pairs of all its terms are counted, because the frequent ones are not yet
+    known.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def cooccurrence_counts(
 
 
 def _slices(analyzed: AnalyzedTexts, memory: int) -> Iterator[AnalyzedTexts]:
-    """Cut texts into chunks of whole documents."""
+    """Divide texts into chunks of whole documents."""
     offsets = np.asarray(analyzed.offsets)
     for first, last in row_blocks(offsets, memory // _TOKEN_SHARE):
         bounds = offsets[first : last + 1]
@@ -151,7 +151,7 @@ def _slices(analyzed: AnalyzedTexts, memory: int) -> Iterator[AnalyzedTexts]:
 
 
 def _frequencies(analyzed: AnalyzedTexts, *, by_documents: bool) -> NDArray[np.int64]:
-    """Occurrences of each term, or documents with it."""
+    """Return the number of occurrences, or of documents, of each term."""
     n_terms = len(analyzed.vocabulary)
     if not by_documents:
         return np.bincount(analyzed.tokens[analyzed.tokens >= 0], minlength=n_terms)
@@ -164,7 +164,7 @@ def _frequencies(analyzed: AnalyzedTexts, *, by_documents: bool) -> NDArray[np.i
 def _distinct(
     tokens: NDArray[np.int32], offsets: NDArray[np.int64], n_terms: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Terms of each document, each once; -1 is left out."""
+    """Distinct terms of each document, without -1."""
     there = tokens >= 0
     before = np.zeros(len(tokens) + 1, np.int64)
     np.cumsum(there, out=before[1:])
@@ -179,7 +179,7 @@ def _distinct(
 def _count(
     chunk: AnalyzedTexts, numbers: NDArray[np.int32], nearness: Nearness, pairs: PairCounts
 ) -> NDArray[np.int64]:
-    """Add the pairs of some documents; returns the frequencies of the terms in them."""
+    """Add the pairs of some documents; return the frequencies of their terms."""
     n_terms = len(pairs)
     tokens, offsets = np.array(chunk.tokens), np.array(chunk.offsets)
     if nearness.window is None:

@@ -1,4 +1,4 @@
-"""Terms are similar when a neural encoder's vectors of whole documents say so."""
+"""Term similarity distilled from a neural encoder's vectors of documents."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ __all__ = ["DistilledSimilarity"]
 
 
 class DistilledSimilarity(LearnedVectors):
-    r"""What a neural encoder knows of a corpus, distilled into similarities of its terms.
+    r"""Term similarity distilled from a neural encoder's vectors of the documents of a corpus.
 
-    Every document is encoded once. Let X hold the documents' tf-idf rows of unit length, and D
-    their encodings of unit length less their mean. Ridge regression finds the vectors of terms
-    whose sums come nearest to the encodings of the documents that they stand in,
+    Every document is encoded once. Let X be the tf-idf rows of the documents at unit length, and D
+    their encodings at unit length minus the mean. Ridge regression finds vectors of terms whose
+    weighted sums approximate the encodings of the documents,
 
     .. math:: \min_V |D - XV|^2 + \lambda |V|^2, \quad
         s_{ij} = \cos(v_i, v_j)^e \text{ where } \cos(v_i, v_j) \ge t, \text{ else } 0.
 
-    So the soft cosine of two documents imitates what the encoder thinks of them, words have the
-    meaning that they have in this corpus, and no query meets the encoder any more.
+    So the soft cosine of two documents approximates their similarity by the encoder, words have
+    their meaning in this corpus, and queries need no encoder.
 
-    The similarities are many and vague: in a ranking none may count much beside the word itself.
-    ``scaled(source, 0.1)`` joined with word vectors by `noisy_or` is what
-    docs/results/retrieval.md measures.
+    The similarities are numerous and weak, so give them a low weight in rankings.
+    docs/results/retrieval.md measures ``scaled(source, 0.1)`` joined with word vectors by
+    `noisy_or`.
 
     The source knows the terms of the vocabulary, and under stemming all surface forms of each.
     Build it by `fit` or `from_texts`.
@@ -72,17 +72,17 @@ class DistilledSimilarity(LearnedVectors):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> DistilledSimilarity:
-        """Learn from a corpus whose documents have been encoded.
+        """Learn from a corpus and the encodings of its documents.
 
         Parameters
         ----------
         corpus : AnalyzedTexts
-            What `analyze` gave.
+            Result of `analyze`.
         encodings : array-like of shape (n_docs, dimensions)
-            What the encoder gave for each document. A row of zeros says nothing of its document.
+            Encoder output per document. A document with a row of zeros is ignored.
         penalty : float, default 1.0
-            lambda above, above 0. The larger, the more a term's vector is the mean of those of
-            its documents, whatever else stands in them.
+            lambda in the formula, above 0. With a larger penalty, a term's vector approaches the
+            mean of its documents, regardless of their other terms.
         threshold, exponent : float
             As for EmbeddingSimilarity.
         threads : int, optional
@@ -93,16 +93,16 @@ class DistilledSimilarity(LearnedVectors):
         Returns
         -------
         DistilledSimilarity
-            The same bits for the same corpus, encodings and settings, on any number of threads.
+            The same bits for the same corpus, encodings and settings, with any number of threads.
 
         Raises
         ------
         InvalidInputError
-            If a setting is out of range, or there is not one finite encoding for each document.
+            If a setting is out of range, or there is not one finite encoding per document.
 
         Notes
         -----
-        Conjugate gradients: some tens of products of X with the encodings.
+        Cost: some tens of products of X with the encodings (conjugate gradients).
         """
         check_scale(threshold=threshold, exponent=exponent)
         vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
@@ -133,17 +133,17 @@ class DistilledSimilarity(LearnedVectors):
         ----------
         texts : sequence of str
         model : str, callable, object with ``encode``, or None
-            As for EncoderSimilarity; it is given texts.
+            As for EncoderSimilarity; it encodes texts.
         analyzer : Analyzer, optional
-            The index's own. By default ``Analyzer()``.
+            The analyzer of the index. By default ``Analyzer()``.
         cache, name, batch_size
-            As for EncoderSimilarity: a later run takes from the file what is there.
+            As for EncoderSimilarity; a later run reuses cached encodings.
         penalty, threshold, exponent : float
             As for `fit`.
         threads : int, optional
             See `softcosine.using_threads`.
         progress : callable, optional
-            Called as ``progress(done, total)``, in texts that are encoded.
+            Called as ``progress(done, total)``, in texts to encode.
         """
         given = list(texts)
         encodings = encoded(
@@ -159,5 +159,5 @@ class DistilledSimilarity(LearnedVectors):
 
     @property
     def table(self) -> VectorTable:
-        """The terms' vectors, of unit length."""
+        """The unit vectors of the terms."""
         return self._space.table

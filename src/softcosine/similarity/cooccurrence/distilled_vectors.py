@@ -1,4 +1,4 @@
-"""What a neural encoder knows of a corpus, as vectors of its terms."""
+"""Vectors of terms distilled from a neural encoder's vectors of documents."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ __all__ = [
 
 WEIGHTING = Weighting(tf="log", idf="smooth")
 
-_VANISHED = 1e-12  # beside a length of 1: what rounding left of nothing
-_OF_ROUNDING = 1e-9  # the same of what conjugate gradients gave, beside the mean length
-_MOST = 1e300  # sums of no larger numbers stay finite
+_VANISHED = 1e-12  # relative to length 1: smaller vectors are rounding errors
+_OF_ROUNDING = 1e-9  # the same for conjugate gradients, relative to the mean length
+_MOST = 1e300  # sums of numbers up to this stay finite
 
 _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnMeaning:
-    """What encodings of terms by themselves say of the texts that have them.
+    """Linear map from encodings of single terms to the space of encodings of texts.
 
     Attributes
     ----------
     mean : ndarray of shape (n,), float64
-        Of the terms' encodings, subtracted from each.
+        Mean of the terms' encodings, subtracted from each.
     map : ndarray of shape (n, dimensions), float64
-        A below: carries what is left, at length 1, to the space of the texts' encodings.
+        A in `taught_vectors`: maps centred unit encodings to the space of the texts' encodings.
     """
 
     mean: _Floats
@@ -58,14 +58,14 @@ class OwnMeaning:
 
     @classmethod
     def learned(cls, T: _Floats, X: csr_array, D: _Floats) -> OwnMeaning:
-        """Learn from the encodings T of terms, the rows X of texts and what these mean, D."""
+        """Fit the map to encodings T of terms, rows X of texts and encodings D of texts."""
         told = T.any(axis=1)
         mean = T[told].mean(axis=0) if told.any() else np.zeros(T.shape[1])
         Z = X @ _spread(T, mean)
         return cls(mean, np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ D))
 
     def vectors(self, T: _Floats) -> _Floats:
-        """Return the vectors of terms with encodings T; zeros where T has zeros."""
+        """Return the vectors of terms with encodings T; rows of zeros stay zero."""
         return _spread(T, self.mean) @ self.map
 
 
@@ -75,7 +75,7 @@ def weighted_rows(corpus: AnalyzedTexts, weighting: Weighting) -> csr_array:
     Raises
     ------
     InvalidInputError
-        If the corpus was not analysed.
+        If the corpus is not an AnalyzedTexts.
     """
     check_type("the corpus", corpus, AnalyzedTexts, "pass softcosine.analyze(texts)")
     return weighting.transform(corpus.counts())
@@ -90,11 +90,11 @@ def taught_vectors(
     penalty: float = 1.0,
     progress: Progress | None = None,
 ) -> tuple[_Floats, OwnMeaning | None]:
-    r"""Return the vectors of terms whose sums come nearest to the encodings of documents.
+    r"""Return vectors of terms whose weighted sums approximate the encodings of documents.
 
-    Let X hold the documents' rows at length 1, and D their encodings at length 1, less the mean
-    and the first principal components. T, where it is given, holds the
-    encodings of the terms by themselves, less their mean and of length 1 (theory T14). Then
+    Let X be the rows of the documents at unit length, and D their encodings at unit length minus
+    the mean and the first principal components. If given, T are the encodings of the single terms,
+    minus their mean, at unit length (theory T14). Then
 
     .. math:: A = \arg\min_A |D - XTA|^2 + |A|^2, \quad
         V = \arg\min_V |D - XV|^2 + \lambda |V - TA|^2,
@@ -104,33 +104,31 @@ def taught_vectors(
     Parameters
     ----------
     X : csr_array of shape (n_docs, n_terms), float64
-        Weighted terms of each document; changed.
+        Weighted terms of each document; modified in place.
     encodings : array-like of shape (n_docs, dimensions)
-        What the encoder gave for each document. A row of zeros says nothing: that document is left
-        out.
+        Encoder output per document. A document with a row of zeros is ignored.
     term_encodings : array-like of shape (n_terms, n), optional
-        T above, of the terms in their order; a row of zeros says nothing of its term.
+        T in the formula; a term with a row of zeros is ignored.
     remove_components : int
-        How many principal components of the encodings are removed.
+        Number of principal components of the encodings to remove.
     penalty : float
-        lambda above, above 0. The larger, the more a term's vector is the mean of those of its
-        documents, whatever else stands in them, or the one that it has alone.
+        lambda in the formula, above 0. With a larger penalty, a term's vector approaches the mean
+        of its documents (without T), or its own TA.
     progress : callable, optional
         Called as ``progress(done, total)``, in dimensions.
 
     Returns
     -------
     vectors : ndarray of shape (n_terms, dimensions), float64
-        The same bits for the same input; without `term_encodings` and components to remove, on any
-        number of threads. Zeros where the encodings are all alike.
+        The same bits for the same input; without `term_encodings` and removed components also with
+        any number of threads. Zeros if all encodings are equal.
     own : OwnMeaning, or None
         None without `term_encodings`.
 
     Raises
     ------
     InvalidInputError
-        If a setting is out of range, or there is not one finite encoding for each document and
-        term.
+        If a setting is out of range, or there is not one finite encoding per document and term.
     """
     check_number("penalty", penalty, above=0)
     check_whole("remove_components", remove_components, least=0)
@@ -155,26 +153,26 @@ def distilled_vectors(
     penalty: float = 1.0,
     progress: Progress | None = None,
 ) -> _Floats:
-    """Return what `taught_vectors` learns from documents alone, weighted for retrieval.
+    """Return the vectors that `taught_vectors` learns from documents only, weighted for retrieval.
 
     Parameters
     ----------
     corpus : AnalyzedTexts
-        What `analyze` gave.
+        Result of `analyze`.
     encodings, penalty, progress
         As for `taught_vectors`.
 
     Returns
     -------
     ndarray of shape (n_terms, dimensions), float64
-        The same bits for the same input, on any number of threads. Of a term's length, see
-        `softcosine.space.distilled_space`. Zeros for a term that says nothing, such as one that
-        stands in all documents alike.
+        The same bits for the same input, with any number of threads. For the lengths, see
+        `softcosine.space.distilled_space`. Zeros for a term without information, such as one that
+        occurs equally in all documents.
 
     Raises
     ------
     InvalidInputError
-        If the corpus was not analysed, or as `taught_vectors` says.
+        If the corpus is not an AnalyzedTexts, or as in `taught_vectors`.
     """
     X = weighted_rows(corpus, WEIGHTING)
     V, _ = taught_vectors(X, encodings, penalty=penalty, progress=progress)
@@ -193,19 +191,19 @@ def encoded(
     batch_size: int = 32,
     progress: Progress | None = None,
 ) -> NDArray[np.float32]:
-    """Return what an encoder gives for each text, shape (n_texts, dimensions).
+    """Return the encodings of texts, shape (n_texts, dimensions).
 
     Parameters
     ----------
     texts : sequence of str
-        Equal ones are encoded once. One of white space gets zeros.
+        Equal texts are encoded once. A text of white space only gets zeros.
     model, cache, name, batch_size, progress
-        As for EncoderSimilarity; the model is given whole texts.
+        As for EncoderSimilarity; the model encodes whole texts.
 
     Raises
     ------
     InvalidInputError
-        If no text has a vector, or the model gives something else.
+        If no text has a vector, or the model returns something else.
     """
     encoder = EncoderSimilarity(
         model, cache=cache, name=name, batch_size=batch_size, progress=progress
@@ -220,7 +218,7 @@ def encoded(
 
 
 def _unit_rows(X: csr_array) -> csr_array:
-    """Divide each row by its length, in place; one without terms stays empty."""
+    """Divide each row by its length, in place; empty rows stay empty."""
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
     lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
     X.data /= np.repeat(lengths, np.diff(X.indptr))
@@ -235,7 +233,7 @@ def lengths(rows: _Floats) -> _Floats:
 def unit(rows: _Floats) -> _Floats:
     """Return rows divided by their lengths; zeros stay."""
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    # By powers of two, which are exact, so that no square overflows or vanishes.
+    # Scale by powers of two, which is exact, so that no square overflows or underflows.
     rows = np.ldexp(rows, -np.frexp(largest)[1])
     found = lengths(rows)[:, np.newaxis]
     return np.asarray(rows / np.where(found > 0.0, found, 1.0))
@@ -247,7 +245,7 @@ def checked_encodings(given: ArrayLike, n_rows: int, name: str, what: str) -> _F
     Raises
     ------
     InvalidInputError
-        If there is not one finite vector for each text or term, which `what` says.
+        If there is not one finite vector per text or term; `what` names them in the message.
     """
     try:
         rows: Any = np.array(given, np.float64)
@@ -272,7 +270,7 @@ def checked_encodings(given: ArrayLike, n_rows: int, name: str, what: str) -> _F
 
 
 def _centered(D: _Floats, n_removed: int) -> _Floats:
-    """Return rows of length 1 less their mean and principal components."""
+    """Return unit rows minus their mean and first principal components."""
     if not len(D):
         return D
     D = unit(D)
@@ -285,5 +283,5 @@ def _centered(D: _Floats, n_removed: int) -> _Floats:
 
 
 def _spread(T: _Floats, mean: _Floats) -> _Floats:
-    """Return encodings of terms less their mean, of length 1; rows of zeros stay."""
+    """Return encodings of terms minus their mean, at unit length; rows of zeros stay."""
     return np.where(T.any(axis=1, keepdims=True), unit(T - mean), 0.0)

@@ -1,4 +1,4 @@
-"""The leading part of a large sparse symmetric matrix, as vectors of its rows."""
+"""Leading eigenvectors of a large sparse symmetric matrix."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from softcosine.kernels.cooccurrence import (
 
 __all__ = ["SparseRows", "leading_factors"]
 
-_EXTRA = 16  # directions carried beyond those asked for
-_ROUNDS = 4  # of multiplying and making orthogonal anew
+_EXTRA = 16  # extra directions beyond the requested ones
+_ROUNDS = 4  # iterations of multiplication and orthogonalisation
 _SEED = 20_260_101
 _CHUNK = 512
 _GRAM_CHUNK = 4096
-# Directions whose squared length is below this share of the longest one's are rounding of float32.
+# Directions with a squared length below this share of the greatest are float32 rounding errors.
 _NOISE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
 class SparseRows:
-    """A square sparse matrix whose rows may leave places unused.
+    """A square sparse matrix with unused elements between rows.
 
     Attributes
     ----------
     starts : ndarray of shape (n + 1,), int64
     ends : ndarray of shape (n,), int64
-        Row ``i`` is at ``starts[i]:ends[i]``.
+        Row ``i`` has the elements ``starts[i]:ends[i]``.
     columns : ndarray of shape (starts[-1],), int32
     values : ndarray of shape (starts[-1],), float32
     """
@@ -69,10 +69,10 @@ def leading_factors(
     *,
     progress: Progress | None = None,
 ) -> NDArray[np.float32]:
-    """Rows of U sqrt(abs(L)), for the eigenvalues L of greatest size and their eigenvectors U.
+    """Return U sqrt(abs(L)), with the eigenvalues L of greatest size and their eigenvectors U.
 
-    By randomised subspace iteration (Halko, Martinsson & Tropp 2011, algorithm 4.4) from a fixed
-    seed; exact up to rounding where the matrix has at most `dimensions` + 16 rows.
+    The method is randomised subspace iteration with a fixed seed (Halko, Martinsson & Tropp 2011,
+    algorithm 4.4); exact up to rounding if the matrix has at most `dimensions` + 16 rows.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def leading_factors(
     dimensions : int
         At least 1.
     progress : callable, optional
-        Called as ``progress(done, total)``, once for each product.
+        Called as ``progress(done, total)`` after each product.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def leading_factors(
 
 
 def _orthonormal(dense: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Orthonormal basis of the columns; zero columns stand for directions that are not there."""
+    """Orthonormal basis of the columns; zero columns for missing directions."""
     values, vectors = _eigen(_gram(dense, dense))
     real = values > _NOISE * values.max()
     factors = np.where(real, 1.0 / np.sqrt(np.where(real, values, 1.0)), 0.0)
@@ -114,7 +114,7 @@ def _orthonormal(dense: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _gram(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return leftᵀ right, summed by chunks that do not depend on the number of threads."""
+    """Return leftᵀ right, summed in chunks that do not depend on the number of threads."""
     n_chunks = -(-len(left) // _GRAM_CHUNK)
     parts = np.zeros((n_chunks, left.shape[1], right.shape[1]))
 

@@ -1,4 +1,4 @@
-"""Positive pointwise mutual information of the terms that stand together."""
+"""Positive pointwise mutual information of co-occurring terms."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def check_information(*, shift: float, smoothing: float, evidence: float) -> Non
 
 
 def information(pairs: PairCounts, *, shift: float, smoothing: float) -> SparseRows:
-    r"""Weigh every two terms by how much more often they stand together than by chance.
+    r"""Return the positive pointwise mutual information of every pair of terms.
 
     .. math:: m_{ij} = \max\left(0, \ln \frac{n_{ij}}{N \sqrt{p_i p'_i p_j p'_j}} - \ln k\right)
 
-    with the letters of `CooccurrenceSimilarity`; entries of 0 are left out, and the columns of
-    each row are in order.
+    with the symbols of `CooccurrenceSimilarity`. Zero entries are dropped; column indices are
+    sorted.
 
     Parameters
     ----------
     pairs : PairCounts
     shift : float
-        k above.
+        k in the formula.
     smoothing : float
-        Power of the smoothed shares p'.
+        Exponent of the smoothed shares p'.
     """
     surprise = _surprise(pairs.totals, smoothing)
     lengths = np.zeros(len(pairs), np.int64)
@@ -65,7 +65,7 @@ def _weighed(
     surprise: NDArray[np.float64],
     shift: float,
 ) -> NDArray[np.float32]:
-    """Information of the entries of some rows, of which `row` is the first."""
+    """Information of the entries of some rows; `row` is the first."""
     values = np.empty(block.nnz, np.float32)
 
     def work(first: int, last: int) -> None:
@@ -78,7 +78,7 @@ def _weighed(
 
 
 def _surprise(totals: NDArray[np.int64], smoothing: float) -> NDArray[np.float64]:
-    """Each term's own part of the information: minus ln sqrt(N p p'), infinite nowhere."""
+    """Term-dependent summand of the information: -ln sqrt(N p p'), always finite."""
     whole = float(totals.sum())
     if whole == 0.0:
         return np.zeros(len(totals))

@@ -1,4 +1,4 @@
-"""What all sources share that compare vectors which were learned from a corpus."""
+"""Base of sources that compare vectors learned from a corpus."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class LearnedVectors:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Terms and surface forms that are known."""
+        """Known terms and surface forms."""
         return self._space.words
 
     @property
     def threshold(self) -> float:
-        """Least cosine that counts."""
+        """Lower cosines count as 0."""
         return self._space.threshold
 
     @property
@@ -47,7 +47,7 @@ class LearnedVectors:
         return self._space.exponent
 
     def __len__(self) -> int:
-        """Return the number of terms and surface forms that are known."""
+        """Return the number of known terms and surface forms."""
         return len(self._space)
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ class LearnedVectors:
         )
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the corpus told enough of each term, shape (n_terms,)."""
+        """Whether each term has a learned vector, shape (n_terms,)."""
         return self._space.knows(terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
@@ -71,18 +71,18 @@ class LearnedVectors:
         return self._space.neighbors(terms, among, max_neighbors=max_neighbors)
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source, but not what it learned from."""
+        """State from which an equal source can be built, without the corpus."""
         inner = self._space.state()
         return SourceState(self.kind, inner.settings, inner.arrays)
 
     @classmethod
     def from_state(cls, state: SourceState) -> Self:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         return cls(EmbeddingSimilarity.from_state(state))
 
 
 def check_scale(*, threshold: float, exponent: float, max_neighbors: int = 1) -> None:
-    """Raise InvalidInputError if a setting that all learned sources have is out of range."""
+    """Raise InvalidInputError if a setting common to all learned sources is out of range."""
     check_number("threshold", threshold, least=0, most=1)
     check_number("exponent", exponent, above=0)
     check_whole("max_neighbors", max_neighbors)

@@ -1,4 +1,4 @@
-"""What the terms of a corpus are called by those who ask a source for them."""
+"""Names of the terms of a corpus in a learned source: terms and surface forms."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["names_of"]
 def names_of(
     vocabulary: Vocabulary, terms: NDArray[np.integer] | None = None
 ) -> tuple[list[str], NDArray[np.int32]]:
-    """Return everything that terms are called, and the number of each one's row.
+    """Return all names of terms, and the row of each name.
 
-    A string that is one term's surface form and another's stem means the term that it is a form
-    of, so it comes first as such: forms are what texts and queries are made of.
+    A string that is a surface form of one term and the stem of another means the first one, because
+    texts and queries consist of forms. So forms come first.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How often every two terms of a corpus stand together, counted in bounded memory."""
+"""Counts of pairs of terms in bounded memory."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CountedRows = tuple[int, int, csr_array]
 
 
 class _Run(Protocol):
-    """Counts of one part of the corpus, or of several together."""
+    """Counts of one chunk of the corpus, or of several merged ones."""
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where each row begins, shape (n_terms + 1,)."""
+        """Start of each row, shape (n_terms + 1,)."""
         ...
 
     def read(self, start: int, stop: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -65,7 +65,7 @@ class _FileRun:
         self.starts[first + 1 : last + 1] = self.starts[first] + block.indptr[1:]
         for file, values in ((self._columns, block.indices), (self._counts, block.data)):
             file.seek(0, 2)
-            # Not tofile: it does not tell where the end could not be written.
+            # Not tofile, which does not report an incomplete write.
             content = np.ascontiguousarray(values).view(np.uint8).data
             with naming_a_full_disk(gettempdir()):
                 while len(content):
@@ -84,22 +84,22 @@ class _FileRun:
 
 
 class PairCounts:
-    """Symmetric counts of pairs, as the sum of counts of parts of a corpus.
+    """Symmetric counts of pairs, as the sum of the counts of chunks of a corpus.
 
-    The counts are integers, so that the sum is the same however the corpus was cut. What memory
-    cannot hold goes to temporary files without names: nothing of them outlives the process. Close
-    it, or use it in a ``with`` statement.
+    The counts are integers, so the sum does not depend on the chunks. Counts beyond the memory
+    limit go to temporary files without names, which are removed when the process ends. Close it, or
+    use it in a ``with`` statement.
 
     Parameters
     ----------
     n_terms : int
     memory : int
-        About how many bytes to take.
+        Approximate limit in bytes.
     """
 
     __slots__ = ("_files", "_kept", "_memory", "_n_terms", "_runs", "totals")
 
-    totals: NDArray[np.int64]  # of each term's counts, shape (n_terms,)
+    totals: NDArray[np.int64]  # sum of each term's counts, shape (n_terms,)
 
     def __init__(self, n_terms: int, *, memory: int) -> None:
         self._n_terms = n_terms
@@ -126,20 +126,20 @@ class PairCounts:
 
     @property
     def block_entries(self) -> int:
-        """How many entries to hold at a time."""
+        """Number of entries per block."""
         return max(1, self._memory // (8 * _ENTRY_BYTES))
 
     def add(self, blocks: Iterator[CountedRows], totals: NDArray[np.int64], size: int) -> None:
-        """Take in the counts of a further part of the corpus.
+        """Add the counts of a further chunk of the corpus.
 
         Parameters
         ----------
         blocks : iterator of (int, int, csr_array)
-            Of some successive rows each, with the columns in order, int64.
+            First row, last row (exclusive) and counts of consecutive rows, columns sorted, int64.
         totals : ndarray of shape (n_terms,), int64
             Sums of the rows.
         size : int
-            Entries of all blocks together.
+            Number of entries of all blocks.
         """
         self.totals += totals
         if _ENTRY_BYTES * (size + self._entries_in_memory()) <= self._memory // 2:
@@ -165,21 +165,21 @@ class PairCounts:
         self._runs = [merged]
 
     def restrict(self, kept: NDArray[np.int64]) -> None:
-        """Leave out all terms but some, given by their numbers in rising order."""
+        """Keep only some terms, given by their numbers in ascending order."""
         self._kept = kept
         self.totals = np.zeros(len(kept), np.int64)
         for first, last, block in self.blocks():
             self.totals[first:last] = block.sum(axis=1)
 
     def blocks(self) -> Iterator[CountedRows]:
-        """All counts, some successive rows at a time.
+        """Yield all counts in blocks of consecutive rows.
 
         Yields
         ------
         first, last : int
-            The rows of the terms `first` to `last`, without `last`.
+            The rows of the terms `first` to `last` (exclusive).
         counts : csr_array of shape (last - first, n_terms), int64
-            The columns of each row are in order; nothing is on the diagonal.
+            Column indices sorted, empty diagonal.
         """
         if self._kept is None:
             yield from self._merged()
@@ -219,7 +219,7 @@ def _in_memory(blocks: Iterator[CountedRows], n_terms: int, size: int) -> _Memor
 
 
 def row_blocks(starts: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into blocks of at most so many entries; a row with more is a block of its own."""
+    """Divide rows into blocks of limited entries; a row with more entries is a block by itself."""
     first, n_rows = 0, len(starts) - 1
     while first < n_rows:
         last = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1

@@ -10,8 +10,8 @@ from softcosine._progress import Progress
 
 __all__ = ["ridge_regression"]
 
-_COLUMNS = 64  # of Y at a time, so that a hundred thousand terms take some 50 MB an array
-_TOLERANCE = 1e-6  # of the residual, relative to the right side
+_COLUMNS = 64  # columns of Y per block: arrays of about 50 MB for 100,000 terms
+_TOLERANCE = 1e-6  # tolerance of the residual, relative to the right side
 _MAX_STEPS = 500
 
 
@@ -22,11 +22,11 @@ def ridge_regression(
     penalty: float,
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
-    r"""Return the B that makes :math:`|Y - XB|^2 + \lambda |B|^2` least.
+    r"""Return the B that minimises :math:`|Y - XB|^2 + \lambda |B|^2`.
 
-    Solves :math:`(X^\top X + \lambda I) B = X^\top Y` (Hestenes & Stiefel 1952), every column of Y
-    by itself, without forming X^T X. The condition is at most 1 + sigma(X)^2 / lambda: for rows of
-    length 1 some tens of steps.
+    Solves :math:`(X^\top X + \lambda I) B = X^\top Y` (Hestenes & Stiefel 1952), each column of Y
+    separately, without forming X^T X. The condition number is at most 1 + sigma(X)^2 / lambda: some
+    tens of steps for rows of length 1.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def ridge_regression(
 def _solved(
     X: csr_array, transposed: csr_array, right: NDArray[np.float64], penalty: float
 ) -> NDArray[np.float64]:
-    """Conjugate gradients from 0; a column that has converged stays as it is."""
+    """Conjugate gradients from 0; converged columns are not changed any more."""
     B = np.zeros_like(right)
     residual = right.copy()
     direction = residual.copy()

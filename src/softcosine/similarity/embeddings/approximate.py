@@ -1,4 +1,4 @@
-"""Neighbours by embeddings, looked for with other engines, and scored as ever."""
+"""Embedding neighbours proposed by a vector engine, with exact similarities."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The known strings of one searched tuple, as the engine holds them."""
+    """Known strings of a searched tuple, and the engine's index of them."""
 
     strings: tuple[str, ...]
     positions: NDArray[np.int32]
     units: NDArray[np.float32]
     scales: NDArray[np.float64]
     numbers: dict[str, int]  # of the distinct strings
-    of: NDArray[np.int64]  # number of each column's string
-    most_equal: int  # columns of one string
+    of: NDArray[np.int64]  # string number of each column
+    most_equal: int  # columns of each string
     built: Any
 
 
 class ApproximateSimilarity:
-    """Embeddings whose neighbours another engine proposes.
+    """An embedding source whose neighbours a vector engine proposes.
 
-    What it proposes is scored exactly: the similarities are, to the bit, those of the embeddings
-    alone, and neighbours are in the same order. An approximate engine (Faiss, USearch) may miss
-    some; how many of the exact ones it finds is measured on a sample whenever another tuple is
-    searched, logged, and kept in `recall`. PyTorch misses none; it is for a GPU.
+    Proposals are scored exactly: similarities have the same bits as those of `source`, and
+    neighbours the same order. An approximate engine (Faiss, USearch) may miss some neighbours. For
+    each new searched tuple, the recall is measured on a sample, logged, and stored in `recall`.
+    PyTorch is exact; use it on a GPU.
 
-    Only strings searched as a tuple get an engine's index, since building it takes long; those
-    of any other sequence are searched exactly.
+    Only tuples get an index of the engine, because building it is slow; other sequences are
+    searched exactly.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class ApproximateSimilarity:
     engine : {"faiss", "usearch", "torch"} or Proposer, default "faiss"
         See `softcosine.similarity.embeddings.proposers` for their settings.
     sampled : int, default 200
-        Terms that recall is measured on; 0 to leave it out.
+        Number of terms for the measurement of recall; 0 disables it.
 
     Raises
     ------
     InvalidInputError
-        If there is no such engine, the source has no vectors, or `sampled` is negative.
+        If the engine is unknown, the source has no vectors, or `sampled` is negative.
     MissingDependencyError
         At the first search, if the engine's package is not installed.
 
@@ -101,12 +101,12 @@ class ApproximateSimilarity:
 
     @property
     def source(self) -> EmbeddingSimilarity | EncoderSimilarity:
-        """The embeddings."""
+        """The embedding source."""
         return self._source
 
     @property
     def recall(self) -> float | None:
-        """Share of the exact neighbours that are found, as last measured; None before that."""
+        """Share of the exact neighbours found in the last measurement; None before it."""
         return self._recall
 
     def __repr__(self) -> str:
@@ -117,13 +117,13 @@ class ApproximateSimilarity:
         return self._source.knows(terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,), exactly."""
+        """Exact similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         return self._source.similarities(left, right)
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return those of the most similar strings of `among` that the engine finds."""
+        """Return the most similar strings of `among` that the engine finds."""
         check_limit(max_neighbors)
         if not isinstance(among, tuple) or not len(terms) or not max_neighbors:
             return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
@@ -175,8 +175,8 @@ class ApproximateSimilarity:
         k: int,
         order: StringOrder,
     ) -> Neighbors:
-        """Neighbours of some known terms."""
-        # Cosines that differ by less than float32 products tell, or than their power tells.
+        """Neighbours of some of the known terms."""
+        # Cosines that float32 products, or their powers, cannot distinguish.
         error = (units.shape[1] + 8) * 2.0**-24
         margin = 2.0 * error + 2.0**-21 / min(self._source.exponent, 1.0)
         enough = min(k + prepared.most_equal, len(prepared.positions))
@@ -243,7 +243,7 @@ class ApproximateSimilarity:
         return scores
 
     def _measured(self, prepared: _Prepared, k: int) -> float:
-        """Share of the exact neighbours of a sample that is found."""
+        """Share of the exact neighbours of a sample that the engine finds."""
         step = max(1, len(prepared.positions) // self._sampled)
         asked = [prepared.strings[i] for i in prepared.positions[::step][: self._sampled].tolist()]
         exact = self._source.neighbors(asked, prepared.strings, max_neighbors=k)
@@ -251,7 +251,7 @@ class ApproximateSimilarity:
         n_found = 0
         for i in range(len(asked)):
             theirs = exact.of(i)[1]
-            if len(theirs):  # of equally similar ones any will do
+            if len(theirs):  # any of equally similar strings is right
                 n_found += int((found.of(i)[1] >= theirs[-1]).sum())
         recall = n_found / len(exact.indices) if len(exact.indices) else 1.0
         _log.info(
@@ -261,5 +261,5 @@ class ApproximateSimilarity:
         return recall
 
     def state(self) -> SourceState:
-        """State of the embeddings alone: an engine is a matter of the machine at hand."""
+        """State of the embedding source only; the engine depends on the machine."""
         return self._source.state()

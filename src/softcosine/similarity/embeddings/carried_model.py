@@ -1,4 +1,4 @@
-"""The encoder whose weights come in a package of their own, so that nothing is fetched."""
+"""The encoder whose weights are in an installed package, so that nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word vectors without what all of them have in common."""
+"""Removal of the mean and the first principal components of word vectors."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from softcosine.errors import InvalidInputError
 
 __all__ = ["without_components"]
 
-_CHUNK = 16_384  # rows at a time; fixed, so that sums are the same in every run
-_ROUNDING = 2.0**-24  # of a number to float32, relative
+_CHUNK = 16_384  # rows per chunk; fixed, so that sums are the same in every run
+_ROUNDING = 2.0**-24  # relative rounding error of float32
 
 
 def without_components(
     vectors: NDArray[Any], n_components: int, *, scales: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
-    r"""Vectors minus their mean, and minus their share in the first principal components.
+    r"""Return the vectors minus their mean and their projection on the first principal components.
 
     .. math:: v' = (v - \mu) - \sum_{k \le D} (u_k^\top (v - \mu)) u_k
 
     Mu and Viswanath 2018, "All-but-the-Top: Simple and Effective Postprocessing for Word
-    Representations", algorithm 1; they advise D of about dimensions / 100.
+    Representations", algorithm 1; they recommend D of about dimensions / 100.
 
     Parameters
     ----------
     vectors : ndarray of shape (n, dimensions)
-        Zero vectors stay zero and do not count. Those of which no more is left than the rounding
-        to float32 makes of them become zero.
+        Zero vectors stay zero and are ignored. Results below the rounding error of float32 become
+        zero.
     n_components : int
-        D; 0 for centring alone.
+        D; 0 for centring only.
     scales : ndarray of shape (dimensions,), optional
-        What each component is multiplied by beforehand.
+        Factor of each component, applied first.
 
     Returns
     -------
@@ -45,15 +45,15 @@ def without_components(
     Raises
     ------
     InvalidInputError
-        If there are fewer dimensions than components, or their number is negative, or a vector
-        holds NaN or infinity.
+        If `n_components` is negative or exceeds the dimensions, or a vector contains NaN or
+        infinity.
     """
     n, dimensions = vectors.shape
     check_whole("remove_components", n_components, least=0, most=dimensions)
     answer = np.zeros((n, dimensions), np.float32)
 
     def chunks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Give the vectors that are not zero, with their numbers."""
+        """Yield the vectors that are not zero, with their numbers."""
         for start in range(0, n, _CHUNK):
             part = np.asarray(vectors[start : start + _CHUNK]).astype(np.float64)
             if scales is not None:

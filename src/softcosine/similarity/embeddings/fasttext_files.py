@@ -1,4 +1,4 @@
-"""fastText's binary models: a dictionary, and vectors of words and of hashed n-grams."""
+"""Reader of fastText's binary models: dictionary, word vectors and hashed n-gram vectors."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ FASTTEXT_MAGIC = struct.pack("<i", 793_712_314)
 _VERSIONS = (11, 12)
 _HEADER = struct.Struct("<12id")  # dimensions, window, ..., bucket, min_n, max_n, ..., sampling
 _DICTIONARY = struct.Struct("<3i2q")  # entries, words, labels, tokens, pruned n-grams
-_COUNT_AND_KIND = 9  # int64 count and int8 kind behind the zero that ends a word
+_COUNT_AND_KIND = 9  # int64 count and int8 kind after the terminating zero of a word
 _MATRIX = struct.Struct("<?2q")  # quantised, rows, columns
 _SUPERVISED = 3
 _PIECE = 1 << 20
 
 
 def read_fasttext(path: Path) -> ComposedVectors:
-    """Read a ``.bin`` of fastText (versions 11 and 12); the matrix is mapped, not loaded.
+    """Return the vectors of a fastText ``.bin`` (versions 11 and 12); the matrix is memory-mapped.
 
     Joulin et al. 2017, "Bag of Tricks for Efficient Text Classification"; the layout is that of
-    fastText's own ``FastText::saveModel``. Vectors are as ``get_word_vector`` gives them: a word's
-    own together with those of its n-grams, and for other words those of the n-grams alone.
+    fastText's own ``FastText::saveModel``. Vectors equal those of ``get_word_vector``: the mean of
+    a word's own vector and those of its n-grams; for other words, of the n-grams only.
 
     Raises
     ------
     MalformedFileError
-        If the file is cut short, of another version, or quantised (``.ftz``).
+        If the file is truncated, has another version, or is quantised (``.ftz``).
     """
     with path.open("rb") as file:
         try:
@@ -56,11 +56,11 @@ def _read(path: Path, file: BinaryIO) -> ComposedVectors:
     header = _HEADER.unpack(file.read(_HEADER.size))
     dimensions, model, n_buckets, min_n, max_n = header[0], *header[7:11]
     if version == 11 and model == _SUPERVISED:
-        max_n = 0  # it was never used, but written
+        max_n = 0  # written by fastText but unused
     n_entries, n_words, _, _, n_pruned = _DICTIONARY.unpack(file.read(_DICTIONARY.size))
     words = _read_words(path, file, n_entries, n_words)
     quantised, n_rows, n_columns = _MATRIX.unpack(file.read(_MATRIX.size))
-    if quantised or n_pruned > 0:  # what was pruned would stand before the matrix
+    if quantised or n_pruned > 0:  # pruning data would precede the matrix
         raise MalformedFileError(
             path,
             "the model is quantised (.ftz): its vectors are approximations of which the n-grams "
@@ -86,7 +86,7 @@ def _read(path: Path, file: BinaryIO) -> ComposedVectors:
             f"there are {n_words} words and {n_buckets} buckets of n-grams, but {n_rows} vectors; "
             "the file is damaged.",
         )
-    n_needed = n_rows if max_n else n_words  # word n-grams of classifiers stand behind
+    n_needed = n_rows if max_n else n_words  # word n-grams of classifiers follow
     shape = (n_needed, n_columns)
     vectors = np.memmap(path, "<f4", "r", start, shape) if n_needed else np.zeros(shape, "<f4")
     try:
@@ -97,7 +97,7 @@ def _read(path: Path, file: BinaryIO) -> ComposedVectors:
 
 
 def _read_words(path: Path, file: BinaryIO, n_entries: int, n_words: int) -> list[str]:
-    """Words of the dictionary, without the labels behind them."""
+    """Return the words of the dictionary, without the labels that follow them."""
     words: list[str] = []
     buffer, place = b"", 0
     for entry in range(n_entries):

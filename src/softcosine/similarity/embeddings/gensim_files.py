@@ -1,4 +1,4 @@
-"""Word vectors of gensim, in memory and as it saves them, read without running what they hold."""
+"""gensim's word vectors, in memory and in its saved files; nothing in a pickle is executed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ARRAY_ERRORS", "read_gensim", "table_of"]
 
-# What NumPy raises on a damaged .npy file.
+# Exceptions of NumPy for a damaged .npy file.
 ARRAY_ERRORS = (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError)
 
 
 def table_of(vectors: KeyedVectors) -> WordVectors | ComposedVectors:
-    """Return the table of a KeyedVectors, or of a model that holds one as ``wv``.
+    """Return the table of a KeyedVectors, or of a model with one as ``wv``.
 
     Raises
     ------
@@ -43,15 +43,15 @@ def table_of(vectors: KeyedVectors) -> WordVectors | ComposedVectors:
 
 
 def read_gensim(path: Path) -> WordVectors | ComposedVectors:
-    """Read what ``save`` of gensim's KeyedVectors, Word2Vec or FastText wrote.
+    """Return the vectors of a file saved by gensim's KeyedVectors, Word2Vec or FastText.
 
-    gensim pickles its objects. Of the pickle only strings, numbers and arrays are taken; no class
-    or function that it names is imported or called. Large arrays lie beside, and are mapped.
+    gensim pickles its objects. Only strings, numbers and arrays are read from the pickle; no class
+    or function is imported or called. Large arrays in files beside it are memory-mapped.
 
     Raises
     ------
     MalformedFileError
-        If the file is another pickle or damaged, or one of the arrays is missing.
+        If the file is another pickle or damaged, or an array is missing.
     """
     try:
         with path.open("rb") as file:
@@ -90,7 +90,7 @@ def read_gensim(path: Path) -> WordVectors | ComposedVectors:
 
 
 def _table(fields: dict[str, Any]) -> WordVectors | ComposedVectors:
-    """Table of the fields of a KeyedVectors; KeyError names the missing one."""
+    """Return the table from the fields of a KeyedVectors; KeyError names a missing field."""
     words = fields["index2word"] if "index2word" in fields else fields["index_to_key"]
     if fields.get("vectors_ngrams") is None:
         return WordVectors([str(word) for word in words], fields["vectors"])
@@ -109,7 +109,7 @@ def _table(fields: dict[str, Any]) -> WordVectors | ComposedVectors:
 
 
 class _Inert(dict[Any, Any]):
-    """Stands for an object of any class; takes its state and does nothing."""
+    """Replaces an object of any class; stores its state and does nothing."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class _Inert(dict[Any, Any]):
             vars(self).update(state)
 
     def append(self, item: Any) -> None:
-        """Take an item of a list."""
+        """Store an item of a list."""
 
     extend = add = append
 
@@ -128,7 +128,7 @@ class _Inert(dict[Any, Any]):
 
 
 class _Dtype:
-    """The type of an array, by its name and byte order."""
+    """Data type of an array: its name and byte order."""
 
     def __init__(self, name: str, *_: Any) -> None:
         self.name = name
@@ -138,7 +138,7 @@ class _Dtype:
 
 
 class _Array:
-    """An array of numbers; others are left out."""
+    """A numeric array; other arrays are dropped."""
 
     def __init__(self, *_: Any) -> None:
         self.array: NDArray[Any] | None = None
@@ -151,7 +151,7 @@ class _Array:
 
 
 def _bytes(text: str, *_: Any) -> bytes:
-    """Return the bytes that old pickles write as text."""
+    """Return the bytes that old pickles store as text."""
     return text.encode("latin-1")
 
 
@@ -171,7 +171,7 @@ class _Reader(pickle.Unpickler):
         super().__init__(file, encoding="latin1")
 
     def find_class(self, module: str, name: str, /) -> Any:
-        """Return what stands for a class or function that the pickle names."""
+        """Return the replacement of a class or function in the pickle."""
         return _STAND_INS.get((module, name), _Inert)
 
 

@@ -1,4 +1,4 @@
-"""Rows of a table by the words that name them, in any letter case, without reading all words."""
+"""Rows of a table by word, in any letter case, without reading all words."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["NamedRows"]
 
 
 class NamedRows:
-    """Distinct words, and the row that each names.
+    """Distinct words, and the row of each.
 
     Parameters
     ----------
     names : Terms
     rows : ndarray of shape (n_words,), int32
     cased : ndarray of shape (n_cased,), int32, optional
-        Numbers of the words that casefolding changes, ascending; found by reading all words if
-        not given.
+        Numbers of the words that casefolding changes, ascending; computed from all words if not
+        given.
     """
 
     __slots__ = ("_cased", "_folded", "_names", "rows")
@@ -39,19 +39,19 @@ class NamedRows:
 
     @classmethod
     def of(cls, found: Mapping[str, int]) -> NamedRows:
-        """Take the row of every word."""
+        """Return the rows of some words."""
         return cls(Terms(tuple(found)), np.fromiter(found.values(), np.int32, len(found)))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NamedRows:
-        """Take what `arrays` gave; of mapped arrays next to nothing is read.
+        """Return the rows from the result of `arrays`; almost nothing is read from mapped arrays.
 
         Raises
         ------
         CorruptIndexError
-            If there is not one row for each word.
+            If there is not one row per word.
         """
-        # Earlier versions kept neither the order of the words nor which are cased.
+        # Earlier versions stored neither the order of the words nor `cased`.
         names = Terms(
             PackedStrings(arrays["words"], arrays["word_offsets"]), arrays.get("word_order")
         )
@@ -61,7 +61,7 @@ class NamedRows:
         return cls(names, rows, arrays.get("cased_words"))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `from_arrays` makes the same of."""
+        """Return the arrays that `from_arrays` reads."""
         packed = self._names.packed()
         return {
             "words": packed.blob,
@@ -81,8 +81,8 @@ class NamedRows:
     def find(self, terms: Sequence[str]) -> NDArray[np.int32]:
         """Return the row of each term, or -1, shape (n_terms,).
 
-        A term is looked up as it stands, then casefolded, then as a word that differs from it by
-        letter case only (the first such).
+        A term is looked up as written, then casefolded, then ignoring letter case (the first such
+        word).
         """
         places = self._names.indices(terms)
         if len(places) and places.min() < 0:
@@ -98,7 +98,7 @@ class NamedRows:
         return rows
 
     def _by_folded(self) -> dict[str, int]:
-        """Return the first word's number for each casefolded form that is not itself a word."""
+        """Return the number of the first word per casefolded form that is not itself a word."""
         if self._folded is None:
             folded: dict[str, int] = {}
             for i in self._cased_words().tolist():

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours among unit vectors, block by block, each pair of vectors once."""
+"""Exact nearest neighbours among unit vectors, in blocks; each pair of vectors is computed once."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Nearest", "UnitVectors"]
 
 _BLOCK_ROWS = 1024
 _BLOCK_COLUMNS = 4096
-_ROOM = 64  # for candidates beside the k best, at least
-_CHUNK_ROWS = 32  # of a block that one thread looks through at a time
+_ROOM = 64  # least room for candidates beyond the k best
+_CHUNK_ROWS = 32  # rows of a block per task of a thread
 _CHUNK_COLUMNS = 256
-_CHUNK_RANKED = 64  # rows whose candidates one thread computes exactly at a time
+_CHUNK_RANKED = 64  # rows per task of the exact recomputation
 _CHUNK_ANSWER = 1 << 21  # candidates copied at a time
-_MOST_CANDIDATES = 1 << 28  # that all vectors may have room for at once: 2 GB
+_MOST_CANDIDATES = 1 << 28  # limit of candidates for all vectors: 2 GB
 
 
 @dataclass(frozen=True, slots=True)
 class UnitVectors:
-    """Vectors of strings.
+    """Unit vectors of strings.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class UnitVectors:
     scales : ndarray of shape (n,), float64
         See `softcosine.kernels.selection.unit_rows`.
     strings : ndarray of shape (n,), int32
-        Equal for equal strings.
+        Number of the string; equal for equal strings.
     """
 
     units: NDArray[np.float32]
@@ -48,16 +48,16 @@ class UnitVectors:
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """What may be among the nearest, a list for every row.
+    """Lists of candidates for the nearest vectors, one per row.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, capacity), float32
-        Approximate cosines, in the end similarities.
+        Approximate cosines, finally similarities.
     columns : ndarray of shape (n_rows, capacity), int32
     sizes : ndarray of shape (n_rows,), int32
     bounds : ndarray of shape (n_rows,), float32
-        What a cosine must exceed.
+        Lower bound: a candidate's cosine must exceed it.
     """
 
     values: NDArray[np.float32]
@@ -79,25 +79,24 @@ class _Candidates:
     def answer(
         self, rows: NDArray[np.intp] | slice
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-        """Return the counts, columns and similarities of some rows."""
+        """Return counts, columns and similarities of some rows."""
         counts = self.sizes[rows].astype(np.int64)
         filled = np.arange(self.values.shape[1]) < counts[:, None]
         return counts, self.columns[rows][filled], self.values[rows][filled]
 
 
 class Nearest:
-    r"""Exact search for the nearest of some vectors.
+    r"""Exact search for the nearest vectors.
 
-    Blocks of cosines are computed by a float32 matrix product. What comes near enough to a row's
-    k-th best so far is kept, and in the end computed anew, as in
-    `softcosine.kernels.selection.pair_similarities`. Blocks that stand in the processor's cache
-    cost the product little more than writing them there; looking through them goes at the speed of
-    reading them.
+    Blocks of cosines are computed by a float32 matrix product. A cosine close enough to the k-th
+    best of its row makes a candidate; candidates are finally recomputed as in
+    `softcosine.kernels.selection.pair_similarities`. Blocks fit into the processor's cache, so that
+    writing and scanning them is cheap.
 
     Parameters
     ----------
     vectors : UnitVectors
-        What is searched. Equally similar ones are ordered by their numbers.
+        The searched vectors. Ties are ordered by vector number.
     threshold, exponent : float
         See `softcosine.similarity.embeddings.embedding.EmbeddingSimilarity`.
     """
@@ -116,17 +115,16 @@ class Nearest:
     def of(
         self, rows: UnitVectors, k: int
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]]:
-        """Find the k nearest of other vectors, a block of rows at a time.
+        """Yield the k nearest of other vectors, in blocks of rows.
 
-        A row's own string is not among them. Needs memory for a block of cosines and, in the
-        answer, for what is found.
+        The string of the row itself is excluded. Memory: a block of cosines, and the result.
 
         Yields
         ------
         counts : ndarray of shape (n_rows,), int64
-            Of successive rows.
+            Number of neighbours of consecutive rows.
         columns : ndarray of shape (counts.sum(),), int32
-            Numbers of the vectors found, best first.
+            Numbers of the nearest vectors, best first.
         similarities : ndarray of shape (counts.sum(),), float32
         """
         columns = self._vectors
@@ -146,22 +144,22 @@ class Nearest:
             yield found.answer(slice(None))
 
     def has_room(self, k: int) -> bool:
-        """Whether what `of_each` keeps for all vectors at once takes 2 GB at most."""
+        """Whether the candidates in `of_each` take at most 2 GB."""
         return len(self._vectors) * _capacity(k) <= _MOST_CANDIDATES
 
     def of_each(
         self, order: NDArray[np.intp], k: int
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]]:
-        """Find the k nearest of the searched vectors themselves; the same bits as `of`.
+        """Yield the k nearest of the searched vectors themselves; the same bits as `of`.
 
-        Every cosine serves both of its vectors, so that this takes little more than half the time.
-        Needs memory for candidates of every vector at once: 8 bytes each, 1.5 k or k + 64 of them;
-        see `has_room`.
+        Every cosine is used for both of its vectors, so this takes little more than half the time.
+        Memory: candidates of all vectors at once, 8 bytes each, 1.5 k or k + 64 per vector; see
+        `has_room`.
 
         Parameters
         ----------
         order : ndarray of shape (n,), integers
-            In which order to yield the answers for the vectors.
+            Order in which the vectors are yielded.
         k : int
             1 or more.
 
@@ -182,7 +180,7 @@ class Nearest:
                     near = vectors.units[column : column + _BLOCK_COLUMNS]
                     block = _cosines(rows, near, space)
                     self._keep(workers, block, row, column, vectors, found, k)
-                    # Pairs within the rows have served both of their vectors already.
+                    # Pairs within the rows were already used for both vectors.
                     beyond = min(max(row + len(rows) - column, 0), len(near))
                     self._keep_by_column(workers, block, beyond, row, column, found, k)
                     done += len(rows) * (2 * len(near) - beyond)
@@ -205,7 +203,7 @@ class Nearest:
         found: _Candidates,
         k: int,
     ) -> None:
-        """Look through a block for candidates of its rows, each of which one thread has."""
+        """Scan a block for candidates of its rows; each row belongs to one thread."""
 
         def work(start: int, stop: int) -> None:
             part = (row_start, column_start, start, stop, 0, block.shape[1])
@@ -223,7 +221,7 @@ class Nearest:
         found: _Candidates,
         k: int,
     ) -> None:
-        """Look through a block for candidates of its columns from the `first` on."""
+        """Scan a block for candidates of its columns from `first` on."""
 
         def work(start: int, stop: int) -> None:
             part = (row_start, column_start, 0, block.shape[0], first + start, first + stop)
@@ -262,17 +260,17 @@ class Nearest:
 
 
 def _capacity(k: int) -> int:
-    """How many candidates a row has room for before the k best must be told apart."""
+    """Room for candidates per row, before all but the k best are dropped."""
     return k + max(_ROOM, k // 2)
 
 
 def _cosines(
     rows: NDArray[np.float32], columns: NDArray[np.float32], space: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the approximate cosines of all pairs, shape (n_rows, n_columns), in given memory."""
+    """Return the approximate cosines of all pairs, shape (n_rows, n_columns), stored in `space`."""
     shape = (len(rows), len(columns))
     block = space[: shape[0] * shape[1]].reshape(shape)
-    if len(rows) == 1:  # a product of matrices would be several times slower
+    if len(rows) == 1:  # a general matrix product would be several times slower
         np.matmul(columns, rows[0], out=block[0])
     else:
         np.matmul(rows, columns.T, out=block)

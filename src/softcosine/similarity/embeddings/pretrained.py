@@ -1,4 +1,4 @@
-"""Models by the name that they have on the Hugging Face hub."""
+"""Models of the Hugging Face hub by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from softcosine.storage import checked_path
 
 __all__ = ["pretrained_folder"]
 
-# What a table of static vectors is made of; nothing else is fetched.
+# The files of a table of static vectors; nothing else is downloaded.
 _FILES = [
     "config.json",
     "model.safetensors",
@@ -21,7 +21,7 @@ _FILES = [
 
 
 def pretrained_folder(name: str) -> Path:
-    """Return the folder of a model, which is fetched unless it is there already.
+    """Return the folder of a model; download it unless it is cached.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def pretrained_folder(name: str) -> Path:
     MissingDependencyError
         If huggingface_hub is needed and not installed.
     InvalidInputError
-        If the hub has no such model, or cannot be reached and it was not fetched before.
+        If the hub does not have the model, or is unreachable and the model is not cached.
     """
     folder = checked_path(name)
     if folder.is_dir():

@@ -1,4 +1,4 @@
-"""Engines that propose which vectors may be nearest; whoever asks scores them exactly."""
+"""Vector engines that propose candidates for the nearest vectors, scored exactly elsewhere."""
 
 from __future__ import annotations
 
@@ -12,45 +12,44 @@ from softcosine.errors import InvalidInputError, MissingDependencyError
 
 __all__ = ["FaissProposer", "Proposer", "TorchProposer", "UsearchProposer", "proposer_by_name"]
 
-_DEVICE_CELLS = 1 << 28  # cosines on a device at a time
+_DEVICE_CELLS = 1 << 28  # cosines on the device per chunk
 _CPU_CELLS = 1 << 22
 
 
 @runtime_checkable
 class Proposer(Protocol):
-    """Proposes columns for rows."""
+    """Protocol of engines that propose the nearest columns of rows."""
 
     @property
     def exact(self) -> bool:
-        """Whether no nearest column is ever missed in a row that counts as complete."""
+        """Whether complete rows never miss a nearest column."""
         ...
 
     def build(self, units: NDArray[np.float32]) -> Any:
-        """Return what `propose` searches, made of vectors of unit length, (n, dimensions)."""
+        """Return an index of unit vectors (n, dimensions) for `propose`."""
         ...
 
     def propose(
         self, built: Any, units: NDArray[np.float32], k: int, margin: float
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the columns that may be among the k nearest, and which rows are complete.
+        """Return candidate columns for the k nearest, and which rows are complete.
 
         Parameters
         ----------
         built
-            What `build` returned.
+            Result of `build`.
         units : ndarray of shape (n_rows, dimensions), float32
         k : int
             At most the number of columns.
         margin : float
-            Cosines that a product in float32 brings within this of each other may be in either
-            order.
+            The order of float32 cosines that differ by less than this is uncertain.
 
         Returns
         -------
         columns : ndarray of shape (n_rows, n), int64
-            -1 where there is none.
+            -1 for no column.
         complete : ndarray of shape (n_rows,), bool
-            The others must be searched in another way.
+            Other rows must be searched exactly.
         """
         ...
 
@@ -62,10 +61,10 @@ class FaissProposer:
     Parameters
     ----------
     factory : str, default "HNSW32"
-        Any index of Faiss that a string describes, such as ``IVF1024,Flat``.
+        Factory string of a Faiss index, such as ``IVF1024,Flat``.
     width : int, default 256
-        How broadly a graph (``efSearch``) is searched, at least twice the neighbours asked for;
-        lists of an inverted file (``nprobe``) are a sixteenth of that.
+        Search width of a graph (``efSearch``), at least twice the number of neighbours. For an
+        inverted file, ``nprobe`` is a sixteenth of it.
     """
 
     factory: str = "HNSW32"
@@ -108,9 +107,9 @@ class UsearchProposer:
     Parameters
     ----------
     connectivity : int, default 32
-        Edges of a vector.
+        Edges per vector.
     width : int, default 256
-        How broadly the graph is searched, at least twice the neighbours asked for.
+        Search width of the graph, at least twice the number of neighbours.
     """
 
     connectivity: int = 32
@@ -151,22 +150,22 @@ class UsearchProposer:
 
 @dataclass(frozen=True, slots=True)
 class TorchProposer:
-    """Exact search by PyTorch, on a GPU where there is one.
+    """Exact search by PyTorch on a device, usually a GPU.
 
-    A product in float32 (never less) and the device's own selection find a few candidates more
-    than asked for; a row in which more come within the error of that product is not complete.
+    A float32 product (never less precise) and the device's selection find some more candidates than
+    requested. A row is incomplete if more cosines than these lie within the rounding error.
 
     Parameters
     ----------
     device : str, default "cuda"
-        As PyTorch names it.
+        PyTorch's name of the device.
     """
 
     device: str = "cuda"
     exact: bool = field(default=True, init=False)
 
     def build(self, units: NDArray[np.float32]) -> Any:
-        """Bring the vectors to the device."""
+        """Copy the vectors to the device."""
         torch = _torch()
         try:
             return torch.from_numpy(np.array(units)).to(self.device)
@@ -178,7 +177,7 @@ class TorchProposer:
     def propose(
         self, built: Any, units: NDArray[np.float32], k: int, margin: float
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Multiply and select, some rows at a time."""
+        """Multiply and select, in chunks of rows."""
         torch = _torch()
         n_columns = len(built)
         n = min(n_columns, k + max(16, k // 4))
@@ -210,7 +209,7 @@ def proposer_by_name(name: str) -> Proposer:
     Raises
     ------
     InvalidInputError
-        If there is none of that name.
+        If the name is unknown.
     """
     if name not in _PROPOSERS:
         raise InvalidInputError(

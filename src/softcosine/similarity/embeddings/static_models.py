@@ -1,4 +1,4 @@
-"""Tables of static vectors as safetensors, with their tokenizer or words beside."""
+"""Static vectors in safetensors files, with the tokenizer or words beside them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_HEADER = 100_000_000  # as in the reference implementation
 
 
 def is_safetensors(magic: bytes) -> bool:
-    """Whether eight bytes and a brace begin a safetensors file."""
+    """Whether a file starts like safetensors: a length of eight bytes, then a brace."""
     return (
         len(magic) > 8
         and magic[8:9] == b"{"
@@ -37,12 +37,12 @@ def is_safetensors(magic: bytes) -> bool:
 
 
 def read_folder(folder: Path) -> WordVectors | ComposedVectors:
-    """Read a folder of model2vec, or of a static model of sentence-transformers.
+    """Return the vectors of a model2vec folder, or of a static sentence-transformers model.
 
     Raises
     ------
     MalformedFileError
-        If there is no ``model.safetensors``, or what `read_safetensors` raises.
+        If ``model.safetensors`` is missing, or as in `read_safetensors`.
     """
     for name in _FILES:
         if (folder / name).is_file():
@@ -53,16 +53,16 @@ def read_folder(folder: Path) -> WordVectors | ComposedVectors:
 
 
 def read_safetensors(path: Path) -> WordVectors | ComposedVectors:
-    """Read vectors from a safetensors file, and what they are vectors of from beside it.
+    """Return the vectors of a safetensors file, with the tokens or words from a file beside it.
 
-    Beside it lies a ``tokenizer.json`` with WordPiece pieces, a ``vocab.txt``, or a list of words:
-    ``x.words.txt``, ``words.txt`` or ``words.json``. model2vec's ``weights`` and ``mapping`` of
-    tokens are honoured.
+    The file beside it is a ``tokenizer.json`` with word pieces, a ``vocab.txt``, or a list of
+    words: ``x.words.txt``, ``words.txt`` or ``words.json``. model2vec's ``weights`` and ``mapping``
+    of tokens are applied.
 
     Raises
     ------
     MalformedFileError
-        If either file breaks its format, or they do not fit each other.
+        If a file violates its format, or the files do not fit each other.
     """
     arrays = _tensors(path)
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
@@ -95,7 +95,7 @@ def read_safetensors(path: Path) -> WordVectors | ComposedVectors:
 
 
 def _tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Map the arrays of a safetensors file."""
+    """Memory-map the arrays of a safetensors file."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -130,13 +130,13 @@ def _tensor(path: Path, facts: Mapping[str, Any], start: int) -> NDArray[Any]:
     if not n_numbers:
         return np.zeros(shape, dtype)
     array = np.memmap(path, dtype, "r", start + first, shape)
-    if facts["dtype"] == "BF16":  # the upper half of a float32
+    if facts["dtype"] == "BF16":  # bfloat16 is the upper half of a float32
         return (array.astype(np.uint32) << 16).view(np.float32)
     return array
 
 
 def _pieces_of_tokenizer(path: Path) -> WordPieces:
-    """Pieces of a tokenizer of Hugging Face's format."""
+    """Return the word pieces of a Hugging Face tokenizer file."""
     try:
         tokenizer = json.loads(path.read_text(encoding="utf-8"))
         model = tokenizer["model"]
@@ -156,7 +156,7 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
             raise ValueError(f"a token has the number {n_tokens - 1}")
         tokens = [""] * n_tokens
         for token, number in model["vocab"].items():
-            if not added.get(number, {}).get("special"):  # these stand for no text
+            if not added.get(number, {}).get("special"):  # special tokens
                 tokens[number] = token
         return WordPieces(
             tokens,
@@ -172,7 +172,7 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
 
 
 def _words_beside(path: Path) -> list[str]:
-    """Return the words or tokens, one a line or as a list of JSON."""
+    """Return the words or tokens of a file with one per line, or a JSON list."""
     names = (f"{path.stem}.words.txt", "words.txt", "vocab.txt", "words.json")
     found = next((name for name in names if (path.parent / name).is_file()), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""Words made of character n-grams, as fastText makes them."""
+"""fastText subwords: words composed of character n-grams."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["Subwords"]
 
-_SENTENCE_END = "</s>"  # the one word that fastText gives no n-grams
+_SENTENCE_END = "</s>"  # the only word without n-grams in fastText
 
 
 class Subwords:
-    """Which vectors a word is the mean of: its own, if it has one, and those of its n-grams.
+    """Composes a word of its own vector, if any, and the vectors of its character n-grams.
 
     Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information". A word is looked up
-    as it stands, then casefolded, then ignoring letter case. Words that are not in the vocabulary
-    have their n-grams only, taken as the word stands.
+    as written, then casefolded, then ignoring letter case. Words outside the vocabulary have
+    n-grams only, of the word as written.
 
     Parameters
     ----------
     words : sequence of str
         The vocabulary; word ``i`` has vector ``i``.
     min_n, max_n : int
-        Shortest and longest n-gram, in characters, the boundary marks ``<`` and ``>`` counted in.
+        Shortest and longest n-gram in characters, including the boundary marks ``<`` and ``>``.
         ``max_n`` 0: no n-grams.
     n_buckets : int
-        N-grams are hashed into so many vectors, which stand behind those of the words.
+        Number of hash buckets of n-grams; their vectors follow those of the words.
 
     Raises
     ------
     InvalidInputError
-        If the lengths of n-grams or the number of buckets make no sense, or a word is no string.
+        If the lengths of n-grams or the number of buckets are out of range, or a word is not a
+        string.
     """
 
     __slots__ = ("_folded", "_found", "_max_n", "_min_n", "_n_buckets", "_n_words", "words")
@@ -68,7 +69,7 @@ class Subwords:
 
     @property
     def n_pieces(self) -> int:
-        """Number of vectors that words are made of."""
+        """Number of vectors of words and buckets."""
         return self._n_words + (self._n_buckets if self._max_n else 0)
 
     def pieces(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -99,7 +100,7 @@ class Subwords:
         return row
 
     def _ngrams(self, spelled: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Rows of the n-grams of words between boundary marks, and where each word's end."""
+        """Rows of the n-grams of words between boundary marks, and the end of each word's rows."""
         ends = np.zeros(len(spelled), np.int64)
         if not self._max_n:
             return ends, np.empty(0, np.int32)
@@ -123,12 +124,12 @@ class Subwords:
         return {"words": blob, "word_offsets": offsets}
 
     def settings(self) -> dict[str, Any]:
-        """Return what JSON can hold of it."""
+        """Return the other settings as JSON types."""
         return {"min_n": self._min_n, "max_n": self._max_n, "n_buckets": self._n_buckets}
 
     @classmethod
     def from_state(
         cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> Subwords:
-        """Composition that `settings` and `arrays` were taken from."""
+        """Return the composition from the results of `settings` and `arrays`."""
         return cls(unpack_strings(arrays["words"], arrays["word_offsets"]), **settings)

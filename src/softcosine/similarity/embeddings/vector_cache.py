@@ -1,4 +1,4 @@
-"""Vectors of terms on disk, by the name of the model that made them."""
+"""Cache of term vectors on disk, by model name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["VectorCache"]
 
 _APPLICATION = 0x736F6674  # "soft"
 _VERSION = 1
-_ASKED = 500  # terms in one question; SQLite takes 999 at least
+_ASKED = 500  # terms per SQL query; SQLite allows at least 999
 _PATIENCE = 60.0  # seconds to wait for another process to finish a batch
 
 _SCHEMA = """
@@ -34,19 +34,18 @@ CREATE TABLE vectors (
 
 
 class VectorCache:
-    """A file that vectors are put into once and found in ever after.
+    """A cache file of vectors, by model and term.
 
-    It is a database of SQLite: a batch is there whole or not at all, whenever the process dies,
-    and several processes may read and write at once. Of two that put the same term the first
-    wins. A vector whose checksum is wrong counts as missing, and is replaced by the next that is
-    put.
+    It is an SQLite database: batches are written atomically, and several processes may read and
+    write at once. If two write the same term, the first wins. A vector with a wrong checksum counts
+    as missing, and is replaced by the next write.
 
     Parameters
     ----------
     path : path
-        Made when something is put; its folder must exist.
+        Created on the first write; its folder must exist.
     model : str
-        Models of different names share nothing.
+        Name of the model; different models share nothing.
     """
 
     __slots__ = ("_damaged", "_model", "_path")
@@ -69,12 +68,12 @@ class VectorCache:
         return self._path
 
     def get(self, terms: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of those terms that are there.
+        """Return the cached vectors by term.
 
         Raises
         ------
         MalformedFileError
-            If the file is no cache, or damaged.
+            If the file is not a cache, or is damaged.
         """
         found: dict[str, NDArray[np.float32]] = {}
         if not self._path.exists():
@@ -100,12 +99,12 @@ class VectorCache:
         return found
 
     def put(self, terms: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Add the vectors of some terms; all of them are on disk when this returns.
+        """Add the vectors of some terms; they are on disk when this returns.
 
         Raises
         ------
         InvalidInputError
-            If the model's vectors had other dimensions before.
+            If cached vectors of the model have another length.
         MalformedFileError
             If the file is no cache, or damaged.
         """
@@ -135,7 +134,7 @@ class VectorCache:
         self._damaged.difference_update(key for key, _, _ in rows)
 
     def _dimensions(self, connection: sqlite3.Connection) -> tuple[int, int]:
-        """Return number and dimensions of the model; -1 and 0 if there is nothing of it."""
+        """Return number and dimensions of the model; -1 and 0 if it has no vectors."""
         row = connection.execute(
             "SELECT id, dimensions FROM models WHERE name = ?", (self._model,)
         ).fetchone()
@@ -143,7 +142,7 @@ class VectorCache:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Connect for one batch: connections cross neither threads nor forks."""
+        """Open a connection for one batch; threads and forks must not share connections."""
         try:
             with closing(
                 sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
@@ -151,7 +150,7 @@ class VectorCache:
                 connection.execute("PRAGMA synchronous = FULL")
                 self._prepare(connection)
                 yield connection
-        except sqlite3.OperationalError as error:  # locked for long, full, not to be written
+        except sqlite3.OperationalError as error:  # locked too long, disk full, not writable
             raise OSError(f"{self._path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise MalformedFileError(
@@ -161,7 +160,7 @@ class VectorCache:
             ) from error
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Lay a new file out; refuse one of another program or version."""
+        """Create the tables of a new file; reject a file of another program or version."""
         if self._identity(connection) == (0, 0):
             with connection:
                 connection.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""Readers of word vector files, told apart by content; word2vec, GloVe and NumPy's stand here."""
+"""Readers of word vector files, chosen by content; word2vec, GloVe and NumPy formats."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from softcosine.storage import checked_path
 
 __all__ = ["read_vectors"]
 
-_PIECE = 4 << 20  # bytes read at a time
-_SAMPLE = 8 << 10  # bytes looked at to tell formats apart
-_LONGEST = 64 << 20  # bytes of one word and its vector
+_PIECE = 4 << 20  # bytes per read
+_SAMPLE = 8 << 10  # bytes read to detect the format
+_LONGEST = 64 << 20  # maximum bytes of one word with its vector
 _HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
 _NUMERIC = frozenset(b"0123456789.+-eE \t\r\n")
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f")
@@ -56,49 +56,49 @@ def read_vectors(
     words: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> WordVectors | ComposedVectors:
-    """Read a file of word vectors; its format is told from its content, not from its name.
+    """Return the word vectors of a file; the format is detected from the content, not the name.
 
     ================ ============================================================================
-    word2vec text    first line ``n_words dimensions``, then a word and its numbers a line
-                     (fastText's ``.vec`` too); gzipped or not
+    word2vec text    first line ``n_words dimensions``, then one word with its numbers per line
+                     (also fastText's ``.vec``); gzipped or not
     word2vec binary  the same first line, then each word, a space, and its float32 numbers, little
                      endian; gzipped or not
-    GloVe            a word and its numbers a line; words may hold spaces; gzipped or not
-    fastText binary  ``.bin``, not quantised; other words are composed of their n-grams
+    GloVe            one word with its numbers per line; words may contain spaces; gzipped or not
+    fastText binary  ``.bin``, not quantised; unknown words are composed of their n-grams
     ``.npz``         an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
-                     of a text with one word a line) and one of vectors (``vectors``, ``v``, ``q``,
-                     ...), and optionally ``scales``, a factor for each component, or the bounds
-                     ``lo`` and ``hi`` that 0 and 255 stand for
-    ``.npy``         the vectors; the words, one a line, in a text file beside it: ``x.npy`` with
+                     of a text with one word per line), an array of vectors (``vectors``, ``v``,
+                     ``q``, ...), and optionally ``scales``, a factor per component, or ``lo`` and
+                     ``hi``, the values of 0 and 255
+    ``.npy``         the vectors; the words, one per line, in a text file beside it: ``x.npy`` with
                      ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
     safetensors      the vectors; beside it ``tokenizer.json``, ``vocab.txt``, or a list of words
                      (see `softcosine.similarity.embeddings.static_models`)
-    gensim           what ``save`` of KeyedVectors, Word2Vec or FastText wrote; nothing that its
-                     pickle names is run
-    a folder         of model2vec, or of a static model of sentence-transformers
+    gensim           a file saved by KeyedVectors, Word2Vec or FastText; its pickle is not executed
+    a folder         a model2vec model, or a static model of sentence-transformers
     ================ ============================================================================
 
-    Text is UTF-8, with or without a byte order mark; bytes that are not become U+FFFD. Blank lines
-    are skipped. Where suffix pieces (``##able``) are among the words of arrays, other words are
-    composed of pieces.
+    Text is UTF-8, with or without a byte order mark; invalid bytes become U+FFFD. Blank lines are
+    skipped. If the words of arrays contain suffix pieces (``##able``), other words are composed of
+    word pieces.
 
     Parameters
     ----------
     path : path
     words : collection of str, optional
-        Keep only these, in any letter case. Composed of n-grams or pieces where they have to be.
+        Return only these words, in any letter case, composed of n-grams or word pieces if
+        necessary.
     progress : callable, optional
-        Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
+        Called as ``progress(done, total)``, in bytes of the file on disk.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     InvalidInputError
-        If `words` are one string.
+        If `words` is a single string.
     MalformedFileError
-        If the file breaks its format, is cut short, holds other than what its header promises, or
-        is of no known format.
+        If the file violates its format, is truncated, does not match its header, or has an unknown
+        format.
     """
     path = checked_path(path)
     if words is not None:
@@ -130,14 +130,14 @@ def read_vectors(
 
 
 def _keys(words: Collection[str] | None) -> frozenset[str] | None:
-    """Return what words are kept by."""
+    """Return the casefolded words to select."""
     return None if words is None else frozenset(word.casefold() for word in words)
 
 
 def _kept(
     path: Path, table: WordVectors | ComposedVectors, words: Collection[str] | None
 ) -> WordVectors | ComposedVectors:
-    """Table of the words to be kept."""
+    """Return the table of the selected words."""
     if words is None:
         return table
     try:
@@ -148,13 +148,13 @@ def _kept(
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """The bytes of a file, unpacked, in pieces."""
+    """The decompressed bytes of a file, in blocks."""
 
     file: BinaryIO
     report: Callable[[], None]
 
     def pieces(self) -> Iterator[bytes]:
-        """Give the rest of the bytes, and report the progress after each piece."""
+        """Yield the remaining bytes, and report the progress after each block."""
         while piece := self.file.read(_PIECE):
             yield piece
             self.report()
@@ -162,7 +162,7 @@ class _Stream:
 
 @contextmanager
 def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
-    """Open a file for reading, unpacked if it is compressed."""
+    """Open a file for reading, decompressed if necessary."""
     total = path.stat().st_size
     with path.open("rb") as raw:
         file = unpacked(raw)
@@ -218,13 +218,13 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
 
 
 def _is_binary(sample: bytes) -> bool:
-    """Whether a piece of a file holds other than text."""
+    """Whether the start of a file is not text."""
     if any(byte in _CONTROL for byte in sample):
         return True
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)  # it may end within a character
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # it may end inside a character
     except UnicodeDecodeError:
-        # Text in another encoding is still made of numbers for the most part.
+        # Text in another encoding still consists mainly of numbers.
         return sum(byte in _NUMERIC for byte in sample) < 0.5 * len(sample)
     return False
 
@@ -283,7 +283,7 @@ def _read_binary(
 def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | ComposedVectors:
     """Read an ``.npz`` archive."""
     try:
-        # Opened here, since np.load leaves a file open that it cannot read.
+        # Opened here, because np.load does not close a file that it cannot read.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             names = list(archive.files)
             words_name = next((name for name in _NPZ_WORDS if name in names), None)
@@ -295,7 +295,7 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
                     f"words ({', '.join(_NPZ_WORDS)}) and one of vectors "
                     f"({', '.join(_NPZ_VECTORS)}).",
                 )
-            # Asked for as arrays: what is no array in the archive is given as bytes.
+            # NumPy returns members of the archive that are not arrays as bytes.
             their_words = np.asarray(archive[words_name])
             vectors = np.asarray(archive[vectors_name])
             scales = archive["scales"] if "scales" in names else None
@@ -309,7 +309,7 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
         raise MalformedFileError(
             path, f"{problem}; save the words as an array of strings: np.array(words, dtype='U')."
         ) from None
-    # RuntimeError: encrypted, or packed in a way that zipfile does not know.
+    # RuntimeError: encrypted, or compressed in a way that zipfile does not support.
     except (zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, *ARRAY_ERRORS) as error:
         raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
     if bounds is not None and vectors.dtype == np.uint8:
@@ -323,7 +323,7 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
 
 
 def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
-    """Strings of an array of words in one of the forms that are met."""
+    """Return the strings of an array of words in one of the supported forms."""
     if words.ndim == 1 and words.dtype.kind == "U":
         return cast("list[str]", words.tolist())
     if words.ndim == 1 and words.dtype.kind == "S":
@@ -339,7 +339,7 @@ def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
 
 
 def _read_npy(path: Path) -> tuple[Path, list[str], NDArray[Any]]:
-    """Vectors of an ``.npy`` file and words of the text file beside it."""
+    """Return the vectors of an ``.npy`` file with the words of the text file beside it."""
     try:
         with path.open("rb") as file:
             vectors = np.load(file, allow_pickle=False)
@@ -366,7 +366,7 @@ def _selected(
     *,
     words: Collection[str] | None,
 ) -> WordVectors | ComposedVectors:
-    """Table of the words to be kept, out of arrays."""
+    """Return the table of the selected words from arrays."""
     if has_word_pieces(strings):
         try:
             if scales is not None and vectors.ndim == 2:
@@ -387,7 +387,7 @@ def _checked(
     vectors: NDArray[Any],
     scales: NDArray[Any] | None = None,
 ) -> WordVectors:
-    """Table of words and vectors; what does not fit is the file's fault."""
+    """Return a table of words and vectors; raise MalformedFileError if they do not fit."""
     try:
         return WordVectors(words, vectors, scales=scales)
     except InvalidInputError as error:

@@ -1,4 +1,4 @@
-"""What a table of vectors answers, whether a word's vector is stored, composed or encoded."""
+"""Protocols of a table of vectors, whether stored, composed or encoded."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["UnitRows", "VectorTable"]
 
 
 class UnitRows(Protocol):
-    """Vectors by number, as far as one look-up needs them."""
+    """Vectors of one look-up, by number."""
 
     def units(
         self, rows: NDArray[np.integer[Any]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Vectors of weighted unit length, (n, dimensions), and the scales that correct them.
+        """Return vectors of weighted unit length (n, dimensions), and correcting scales.
 
         See `softcosine.kernels.selection.unit_rows`.
         """
@@ -25,11 +25,11 @@ class UnitRows(Protocol):
 
 
 class VectorTable(Protocol):
-    """Vectors of terms."""
+    """Protocol of a table of term vectors."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those with a vector of their own; others may have one made of their parts."""
+        """Words that have their own vector; others may have a composed one."""
         ...
 
     @property
@@ -40,20 +40,20 @@ class VectorTable(Protocol):
     def __len__(self) -> int: ...
 
     def look_up(self, terms: Sequence[str]) -> tuple[UnitRows, NDArray[np.int32]]:
-        """Return where vectors are, and the number there of each term's vector, or -1.
+        """Return the vectors, and the number of each term's vector among them, or -1.
 
-        The numbers hold for what comes with them only: another look-up may number anew.
+        The numbers are valid for the returned vectors only; another look-up may differ.
         """
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that an equal table is built from, but for `settings`."""
+        """Return the arrays of the table, for storage."""
         ...
 
     def settings(self) -> dict[str, Any]:
-        """Return how words are composed, as JSON can hold it; empty if they are not."""
+        """Return the settings of the composition as JSON types; empty for stored vectors."""
         ...
 
     def centered(self, *, remove_components: int = 0) -> VectorTable:
-        """Return the table without its mean vector and its first principal components."""
+        """Return the table with the mean and the first principal components removed."""
         ...

@@ -1,4 +1,4 @@
-"""Word vectors written as text, one word and its numbers a line, read block by block."""
+"""Parser of word vectors in text form, one word with its numbers per line."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from softcosine.similarity.embeddings.word_vectors import WordVectors
 
 __all__ = ["GrowingRows", "TextParser"]
 
-_CHUNK_ROWS = 1024  # that one thread parses at a time
-_LOOKED_AT = 100  # lines that the number of dimensions is taken from, where no header tells it
+_CHUNK_ROWS = 1024  # lines per task of a thread
+_LOOKED_AT = 100  # lines used to detect the dimensions, without a header
 
 
 class GrowingRows:
-    """A matrix that rows are added to; grows in place, so that it is never held twice."""
+    """A matrix that grows in place, so that it is never in memory twice."""
 
     def __init__(self, dimensions: int) -> None:
-        self._rows = np.empty((0, dimensions), np.float32)  # a header may promise anything
+        self._rows = np.empty((0, dimensions), np.float32)  # the header may be wrong
         self._size = 0
 
     def add(self, n_rows: int) -> NDArray[np.float32]:
-        """Return rows behind the last one, to be filled before any more are added."""
+        """Return new rows at the end; fill them before adding more."""
         needed = self._size + n_rows
         if needed > len(self._rows):
             shape = (max(needed, len(self._rows) * 3 // 2), self._rows.shape[1])
@@ -38,27 +38,27 @@ class GrowingRows:
         return rows
 
     def matrix(self) -> NDArray[np.float32]:
-        """Return all rows; none can be added any more."""
+        """Return all rows; no more can be added afterwards."""
         self._rows.resize((self._size, self._rows.shape[1]), refcheck=False)
         return self._rows
 
 
 class TextParser:
-    """Reads lines of a word and its numbers.
+    """Parses lines of a word and its numbers.
 
-    Words may hold spaces: the numbers are the last of the line. Where no header tells how many
-    they are, it is what most of the first lines hold.
+    Words may contain spaces: the numbers are the last fields of the line. Without a header, the
+    dimensions are the most frequent ones of the first lines.
 
     Parameters
     ----------
     path : Path
         Named in errors.
     keep : frozenset of str or None
-        Casefolded words to keep; None keeps all.
+        Casefolded words to select; None selects all.
     promised : (int, int) or None
-        Number of words and dimensions, as the header on line 1 gives them.
+        Number of words and dimensions from the header on line 1.
     workers : Workers
-        Threads that numbers are parsed in.
+        Threads that parse numbers.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class TextParser:
         self._rows = GrowingRows(dimensions)
 
     def feed(self, block: bytes) -> None:
-        """Read some whole lines."""
+        """Parse some complete lines."""
         if b"\t" in block:
             block = block.replace(b"\t", b" ")
         text = np.frombuffer(bytearray(block), np.uint8)
@@ -111,7 +111,7 @@ class TextParser:
         cuts = zip(starts.tolist(), word_ends.tolist(), strict=True)
         names = [block[i:j] for i, j in cuts]
         starts = word_ends + 1
-        # Lines whose word holds spaces, or with several spaces in a row, are put in order behind.
+        # Lines with spaces in the word, or with repeated spaces, are parsed separately.
         behind = bytearray()
         for i in np.flatnonzero(n_spaces[lines] != self._dimensions).tolist():
             line = names[i] + block[word_ends[i] : ends[i]]
@@ -142,7 +142,7 @@ class TextParser:
         self._begin(dimensions)
 
     def _cut(self, line: bytes, line_number: int) -> tuple[bytes, bytes]:
-        """Word and numbers of a line whose word holds spaces, or with several spaces in a row."""
+        """Split a line with spaces in the word, or with repeated spaces, into word and numbers."""
         fields = _fields(line)
         n_extra = len(fields) - 1 - self._dimensions
         if n_extra < 0 or (n_extra > 0 and all(_is_number(field) for field in fields[1:])):
@@ -161,7 +161,7 @@ class TextParser:
         ends: NDArray[np.int64],
         lines: NDArray[np.intp],
     ) -> None:
-        """Add rows of numbers, all of them finite."""
+        """Add rows of finite numbers."""
         assert self._rows is not None
         rows = self._rows.add(len(starts))
         n_good = np.empty(len(starts), np.int32)
@@ -182,12 +182,12 @@ class TextParser:
             )
 
     def table(self) -> WordVectors:
-        """Return what was read.
+        """Return the parsed table.
 
         Raises
         ------
         MalformedFileError
-            If there was nothing, or not as much as the header promises.
+            If there are no words, or fewer than the header promises.
         """
         if self._promised is not None and self._promised[0] != self._n_words:
             raise MalformedFileError(
@@ -202,7 +202,7 @@ class TextParser:
 
 
 def _fields(line: bytes) -> list[bytes]:
-    """Cut a line at its spaces, as the kernel does: other white space is part of a word."""
+    """Split a line at spaces, like the kernel: other white space is part of a word."""
     return [field for field in line.split(b" ") if field]
 
 
@@ -215,5 +215,5 @@ def _is_number(field: bytes) -> bool:
 
 
 def _shown(field: bytes) -> Any:
-    """Give a piece of the file as it is put into a message."""
+    """Return an excerpt of the file for a message."""
     return repr(field[:40].decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Words cut into the pieces of a WordPiece vocabulary, as BERT's tokenizer cuts them."""
+"""WordPiece: words split into the pieces of a vocabulary, like BERT's tokenizer."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from softcosine.text.packing import pack_strings, unpack_strings
 
 __all__ = ["BERT_UNCASED", "WordPieces", "has_word_pieces"]
 
-_SPECIAL = re.compile(r"\[[A-Za-z0-9_]+\]")  # [PAD], [UNK], [unused7]: stand for no text
+_SPECIAL = re.compile(r"\[[A-Za-z0-9_]+\]")  # [PAD], [UNK], [unused7]: special tokens
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _CJK = re.compile(
     "([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
     "\U0002f800-\U0002fa1f])"
 )
 
-# The steps of a ``tokenizer.json``; the model's pieces follow.
+# Normalizer and pre-tokenizer in the format of ``tokenizer.json``.
 BERT_UNCASED: Mapping[str, Any] = {
     "normalizer": {"type": "BertNormalizer", "lowercase": True},
     "pre_tokenizer": {"type": "BertPreTokenizer"},
@@ -32,38 +32,38 @@ BERT_UNCASED: Mapping[str, Any] = {
 
 
 def has_word_pieces(tokens: Sequence[str]) -> bool:
-    """Whether words are to be cut into the pieces of a list: a hundredth of it are suffix pieces.
+    """Whether a list is a WordPiece vocabulary: at least 1 % of it are suffix pieces.
 
-    Lists of whole words hold a few that look like one, such as ``###``.
+    Lists of whole words contain a few strings that look like suffix pieces, such as ``###``.
     """
     n_pieces = len([token for token in tokens if token[:2] == "##" and token[2:].isalnum()])
     return 0 < n_pieces >= len(tokens) / 100
 
 
 class WordPieces:
-    """Which pieces a word is the mean of.
+    """Splits words into word pieces.
 
-    A term is normalised and cut into words as the tokenizer does, and each word greedily into the
-    longest pieces that the vocabulary has; pieces behind the first begin with the prefix. A word
-    that cannot be cut has no pieces. The term *Unfathomable* may become *un ##fat ##hom ##able*.
+    A term is normalised and split into words as by the tokenizer. Each word is split greedily into
+    the longest word pieces of the vocabulary; all pieces except the first start with the prefix. A
+    word that cannot be split has no pieces. *Unfathomable* may become *un ##fat ##hom ##able*.
 
     Schuster and Nakajima 2012, "Japanese and Korean Voice Search"; Devlin et al. 2019, "BERT".
 
     Parameters
     ----------
     tokens : sequence of str
-        Token ``i`` has vector ``i``. Tokens in square brackets stand for no text.
+        Token ``i`` has vector ``i``. Tokens in square brackets are special tokens and never match.
     tokenizer : mapping, default `BERT_UNCASED`
         ``normalizer`` and ``pre_tokenizer`` as in a Hugging Face ``tokenizer.json``, or None.
     prefix : str, default "##"
-        How a piece behind a word's first begins.
+        Prefix of all pieces of a word except the first.
     max_characters : int, default 100
         Longer words have no pieces.
 
     Raises
     ------
     InvalidInputError
-        If the tokenizer has a step that is not known here, or a token is no string.
+        If the tokenizer has an unsupported step, or a token is not a string.
     """
 
     __slots__ = (
@@ -139,7 +139,7 @@ class WordPieces:
         return {"words": blob, "word_offsets": offsets}
 
     def settings(self) -> dict[str, Any]:
-        """Return what JSON can hold of it."""
+        """Return the other settings as JSON types."""
         return {
             "tokenizer": self._tokenizer,
             "prefix": self._prefix,
@@ -150,12 +150,12 @@ class WordPieces:
     def from_state(
         cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> WordPieces:
-        """Pieces that `settings` and `arrays` were taken from."""
+        """Return the word pieces from the results of `settings` and `arrays`."""
         return cls(unpack_strings(arrays["words"], arrays["word_offsets"]), **settings)
 
 
 def _normalizer(step: Mapping[str, Any] | None) -> Callable[[str], str]:
-    """Return how a tokenizer changes text before it cuts it."""
+    """Return the normalisation function of a tokenizer."""
     if step is None:
         return lambda text: text
     name = step.get("type")
@@ -208,7 +208,7 @@ def _bert_normalizer(step: Mapping[str, Any]) -> Callable[[str], str]:
 
 
 def _cleaned(character: str) -> str:
-    """Return a space for any space, nothing for a control character, else the character."""
+    """Return a space for white space, nothing for a control character, else the character."""
     if character in "\t\n\r":
         return " "
     if unicodedata.category(character) in ("Cc", "Cf", "Co") or character == "\ufffd":
@@ -221,7 +221,7 @@ def _without_marks(text: str) -> str:
 
 
 def _pre_tokenizer(step: Mapping[str, Any] | None) -> Callable[[str], list[str]]:
-    """Return how a tokenizer cuts text into words."""
+    """Return the function of a tokenizer that splits text into words."""
     if step is None:
         return lambda text: [text] if text else []
     name = step.get("type")
@@ -250,14 +250,14 @@ def _pre_tokenizer(step: Mapping[str, Any] | None) -> Callable[[str], list[str]]
 
 
 def _words_and_marks(text: str) -> list[str]:
-    """Cut at white space, and around every punctuation mark."""
+    """Split at white space, and around every punctuation mark."""
     if text.isalnum():
         return [text]
     return [part for word in text.split() for part in _around_marks(word)]
 
 
 def _words_and_runs(text: str) -> list[str]:
-    """Cut into runs of letters, marks, digits and connectors, and runs of what else is no space."""
+    """Split into runs of letters, marks, digits and connectors, and runs of other characters."""
     runs = (
         ("".join(run), kind)
         for kind, run in groupby(text, lambda c: None if c.isspace() else _in_word(c))

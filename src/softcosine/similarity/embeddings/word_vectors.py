@@ -1,4 +1,4 @@
-"""A table of word vectors: which words it has, and their vectors as they were given."""
+"""A table of stored word vectors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "in_float32",
 ]
 
-# Kept as they are; every other number type becomes float32.
+# Types that are stored unchanged; every other number type becomes float32.
 _COMPACT = (np.int8, np.float16, np.float32)
 _CHUNK = 65_536
 _LARGEST = 1e30
@@ -32,26 +32,27 @@ _LARGEST = 1e30
 class WordVectors:
     """Words and their vectors.
 
-    Of a word given twice the first counts, as in files of word vectors, where words stand by
-    decreasing frequency. A word whose vector is zero has no direction: it is not known.
+    If a word is given twice, the first counts (files of word vectors are ordered by decreasing
+    frequency). A word with a zero vector has no direction and is unknown.
 
     Parameters
     ----------
     words : sequence of str
         One for every vector, unless `rows` is given.
     vectors : array-like of shape (n_vectors, dimensions)
-        int8, float16 and float32 are kept as they are; anything else becomes float32.
+        int8, float16 and float32 are stored unchanged; other types become float32.
     scales : array-like of shape (dimensions,), optional
-        What each component is to be multiplied by, for vectors stored as small integers.
+        Factor of each component, for vectors stored as small integers.
     weights : array-like of shape (n_vectors,), optional
-        In (0, 1]: the cosine of two vectors counts times both their weights. Default: 1.
+        In (0, 1]; the cosine of two vectors is multiplied by both weights. Default: 1.
     rows : array-like of shape (n_words,), optional
-        Number of the vector of each word, where several words share one.
+        Number of the vector of each word, if words share vectors.
 
     Raises
     ------
     InvalidInputError
-        If the shapes do not fit, or a vector holds NaN or infinity; the message names the word.
+        If the shapes do not match, or a vector contains NaN or infinity; the message names the
+        word.
     """
 
     __slots__ = ("_names", "_scales", "_unread", "_vectors", "_weights")
@@ -92,7 +93,7 @@ class WordVectors:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Without repetitions and without the words whose vector is zero."""
+        """The distinct words with a vector other than zero."""
         return self._names.words()
 
     def __len__(self) -> int:
@@ -107,24 +108,24 @@ class WordVectors:
     def find(self, terms: Sequence[str]) -> NDArray[np.int32]:
         """Return the number of the vector of each term, or -1.
 
-        A term is looked up as it stands, then casefolded, then as a word of the table that
-        differs from it by letter case only (the first such).
+        A term is looked up as written, then casefolded, then ignoring letter case (the first such
+        word).
         """
         return self._names.find(terms)
 
     def look_up(self, terms: Sequence[str]) -> tuple[WordVectors, NDArray[np.int32]]:
-        """Return this table, and the numbers that `find` gives."""
+        """Return this table and the result of `find`."""
         return self, self.find(terms)
 
     def units(
         self, rows: NDArray[np.integer[Any]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Vectors of weighted unit length, and the scales that correct their rounding.
+        """Return vectors of weighted unit length, and scales that correct their rounding.
 
         Parameters
         ----------
         rows : ndarray of shape (n,), integers
-            Numbers of vectors, as `find` gives them.
+            Numbers of vectors, as from `find`.
 
         Returns
         -------
@@ -146,7 +147,7 @@ class WordVectors:
         return units, scales
 
     def of(self, words: Iterable[str]) -> WordVectors:
-        """Return a table of these words alone, in any letter case, and nothing of the others."""
+        """Return a table of the given words only, in any letter case."""
         keep = frozenset(word.casefold() for word in words)
         kept = [i for i, word in enumerate(self.words) if word.casefold() in keep]
         used, rows = np.unique(self._names.rows[kept], return_inverse=True)
@@ -159,7 +160,7 @@ class WordVectors:
         )
 
     def centered(self, *, remove_components: int = 0) -> WordVectors:
-        """Return the table without the mean of its vectors, and without their first components.
+        """Return the table with the mean and the first principal components removed.
 
         See `softcosine.similarity.embeddings.components.without_components`. The vectors become
         float32.
@@ -170,7 +171,7 @@ class WordVectors:
         return WordVectors(self.words, vectors, weights=weights, rows=rows)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `from_arrays` builds the same table from."""
+        """Return the arrays that `from_arrays` reads."""
         arrays = {**self._names.arrays(), "vectors": self._vectors}
         if self._scales is not None:
             arrays["scales"] = self._scales
@@ -179,12 +180,12 @@ class WordVectors:
         return arrays
 
     def settings(self) -> dict[str, Any]:
-        """Return {}: nothing is composed."""
+        """Return {}, because stored vectors need no settings."""
         return {}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
-        """Table that `arrays` was taken from; vectors are read, and checked, as they are used.
+        """Return the table from the result of `arrays`; vectors are read and checked on use.
 
         Raises
         ------
@@ -202,7 +203,7 @@ class WordVectors:
         return table
 
     def _rows_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """Return vectors; those of a stored table are looked at now."""
+        """Return vectors; those of a stored table are checked now."""
         n = len(self._vectors)
         if self._unread and len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n:
             raise _damaged(f"rows run from {rows.min()} to {rows.max()}, but there are {n} vectors")
@@ -219,7 +220,7 @@ def _damaged(what: str) -> CorruptIndexError:
 
 
 def checked_words(words: Sequence[str]) -> Sequence[str]:
-    """Words that are strings."""
+    """Return the words; raise InvalidInputError if one is not a string."""
     check_list("words", words)
     checked = words if isinstance(words, list | tuple) else list(words)
     for number, word in enumerate(checked):
@@ -231,7 +232,7 @@ def checked_words(words: Sequence[str]) -> Sequence[str]:
 
 
 def as_matrix(vectors: ArrayLike) -> NDArray[Any]:
-    """Vectors as a matrix of numbers."""
+    """Return vectors as a numeric matrix."""
     try:
         matrix = np.asarray(vectors)
     except ValueError:
@@ -250,7 +251,7 @@ def as_matrix(vectors: ArrayLike) -> NDArray[Any]:
 
 
 def in_float32(matrix: NDArray[Any]) -> NDArray[np.float32]:
-    """Finite vectors as float32; what its range does not hold is brought to unit size first."""
+    """Return finite vectors as float32; those beyond its range are scaled to unit size first."""
     if matrix.dtype.kind == "f":
         largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
         beyond = (largest > _LARGEST) | ((largest > 0.0) & (largest < 1.0 / _LARGEST))
@@ -281,12 +282,12 @@ def _usable_vectors(
 
 
 def checked_scales(scales: ArrayLike, dimensions: int) -> NDArray[np.float32]:
-    """Return what each component is multiplied by."""
+    """Return the checked factors of the components."""
     return _factors("scales", scales, dimensions, "component", np.float32)
 
 
 def _checked_weights(weights: ArrayLike, n_vectors: int) -> NDArray[np.float64]:
-    """Return what each vector counts."""
+    """Return the checked weights of the vectors."""
     checked = _factors("weights", weights, n_vectors, "vector", np.float64)
     if (checked > 1.0).any():
         raise InvalidInputError(f"weights are at most 1; the greatest given is {checked.max()}.")
@@ -310,7 +311,7 @@ def _factors(
 
 
 def folded_words(found: Mapping[str, int]) -> dict[str, int]:
-    """Return the first word's number for each casefolded form that is not itself a word."""
+    """Return the number of the first word per casefolded form that is not itself a word."""
     folded: dict[str, int] = {}
     for word, row in found.items():
         key = word.casefold()

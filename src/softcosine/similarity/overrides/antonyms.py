@@ -1,4 +1,4 @@
-"""Words that mean the opposite: near in every word vector space, and never wanted as neighbours."""
+"""Antonyms: similar in most word vectors, but unwanted as neighbours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Antonyms:
     Raises
     ------
     InvalidInputError
-        If something is no pair of strings, or a word is paired with itself.
+        If an item is not a pair of strings, or a word is paired with itself.
 
     Examples
     --------
@@ -59,40 +59,40 @@ class Antonyms:
 
     @classmethod
     def english(cls) -> Antonyms:
-        """Pairs of English antonyms that come with the package; read once a process."""
+        """Return the bundled pairs of English antonyms; read once per process."""
         return _english()
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Antonyms:
-        """Read a file with one pair a line, separated by a tab; ``#`` starts a comment line.
+        """Read a file with one tab-separated pair per line; ``#`` starts a comment line.
 
         Raises
         ------
         MalformedFileError
-            If a line has not two different words; names the line.
+            If a line does not have two different words. The message names the line.
         """
         path = checked_path(path)
         return cls(_read_pairs(numbered_lines(path), str(path)))
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, format: str | None = None) -> Antonyms:
-        """Read a list of antonyms in any format that synonyms are read in, gzipped or not.
+        """Read a list of antonyms in any format of synonym files, gzipped or not.
 
         Parameters
         ----------
         path : path
-            The first term of a line is the opposite of each of the others (of itself it is not, as
-            lists from dictionaries have it of *ravel*); weights do not count.
+            The first term of a line is the opposite of each other term of the line. A term that is
+            paired with itself (*ravel* in some dictionaries) is skipped; weights are ignored.
         format : str, optional
-            See `softcosine.similarity.thesaurus.synonym_files.read_groups`. By default told from
-            the name's ending and the first line.
+            See `softcosine.similarity.thesaurus.synonym_files.read_groups`. By default detected
+            from the suffix and the first line.
 
         Raises
         ------
         FileNotFoundError
-            If there is no such file.
+            If the file does not exist.
         MalformedFileError
-            If a line breaks the format; names the line.
+            If a line violates the format. The message names the line.
         """
         from softcosine.similarity.thesaurus.synonym_files import read_groups
 
@@ -108,14 +108,14 @@ class Antonyms:
         ----------
         path : path, optional
             See `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
-            places.
+            places are searched.
 
         Raises
         ------
         FileNotFoundError
-            If there is no WordNet; says where it looked.
+            If no WordNet is found. The message lists the searched places.
         MalformedFileError
-            If a file breaks its format; names the line.
+            If a file violates its format. The message names the line.
         """
         from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
 
@@ -130,7 +130,7 @@ class Antonyms:
 
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
-        """Every pair once, casefolded, the earlier string first."""
+        """Every pair once, casefolded, sorted within the pair."""
         return self._pairs
 
     def __len__(self) -> int:
@@ -147,7 +147,7 @@ class Antonyms:
         return f"Antonyms({len(self)} pairs)"
 
     def of(self, word: str) -> frozenset[str]:
-        """Opposites of a word, casefolded."""
+        """Return the opposites of a word, casefolded."""
         return self._opposites.get(word.casefold(), frozenset())
 
     def opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
@@ -165,7 +165,7 @@ class Antonyms:
 
 
 def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    """Give pairs in every way in which their terms can stand in a text, but none with itself."""
+    """Yield pairs in all written forms of their terms, without pairs of equal strings."""
     from softcosine.similarity.thesaurus.synonyms import written_terms
 
     for left, right in pairs:
@@ -176,7 +176,7 @@ def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 
 
 def _read_pairs(lines: Iterable[tuple[int, str]], path: str) -> Iterable[tuple[str, str]]:
-    """Give the pairs of a tab separated text, line by line."""
+    """Yield the pairs of a tab-separated text, line by line."""
     for number, line in lines:
         if line.startswith("#"):
             continue

@@ -1,20 +1,20 @@
-r"""Files of decisions about words, which people write by hand.
+r"""Files of decisions about words.
 
-One decision a line; letter case and the order of a pair's words do not matter::
+Each line is one decision. Letter case and the order of the words of a pair do not matter::
 
-    # what our customers mean
-    tyre = tire 0.9             # this similarity, whatever the sources say
-    colour = color              # wholly similar, as "= color 1"
-    "new york" = nyc 0.95       # quotes around what has spaces, or begins with # or a quote
+    # synonyms of our customers
+    tyre = tire 0.9             # similarity 0.9, independent of the sources
+    colour = color              # similarity 1, as "= color 1"
+    "new york" = nyc 0.95       # quotes if it has spaces, or starts with # or a quote
     hot ! cold                  # never similar
-    java * coffee 0.2           # a fifth of what the sources say
-    python * 0.5                # half of it, for all pairs of the word
-    E1042 !                     # similar to nothing else
-    ACME only                   # similar to nothing but what is pinned to it with =
+    java * coffee 0.2           # the sources' similarity times 0.2
+    python * 0.5                # times 0.5, for all pairs of the word
+    E1042 !                     # no neighbours
+    ACME only                   # no neighbours except those pinned with =
 
-A comment begins with ``#`` at the beginning of a line or after a space. Within quotes ``\"`` is a
-quote, ``\\`` a backslash, and ``\n`` and ``\r`` are line breaks. Of two decisions that say the
-same one is enough; two that contradict each other are an error.
+A comment starts with ``#`` at the start of a line or after a space. Within quotes, ``\"`` is a
+quote, ``\\`` a backslash, and ``\n`` and ``\r`` are line breaks. Duplicate decisions are allowed;
+contradictory decisions are an error.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _ESCAPED = {"n": "\n", "r": "\r"}
 
 
 def read_decisions(path: str | PathLike[str]) -> Decisions:
-    """Read a file of decisions about words; the format is told in this module's docstring.
+    """Read a file of decisions about words; the module docstring describes the format.
 
     Raises
     ------
     MalformedFileError
-        If a line is none of the forms, a value is not in [0, 1], or two lines contradict each
-        other: names the line, or both.
+        If a line has none of the forms, a value is not in [0, 1], or two lines contradict each
+        other. The message names the line or both lines.
     """
     lines: list[Decision] = []
     numbers: list[int] = []
@@ -83,7 +83,7 @@ def decisions_of_lines(lines: Sequence[str]) -> Decisions:
     Raises
     ------
     InvalidInputError
-        If a line is none of the forms, or two contradict each other.
+        If a line has none of the forms, or two lines contradict each other.
     """
     if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
         raise InvalidInputError(f"the overrides are {lines!r:.80}; needed is a list of lines.")
@@ -92,7 +92,7 @@ def decisions_of_lines(lines: Sequence[str]) -> Decisions:
 
 
 def _tokens(line: str) -> list[tuple[str, bool]]:
-    """Split a line into words and whether each was quoted, without its comment."""
+    """Split a line without its comment into words, each with whether it was quoted."""
     tokens: list[tuple[str, bool]] = []
     position = 0
     while position < len(line) and not line[position:].isspace():
@@ -115,7 +115,7 @@ def _tokens(line: str) -> list[tuple[str, bool]]:
 
 
 def _decision(tokens: list[tuple[str, bool]]) -> Decision | None:
-    """Read the words of a line."""
+    """Parse the words of a line."""
     if not tokens:
         return None
     words = [word for word, _ in tokens]

@@ -1,4 +1,4 @@
-"""What a person decides about words and pairs of words, as a value."""
+"""Your decisions about words and pairs of words, as a value."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Decision:
     Attributes
     ----------
     word : str
-        Words are compared ignoring letter case.
+        Letter case is ignored.
     sign : {"=", "!", "*", "only"}
-        ``=`` pins a pair to a value; ``!`` forbids a pair, or all pairs of a word; ``*``
-        multiplies the similarity of a pair, or all similarities of a word; ``only`` leaves a word
-        none but the neighbours that are pinned to it.
+        ``=`` pins a pair to a value. ``!`` forbids a pair, or all pairs of a word. ``*`` multiplies
+        the similarity of a pair, or all similarities of a word. ``only`` restricts the neighbours
+        of a word to those pinned to it.
     other : str, optional
-        The pair's other word; None decides about all pairs of `word`.
+        The other word of the pair; None means all pairs of `word`.
     value : float, default 1
-        Of ``=`` and ``*``, in [0, 1].
+        Value of ``=`` or ``*``, in [0, 1].
 
     Raises
     ------
@@ -75,7 +75,7 @@ class Decision:
         object.__setattr__(self, "value", float(value))
 
     def __str__(self) -> str:
-        """Return the line of a file that says it."""
+        """Return the decision as a line of a file."""
         parts = [_quoted(self.word), self.sign]
         if self.other is not None:
             parts.append(_quoted(self.other))
@@ -85,13 +85,13 @@ class Decision:
 
     @property
     def key(self) -> frozenset[str]:
-        """What it is about: one or two casefolded words."""
+        """The casefolded word or pair of words."""
         words = (self.word,) if self.other is None else (self.word, self.other)
         return frozenset(word.casefold() for word in words)
 
     @property
     def verdict(self) -> tuple[str, float]:
-        """What it comes to; equal for two ways of saying the same."""
+        """The effect; equal for two spellings of the same decision."""
         if self.other is not None:
             forbidden = self.sign == "!" or self.value == 0.0
             return ("pinned", 0.0) if forbidden else (_VERDICTS[self.sign], self.value)
@@ -120,7 +120,7 @@ _VERDICTS = {"=": "pinned", "!": "isolated", "*": "weighed", "only": "only"}
 
 
 class Contradiction(NamedTuple):
-    """Two decisions that cannot both hold: their places, and what is wrong."""
+    """Two contradictory decisions: their positions, and a message."""
 
     earlier: int
     later: int
@@ -151,7 +151,7 @@ def find_contradiction(lines: Sequence[Decision]) -> Contradiction | None:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """A person's decisions about words, free of contradictions.
+    """Decisions about words, without contradictions.
 
     Attributes
     ----------
@@ -160,8 +160,8 @@ class Decisions:
     Raises
     ------
     InvalidInputError
-        If two decisions contradict each other: a pair pinned to two values, or pinned and
-        forbidden, in either order of its words; or an isolated word pinned to another.
+        If two decisions contradict each other: a pair is pinned to two values, or pinned and
+        forbidden, in either order of its words; or an isolated word is pinned to another.
 
     Examples
     --------
@@ -191,25 +191,25 @@ class Decisions:
         isolated: Iterable[str] = (),
         only: Iterable[str] = (),
     ) -> Decisions:
-        """Collect decisions.
+        """Return the decisions given as arguments.
 
         Parameters
         ----------
         pinned : mapping of (str, str) to float
-            What the similarity of pairs shall be.
+            Similarities of pairs.
         forbidden : iterable of (str, str)
-            Pairs that shall not be similar.
+            Pairs that get similarity 0.
         weighed : mapping of (str, str) or str to float
-            What the similarity of a pair, or every similarity of a word, is multiplied by.
+            Factors of the similarity of a pair, or of all similarities of a word.
         isolated : iterable of str
-            Words that shall have no neighbours.
+            Words without neighbours.
         only : iterable of str
-            Words that shall have no neighbours but those pinned to them.
+            Words whose only neighbours are those pinned to them.
 
         Raises
         ------
         InvalidInputError
-            If something is no pair, a value is not in [0, 1], or two decisions contradict each
+            If an item is not a pair, a value is not in [0, 1], or two decisions contradict each
             other.
         """
         for name, given in (("pinned", pinned), ("weighed", weighed)):
@@ -238,18 +238,18 @@ class Decisions:
         return len(self.lines)
 
     def __iter__(self) -> Iterator[Decision]:
-        """Give the decisions in order."""
+        """Iterate over the decisions in order."""
         return iter(self.lines)
 
     def __repr__(self) -> str:
         return f"Decisions({len(self)})"
 
     def text(self) -> str:
-        """Return the text of a file that `read_decisions` reads as equal decisions."""
+        """Return a text that `read_decisions` reads as equal decisions."""
         return "".join(f"{line}\n" for line in self.lines)
 
     def pins(self) -> dict[tuple[str, str], float]:
-        """Return the pairs that are pinned to a similarity above 0, by casefolded words."""
+        """Return the casefolded pairs that are pinned to a similarity above 0."""
         return {
             (line.word.casefold(), line.other.casefold()): line.verdict[1]
             for line in self.lines
@@ -261,12 +261,12 @@ class Decisions:
         return tuple(word for pair in self.pins() for word in pair)
 
     def in_terms(self, keys: TermKeys) -> Decisions:
-        """Return the decisions carried over to the terms of their words, under stemming.
+        """Return the decisions extended to the terms of their words, under stemming.
 
-        So that what is decided about *tyre* holds for the term that *tyres* shows, a decision about
-        a word is also one about its term, by the name that `keys` gives it, and about the other
-        words of that term that something is decided about. What is decided about a form itself
-        comes first, then what was decided earlier.
+        A decision about *tyre* must hold for the term of *tyres*. So a decision about a word is
+        also a decision about its term (under the name from `keys`) and about other words of that
+        term that have decisions. A decision about the form itself takes precedence, then the
+        earlier decision.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Decisions:
     def words_outside(
         self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
     ) -> tuple[str, ...]:
-        """Return the words that come to no term of a vocabulary, in order, each once."""
+        """Return the words that have no term in a vocabulary, in order, without duplicates."""
         keys = TermKeys(analyzer, vocabulary=vocabulary)
         known = {form.casefold() for forms in vocabulary.forms or () for form in forms}
         known.update(term.casefold() for term in vocabulary.terms)
@@ -329,7 +329,7 @@ def _pair(given: tuple[str, str]) -> tuple[str, str]:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as a file has it: in quotes if it would not be read as one."""
+    """Return a word as it is written to a file, quoted if necessary."""
     if _PLAIN.fullmatch(word):
         return word
     for plain, escaped in (("\\", r"\\"), ('"', r"\""), ("\n", r"\n"), ("\r", r"\r")):

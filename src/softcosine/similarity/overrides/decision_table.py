@@ -1,4 +1,4 @@
-"""Decisions about words as arrays, and a searched sequence by the words that they are about."""
+"""Decisions about words as arrays, and a searched sequence grouped by these words."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ __all__ = ["DecisionTable", "Searched"]
 
 @dataclass(frozen=True, slots=True)
 class DecisionTable:
-    """Decisions as arrays, by the numbers of the words that they are about.
+    """Decisions as arrays, indexed by the number of the word.
 
-    Arrays by word have one more place, for words that nothing was decided about: their number is
-    -1.
+    Arrays by word have one more element, for words without decisions: their number is -1.
 
     Attributes
     ----------
     numbers : mapping of str to int
-        By casefolded words.
+        Number of each casefolded word.
     weights : ndarray of shape (n_words + 1,), float64
-        What all similarities of a word are multiplied by; 0: it has pinned neighbours only.
+        Factor of all similarities of a word; 0 if it has pinned neighbours only.
     has_pins : ndarray of shape (n_words + 1,), bool
-        Whether a word is pinned to another above 0.
+        Whether a word is pinned to another with a similarity above 0.
     n_pairs : ndarray of shape (n_words + 1,), int64
-        How many pairs of a word were decided on.
+        Number of decided pairs of a word.
     keys : ndarray of shape (n_keys,), int64
-        Pairs that were decided on, word * n_words + other, both ways, ascending.
+        Decided pairs as word * n_words + other, in both directions, ascending.
     pair_pins : ndarray of shape (n_keys,), float32
-        What each is pinned to; -1: it is not.
+        Pinned similarity of each pair; -1 if it is not pinned.
     pair_weights : ndarray of shape (n_keys,), float64
     """
 
@@ -48,7 +47,7 @@ class DecisionTable:
 
     @classmethod
     def of(cls, decisions: Decisions) -> DecisionTable:
-        """Tabulate decisions."""
+        """Build the table of some decisions."""
         numbers: dict[str, int] = {}
         for line in decisions:
             for known in sorted(line.key):
@@ -75,18 +74,18 @@ class DecisionTable:
 
     @property
     def n_words(self) -> int:
-        """How many words were decided about."""
+        """Number of words with decisions."""
         return len(self.numbers)
 
     def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of each term, shape (n_terms,); -1 where nothing was decided."""
+        """Return the number of each term, shape (n_terms,); -1 without decisions."""
         get = self.numbers.get
         return np.fromiter((get(term.casefold(), -1) for term in terms), np.int64, len(terms))
 
     def _pairs(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which pairs were decided on, and where they stand in `keys`."""
+        """Which pairs have decisions, and their positions in `keys`."""
         asked = np.flatnonzero((self.n_pairs[rows] > 0) & (self.n_pairs[columns] > 0))
         keys = rows[asked] * self.n_words + columns[asked]
         places = np.searchsorted(self.keys, keys)
@@ -95,7 +94,7 @@ class DecisionTable:
         return asked[there], places[there]
 
     def pins(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return what each pair of words is pinned to, -1 where it is not."""
+        """Return the pinned similarity of each pair of words, -1 if it is not pinned."""
         answer = np.full(len(rows), -1.0, np.float32)
         pairs, places = self._pairs(rows, columns)
         answer[pairs] = self.pair_pins[places]
@@ -104,7 +103,7 @@ class DecisionTable:
     def pair_weight(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return what each pair is weighed by: its own weight times those of both words."""
+        """Return the factor of each pair: its own weight times those of both words."""
         weights: NDArray[np.float64] = self.weights[rows] * self.weights[columns]
         pairs, places = self._pairs(rows, columns)
         weights[pairs] *= self.pair_weights[places]
@@ -119,21 +118,21 @@ class DecisionTable:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A searched sequence, by the words that were decided about.
+    """A searched sequence, grouped by the words with decisions.
 
     Attributes
     ----------
     strings : sequence of str
     words : ndarray of shape (n_strings,), int64
-        Number of each string, -1 where nothing was decided.
+        Number of each string, -1 without decisions.
     free : sequence of str
-        Strings that may be neighbours unpinned.
+        Strings that may be neighbours without a pin.
     positions : ndarray of shape (n_free,), int64
-        Of these.
+        Positions of `free`.
     by_word : ndarray of shape (n_strings,), int64
-        Positions of all strings, by their numbers.
+        Positions of all strings, ordered by their numbers.
     starts : ndarray of shape (n_words + 1,), int64
-        Word w has ``by_word[starts[w]:starts[w + 1]]``.
+        The strings of word w are ``by_word[starts[w]:starts[w + 1]]``.
     """
 
     strings: Sequence[str]
@@ -157,7 +156,7 @@ class Searched:
     def pinned_to(
         self, words: NDArray[np.int64], table: DecisionTable
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-        """Strings that are pinned to words: number of the asked word, position, similarity."""
+        """Strings that are pinned to words: number of the query word, position, similarity."""
         n = table.n_words
         known = np.flatnonzero(words >= 0)
         of, pairs = slices(np.searchsorted(table.keys, n * np.arange(n + 1)), words[known])

@@ -1,4 +1,4 @@
-"""A source whose similarities a person has the last word on."""
+"""`DecidedSimilarity`: a source with your decisions applied."""
 
 from __future__ import annotations
 
@@ -51,32 +51,32 @@ _SIGNS: tuple[Sign, ...] = ("=", "!", "*", "only")
 
 
 def decided(source: TermSimilaritySource, decisions: Decisions) -> DecidedSimilarity:
-    """Return the source with a person's decisions above it."""
+    """Return the source with decisions applied."""
     return DecidedSimilarity(source, decisions)
 
 
 def without(source: TermSimilaritySource, pairs: Iterable[tuple[str, str]]) -> DecidedSimilarity:
-    """Return the source without the similarity of some pairs."""
+    """Return the source with some pairs forbidden."""
     return DecidedSimilarity(source, Decisions.of(forbidden=pairs))
 
 
 def pinned(
     source: TermSimilaritySource, pairs: Mapping[tuple[str, str], float]
 ) -> DecidedSimilarity:
-    """Return the source with the similarity of some pairs as given."""
+    """Return the source with some pairs pinned to given similarities."""
     return DecidedSimilarity(source, Decisions.of(pinned=pairs))
 
 
 class DecidedSimilarity(SourceOfOne):
-    """Another source's similarities, but for what a person has decided.
+    """The similarities of a source, with your decisions applied.
 
-    A pinned pair has the value given, whether or not the source knows its words; it is forbidden
-    if that is 0. Otherwise an isolated word, or one that is left only its pinned neighbours, is
-    similar to itself alone; every other similarity is multiplied by the weights of the pair and
-    of both words. Words are compared ignoring letter case.
+    A pinned pair has the given similarity, whether or not the source knows its words; a pair pinned
+    to 0 is forbidden. Otherwise an isolated word, or a word with ``only``, is similar to itself
+    only. Every other similarity is multiplied by the weights of the pair and of both words. Letter
+    case is ignored.
 
-    Neighbours are exact, if the source's are: what is forbidden or weighed down uses up no place,
-    and what is pinned comes in though the source did not list it.
+    Neighbours are exact if those of the source are: a forbidden neighbour is replaced by the next
+    one, and a pinned neighbour is included even if the source does not list it.
 
     Parameters
     ----------
@@ -110,18 +110,18 @@ class DecidedSimilarity(SourceOfOne):
 
     @property
     def source(self) -> TermSimilaritySource:
-        """The source that is decided about."""
+        """The source without decisions."""
         return self._source
 
     @property
     def decisions(self) -> Decisions:
-        """What was decided."""
+        """The decisions."""
         return self._written
 
     def in_terms(self, keys: TermKeys) -> DecidedSimilarity:
-        """Return the source with its decisions, and lists below them, carried over to terms.
+        """Return the source with its decisions, and all lists inside, extended to terms.
 
-        What is decided about a word then holds for every form of its term.
+        A decision about a word then holds for every form of its term.
         """
         source = in_terms(self._source, keys)
         if self._keys is not None and not keys.replaces(self._keys):
@@ -131,7 +131,7 @@ class DecidedSimilarity(SourceOfOne):
         return self._carried(source, keys)
 
     def over(self, source: TermSimilaritySource) -> DecidedSimilarity:
-        """Return the same decisions about another source."""
+        """Return the same decisions applied to another source."""
         if self._keys is None:
             return DecidedSimilarity(source, self._written)
         return self._carried(source, self._keys)
@@ -142,16 +142,16 @@ class DecidedSimilarity(SourceOfOne):
         return made
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the source, or a decision that is not of terms, knows just this form."""
+        """Whether the source, or a decision not in terms, knows exactly this form."""
         known = known_as_written(self._source, terms)
         return known if self._keys is not None else known | self._pinned_words(terms)
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves some pair of each word as it is."""
+        """Whether balancing S leaves some pair of each word unchanged."""
         return have_pins(self._source, terms) | self._pinned_words(terms)
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves the pairs as they are: pinned here, or listed below."""
+        """Whether balancing S leaves the pairs unchanged: pinned here, or in a list inside."""
         rows, columns = self._find(left), self._find(right)
         pins = self._table.pins(rows, columns)
         below = are_pinned(self._source, left, right)
@@ -159,14 +159,14 @@ class DecidedSimilarity(SourceOfOne):
         return np.where(pins >= 0.0, pins > 0.0, below)
 
     def lists(self) -> Iterator[PersonsList]:
-        """Give the pinned pairs as a list, and the source's lists."""
+        """Yield the pinned pairs as a list, then the lists of the source."""
         pins = self._written.pins()
         if pins:
             yield PairSimilarity(pins)
         yield from lists_in(self._source)
 
     def forbidden(self, word: str) -> set[str]:
-        """Return the words that are forbidden beside a word, as they were written, casefolded."""
+        """Return the casefolded words that are forbidden as neighbours of a word."""
         own, found = self._names(word), set()
         for line in self._written:
             if line.other is not None and line.verdict == ("pinned", 0.0):
@@ -182,7 +182,7 @@ class DecidedSimilarity(SourceOfOne):
         return self._table.has_pins[self._find(terms)]
 
     def _find(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of each word in the table, or that of its term; -1 if none has any."""
+        """Return the table number of each word, or that of its term; -1 without decisions."""
         numbers = self._table.find(terms)
         if self._keys is None or not self._table.n_words:
             return numbers
@@ -195,11 +195,11 @@ class DecidedSimilarity(SourceOfOne):
         return f"decided({self._source!r}, {len(self._written)} decisions)"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the source knows each term or it is pinned to another, shape (n_terms,)."""
+        """Whether the source knows each term or a decision pins it, shape (n_terms,)."""
         return super().knows(terms) | self._pinned_words(terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, as decided."""
+        """Similarity of the pairs ``(left[i], right[i])``, with decisions applied."""
         check_pairs(left, right)
         rows, columns = self._find(left), self._find(right)
         raw = similarities_by(self._source, left, right)
@@ -209,13 +209,13 @@ class DecidedSimilarity(SourceOfOne):
         return answer
 
     def verdicts(self, left: Sequence[str], right: Sequence[str]) -> list[tuple[str, float]]:
-        """Return what was decided about each pair.
+        """Return the effect of the decisions on each pair.
 
         Returns
         -------
         list of (str, float)
-            "pinned" and to what, "forbidden", "isolated" (also of words that are left their
-            pinned neighbours only), or "weighed" and by what: 1 if nothing was decided.
+            "pinned" and the similarity; "forbidden"; "isolated" (also for words with ``only``); or
+            "weighed" and the factor, 1 without a decision.
         """
         check_pairs(left, right)
         rows, columns = self._find(left), self._find(right)
@@ -232,7 +232,7 @@ class DecidedSimilarity(SourceOfOne):
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, as decided."""
+        """Return the most similar strings of `among` of every term, with decisions applied."""
         check_limit(max_neighbors)
         if max_neighbors == 0 or len(among) == 0:
             return Neighbors.none(len(terms))
@@ -241,7 +241,7 @@ class DecidedSimilarity(SourceOfOne):
             among, lambda: Searched.of(self._table, among, self._find(among))
         )
         free = self._table.weights[words] > 0.0
-        # A term that something was decided about may lose as many neighbours as were decided on.
+        # A term can lose at most as many neighbours as it has decided pairs.
         plain = (self._table.n_pairs[words] == 0) & (self._table.weights[words] == 1.0)
         n_more = 1 + int(self._table.n_pairs[words].max(initial=0))
         waiting = [
@@ -281,11 +281,11 @@ class DecidedSimilarity(SourceOfOne):
         max_neighbors: int,
         limit: int,
     ) -> tuple[Neighbors, NDArray[np.bool_]]:
-        """Best neighbours among what the source lists and what is pinned.
+        """Best neighbours among the source's neighbours and the pinned ones.
 
-        The second answer tells for which terms nothing beyond the source's `limit` neighbours can
-        come before the last: as no weight exceeds 1, an unlisted pair is at most what the last
-        listed one is times the term's own weight, and comes after it if that is 1.
+        The second result is true for terms whose neighbours are final, that is, where no neighbour
+        beyond the source's `limit` can come before the last one: weights are at most 1, so an
+        unlisted similarity is at most the last listed one times the term's own weight.
         """
         table = self._table
         found = Neighbors.none(len(terms))
@@ -321,7 +321,7 @@ class DecidedSimilarity(SourceOfOne):
         return best, settled
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         lines = self._written.lines
         strings = sorted({word for line in lines for word in (line.word, line.other) if word})
         number = {string: i for i, string in enumerate(strings)}
@@ -339,7 +339,7 @@ class DecidedSimilarity(SourceOfOne):
 
     @classmethod
     def from_state(cls, state: SourceState) -> DecidedSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         arrays = state.arrays
         strings: list[str | None] = [*unpack_strings(arrays["strings"], arrays["offsets"]), None]
         columns = (arrays[name].tolist() for name in ("words", "signs", "others", "values"))

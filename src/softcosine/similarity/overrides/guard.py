@@ -1,4 +1,4 @@
-"""Keep apart what no source of similarity should bring together: opposites, codes, pieces."""
+"""The guard: no similarity between antonyms, terms with digits, or overlapping character pairs."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ _DIGIT = re.compile(r"\d")
 _IDEOGRAPHS = re.compile(
     "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_MORE_ASKED = 4  # neighbours that a pair of characters is asked for beyond the limit, at first
+_MORE_ASKED = 4  # extra neighbours requested at first for a character pair
 
 
 def guarded(
     source: TermSimilaritySource, *, antonyms: Antonyms | Literal["english"] | None = "english"
 ) -> Guarded | DecidedSimilarity:
-    """Return a source with a guard, unless it has one.
+    """Return the source with a guard, unless it has one.
 
-    The guard goes below a person's decisions, which have the last word: a pinned pair stays,
-    though its words be antonyms or hold digits.
+    The guard is inserted below your decisions, so that they take precedence: a pinned pair stays
+    similar, even if its words are antonyms or contain digits.
 
     Parameters
     ----------
     source : TermSimilaritySource
     antonyms : Antonyms, "english" or None, default "english"
-        See `Guarded`, whose other settings are the default ones.
+        As for `Guarded`; its other settings have their defaults.
     """
     if isinstance(source, DecidedSimilarity):
         return source.over(guarded(source.source, antonyms=antonyms))
@@ -63,7 +63,7 @@ def guarded(
 def pieces_apart(
     source: TermSimilaritySource, vocabulary: Vocabulary, *, segmented: bool
 ) -> TermSimilaritySource:
-    """Return a source that learned from texts, which keeps pieces of words apart if there are any.
+    """Return a learned source, guarded against overlapping character pairs if there are any.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def pieces_apart(
     vocabulary : Vocabulary
         Of the texts.
     segmented : bool
-        Whether text without spaces was cut into words, so that there are no pieces.
+        Whether a segmenter cut text without spaces into words, so that there are no character
+        pairs.
     """
     if segmented or not any(map(pair_in_run, vocabulary.terms)):
         return source
@@ -79,25 +80,25 @@ def pieces_apart(
 
 
 class Guarded(SourceOfOne):
-    """Another source's similarities, but for antonyms and for terms with digits.
+    """The similarities of a source, with 0 for antonyms and terms with digits.
 
-    *hot* and *cold* stand in the same sentences, so that every source made from texts calls them
-    similar; *E1042* and *E1043* are different errors. What the guard keeps apart has similarity
-    0, whatever the source says; what it drops uses up no neighbour's place.
+    *hot* and *cold* occur in the same sentences, so sources learned from texts give them a high
+    similarity; *E1042* and *E1043* are different errors. The guard sets such similarities to 0. The
+    next neighbours take the places of those that it removes.
 
     Parameters
     ----------
     source : TermSimilaritySource
     antonyms : Antonyms, "english" or None, default "english"
-        Pairs to keep apart; None keeps none apart.
+        Pairs that get similarity 0; None means no pairs.
     isolate_digits : bool, default True
-        Whether terms with a digit of any script are similar to themselves only.
+        Whether terms with a digit (of any script) are similar to themselves only.
     separate_pieces : bool, default False
-        Whether to keep apart what an analyzer cut out of text without spaces, pairs of characters:
-        those that share one, as the pieces of one word do (*東京都* is *東京*, *京都*), and those
-        that are not two ideographs, which are similar to themselves only, since a kana or a Thai
-        letter means nothing. For sources that learned from such texts; the words of a person, or
-        of a file of vectors, may share a character rightly.
+        Whether to apply the guard to the character pairs that an analyzer makes of text without
+        spaces. Pairs that share a character get similarity 0 (*東京都* gives *東京*, *京都*).
+        Pairs that are not two ideographs are similar to themselves only, because a single kana or
+        Thai letter has no meaning. Use it for sources learned from such texts only: words of a list
+        or a vector file may share a character and be similar.
 
     Examples
     --------
@@ -132,12 +133,12 @@ class Guarded(SourceOfOne):
 
     @property
     def source(self) -> TermSimilaritySource:
-        """The source that is guarded."""
+        """The source without the guard."""
         return self._source
 
     @property
     def antonyms(self) -> Antonyms:
-        """Pairs that are kept apart; those of the package and of a stored guard, read lazily."""
+        """The antonyms; those of a stored guard are read on first use."""
         if self._antonyms == "english":
             self._antonyms = Antonyms.english()
         if isinstance(self._antonyms, PackedStrings):
@@ -157,7 +158,7 @@ class Guarded(SourceOfOne):
 
     @property
     def separate_pieces(self) -> bool:
-        """Whether pairs of characters that share one, or mean nothing, are kept apart."""
+        """Whether character pairs that share a character or have no meaning get similarity 0."""
         return self._separate_pieces
 
     def __repr__(self) -> str:
@@ -168,14 +169,14 @@ class Guarded(SourceOfOne):
         )
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``; 0 for pairs that are kept apart."""
+        """Similarity of the pairs ``(left[i], right[i])``; 0 where the guard applies."""
         check_pairs(left, right)
         answer = similarities_by(self._source, left, right).copy()
         answer[self.apart(left, right)] = 0.0
         return answer
 
     def over(self, source: TermSimilaritySource) -> Guarded:
-        """Return the same guard above another source."""
+        """Return the same guard over another source."""
         made = Guarded(
             source,
             antonyms=None,
@@ -188,18 +189,18 @@ class Guarded(SourceOfOne):
     _over = over
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether balancing leaves the pairs as they are; not what is kept apart."""
+        """Whether balancing S leaves the pairs unchanged; false where the guard applies."""
         return are_pinned(self._source, left, right) & ~self.apart(left, right)
 
     def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the guard keeps ``left[i]`` and ``right[i]`` apart, shape (n_pairs,)."""
+        """Whether the guard sets ``left[i]``, ``right[i]`` to 0, shape (n_pairs,)."""
         alone = self._alone(left) | self._alone(right)
         return self._opposed(left, right) | (alone & ~equal_strings(left, right))
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, without those kept apart."""
+        """Return the most similar strings of `among` of every term, after the guard."""
         check_limit(max_neighbors)
         free, positions = self._free.get(among, lambda: self._not_alone(among))
         asked = np.flatnonzero(~self._alone(terms))
@@ -215,7 +216,7 @@ class Guarded(SourceOfOne):
             found = neighbors_by(self._source, words, free, max_neighbors=limit)
             stay = self._may_stay(words, free, found, n_opposites)
             kept = found.where(stay, max_neighbors=max_neighbors)
-            # Ask on for terms whose list was full, yet holds too few that may stay.
+            # Request more neighbours for terms whose list was full but has too few after the guard.
             lengths, n_kept = np.diff(found.indptr), np.diff(kept.indptr)
             more = (n_kept < max_neighbors) & (lengths >= limit) & (n_opposites > 0)
             of = kept.rows()
@@ -225,7 +226,7 @@ class Guarded(SourceOfOne):
             similarities.append(kept.similarities[done])
             asked, n_opposites = asked[more], n_opposites[more]
             limit *= 2
-        if len(rows) == 1:  # in order already
+        if len(rows) == 1:  # sorted already
             indptr = np.searchsorted(rows[0], np.arange(len(terms) + 1))
             return Neighbors(indptr.astype(np.int64), columns[0], similarities[0])
         return Neighbors.from_pairs(
@@ -244,7 +245,7 @@ class Guarded(SourceOfOne):
         found: Neighbors,
         n_opposites: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Which pairs are not to be kept apart, shape (n_pairs,)."""
+        """Which pairs the guard allows, shape (n_pairs,)."""
         stay = np.ones(len(found.indices), np.bool_)
         rows = found.rows()
         doubtful = np.flatnonzero(n_opposites[rows])
@@ -254,12 +255,12 @@ class Guarded(SourceOfOne):
         return stay
 
     def _n_opposites(self, term: str) -> int:
-        """How many strings a term is kept apart from, about."""
+        """Estimated number of strings that the guard separates from a term."""
         of_pieces = _MORE_ASKED if self._separate_pieces and pair_in_run(term) else 0
         return len(self.antonyms.of(term)) + of_pieces
 
     def _opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the strings of each pair are antonyms, or pieces that share a character."""
+        """Whether the strings of each pair are antonyms, or overlapping character pairs."""
         opposed = self.antonyms.opposed(left, right)
         if self._separate_pieces:
             for i, (a, b) in enumerate(zip(left, right, strict=True)):
@@ -282,7 +283,7 @@ class Guarded(SourceOfOne):
         return tuple(among[i] for i in positions.tolist()), positions
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source, the antonyms included."""
+        """State from which an equal source can be built, with the antonyms."""
         settings: dict[str, Any] = {"isolate_digits": self._isolate_digits}
         if self._separate_pieces:
             settings["separate_pieces"] = True
@@ -297,7 +298,7 @@ class Guarded(SourceOfOne):
 
     @classmethod
     def from_state(cls, state: SourceState) -> Guarded:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         settings = dict(state.settings)
         if "antonyms" in settings:
             check_reference(settings.pop("antonyms"), "antonyms_en.txt")
@@ -311,17 +312,17 @@ class Guarded(SourceOfOne):
 
 
 def _means_nothing(term: str) -> bool:
-    """Whether a term is a pair of characters out of text without spaces, and not of ideographs."""
+    """Whether a term is a character pair of text without spaces that is not two ideographs."""
     pair = pair_in_run(term)
     return bool(pair) and not _IDEOGRAPHS.fullmatch(pair)
 
 
-@lru_cache(maxsize=4)  # each commit of an index stores the same ones, and opens them again
+@lru_cache(maxsize=4)  # each commit of an index stores and opens the same ones
 def _of_stored(words: tuple[str, ...]) -> Antonyms:
-    """Return the antonyms whose pairs stand one after the other."""
+    """Return the antonyms of concatenated pairs."""
     return Antonyms(zip(words[::2], words[1::2], strict=True))
 
 
 def _have_digits(terms: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether each term holds a digit."""
+    """Whether each term contains a digit."""
     return np.fromiter((bool(_DIGIT.search(term)) for term in terms), np.bool_, len(terms))

@@ -1,4 +1,4 @@
-"""Terms are similar when they share runs of characters."""
+"""Term similarity by shared character n-grams."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from softcosine.similarity.spelling.nearby_strings import CodePoints
 __all__ = ["CharacterNgramSimilarity"]
 
 _CHUNK_TERMS = 512
-_ROOM = 1 << 20  # pairs found before they are handed on, besides one for each string
-_WEIGHTS = 1 << 20  # n-grams share a weight with others that agree in so many values of their hash
+_ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
+_WEIGHTS = 1 << 20  # number of weights; n-grams with equal hash values modulo this share one
 _MOST = 255
 
 
@@ -39,13 +39,13 @@ class _Ngrams:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All of them, in the order in which kernels take them."""
+        """All arrays, in the order of the kernels' arguments."""
         return self.places, self.ends, self.hashes, self.values, self.squares
 
 
 @dataclass(frozen=True, slots=True)
 class _Inverted:
-    """A searched sequence: the n-grams of its strings, and the strings of each n-gram."""
+    """Inverted index of a searched sequence: n-grams of strings, and strings of n-grams."""
 
     strings: tuple[str, ...]
     ngrams: _Ngrams
@@ -56,30 +56,30 @@ class _Inverted:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All of the inverted index, in the order in which kernels take it."""
+        """All arrays, in the order of the kernels' arguments."""
         return self.bucket_starts, self.hashes, self.columns, self.values
 
 
 class CharacterNgramSimilarity:
-    r"""Similarity of terms by the cosine of the counts of their character n-grams.
+    r"""Term similarity by the cosine of character n-gram counts.
 
     .. math:: s_{ij} = \cos(g_i, g_j)^e \text{ where } \cos(g_i, g_j) \ge t, \text{ else } 0
 
-    g_i counts every run of `min_n` to `max_n` code points in term i, with a mark at its beginning
-    and at its end, as fastText's subwords are made (Bojanowski et al. 2017). Long words and
-    compounds come together that edit distance keeps apart. Strings are compared as they stand.
-    Made by `fit`, n-grams of many words count less (tf-idf).
+    g_i counts the n-grams of `min_n` to `max_n` code points in term i, with boundary marks at both
+    ends, like the subwords of fastText (Bojanowski et al. 2017). In contrast to edit distance, long
+    words and compounds can be similar. Strings are compared as written. With `fit`, n-grams of many
+    words have a lower weight (tf-idf).
 
-    A term is known if it is not empty and has an n-gram: `min_n` - 2 characters or more.
+    A term is known if it is not empty and has at least `min_n` - 2 characters.
 
     Parameters
     ----------
     min_n, max_n : int, default 3 and 5
-        Lengths of the n-grams, marks included; 1 or more.
+        Lengths of the n-grams, boundary marks included; at least 1.
     threshold : float, default 0.4
-        Least cosine that counts, in [0, 1].
+        Lower cosines count as 0. In [0, 1].
     exponent : float, default 2.0
-        Above 0; the larger, the less near terms count beside equal ones.
+        Above 0. A larger exponent lowers the weight of similar terms relative to equal terms.
 
     Raises
     ------
@@ -88,8 +88,7 @@ class CharacterNgramSimilarity:
 
     Notes
     -----
-    n-grams are told apart by 62 bits of hash. Neighbours are found through an inverted index and
-    are exact.
+    n-grams are identified by a 62-bit hash. Neighbours are exact; an inverted index finds them.
 
     Examples
     --------
@@ -136,15 +135,15 @@ class CharacterNgramSimilarity:
         threshold: float = 0.4,
         exponent: float = 2.0,
     ) -> CharacterNgramSimilarity:
-        r"""Learn from words how much each n-gram counts.
+        r"""Return a source with n-gram weights learned from words.
 
-        An n-gram of df among N words weighs :math:`\ln\frac{N+1}{df+1} / \ln(N+1)`, in steps of
-        1/255, at least one of them.
+        An n-gram that occurs in df of N words has weight :math:`\ln\frac{N+1}{df+1} / \ln(N+1)`, in
+        steps of 1/255, at least 1/255.
 
         Parameters
         ----------
         words : sequence of str
-            Such as the vocabulary that is to be searched.
+            For example the terms of the vocabulary.
         min_n, max_n, threshold, exponent
             As for the class.
         """
@@ -169,7 +168,7 @@ class CharacterNgramSimilarity:
 
     @property
     def threshold(self) -> float:
-        """Least cosine that counts."""
+        """Lower cosines count as 0."""
         return self._threshold
 
     @property
@@ -179,7 +178,7 @@ class CharacterNgramSimilarity:
 
     @property
     def weighted(self) -> bool:
-        """Whether n-grams of many words count less."""
+        """Whether n-grams of many words have a lower weight."""
         return len(self._weights) > 1
 
     def __repr__(self) -> str:
@@ -194,7 +193,7 @@ class CharacterNgramSimilarity:
         return lengths >= max(1, self._min_n - 2)
 
     def _ngrams(self, strings: Sequence[str]) -> _Ngrams:
-        """Distinct n-grams of strings; none of the empty one."""
+        """Distinct n-grams of strings; the empty string has none."""
         points = CodePoints.of(strings)
         sizes = np.zeros(len(strings), np.int64)
         longest = int(points.lengths.max(initial=0)) + 2
@@ -259,7 +258,7 @@ class CharacterNgramSimilarity:
     def _find(
         self, terms: Sequence[str], asked: _Ngrams, inverted: _Inverted, first: int, last: int
     ) -> Iterator[MatchChunk]:
-        """Find what is similar to the terms from `first` to `last`."""
+        """Yield the matches of the terms from `first` to `last`."""
         n = len(inverted.strings)
         room = n + (_ROOM if last - first > 1 else 0)
         columns, similarities = np.empty(room, np.int32), np.empty(room, np.float32)
@@ -302,7 +301,7 @@ class CharacterNgramSimilarity:
         return inverted
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         settings: dict[str, Any] = {
             "min_n": self._min_n,
             "max_n": self._max_n,
@@ -313,10 +312,10 @@ class CharacterNgramSimilarity:
 
     @classmethod
     def from_state(cls, state: SourceState) -> CharacterNgramSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         source = cls(**state.settings)
         source._weights = np.array(state.arrays["weights"], np.uint8)
-        # A damaged file must not lead kernels astray.
+        # Kernels do not check their input, so check stored values here.
         if len(source._weights) not in (1, _WEIGHTS) or source._weights.min() < 1:
             raise InvalidInputError(
                 f"there are {len(source._weights)} weights of n-grams, the least of them "

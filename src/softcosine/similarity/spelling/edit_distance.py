@@ -1,4 +1,4 @@
-"""Terms are similar when few edits turn one into the other."""
+"""Term similarity by edit distance."""
 
 from __future__ import annotations
 
@@ -23,37 +23,36 @@ from softcosine.similarity.spelling.nearby_strings import (
 __all__ = ["EditDistanceSimilarity"]
 
 _CHUNK_TERMS = 512
-_NEVER = 2**62  # a length that no string has
+_NEVER = 2**62  # longer than any string
 _Prepared = tuple[tuple[str, ...], NearbyStrings]
 
 
 class EditDistanceSimilarity:
-    r"""Similarity of terms by the Levenshtein distance of their strings (theory T14).
+    r"""Term similarity by Levenshtein distance (theory T14).
 
     .. math::
         s_{ij} = \min\left(\text{cap}, \alpha
         \left(1 - \frac{\mathrm{lev}(i, j)}{\max(|i|, |j|)}\right)^{\beta}\right)
         \text{ where } \mathrm{lev}(i, j) \le d \text{ and } s_{ij} \ge t, \text{ else } 0
 
-    Every string but the empty one is known. Strings are compared as they stand, by code points: an
-    analyzer has folded letter case and normalised them. With the default settings words of 4
-    characters or more may differ by one edit, and of 7 or more by two; of 8 characters, one edit
-    gives 0.92 and two give 0.43.
+    Every string except the empty one is known. Strings are compared by code points, without folding
+    of letter case or normalisation: this is the task of the analyzer. With the default settings,
+    one edit is allowed from 4 characters on and two from 7 on. At 8 characters, one edit gives 0.92
+    and two give 0.43.
 
     Parameters
     ----------
     alpha : float, default 1.8
-        Above 0. With 1.8 and 5, words of 10 characters that differ by one exceed 1 (Charlet &
-        Damnati 2017), hence the cap.
+        Above 0. The values 1.8 and 5 are from Charlet & Damnati (2017). With them the formula
+        exceeds 1 from 10 characters on at one edit; hence `cap`.
     beta : float, default 5.0
-        Above 0; the larger, the fewer edits a short word stands.
+        Above 0. A larger beta allows fewer edits in short words.
     max_distance : int, default 2
-        1, 2 or 3: pairs further apart have similarity 0.
+        1, 2 or 3. Pairs with a greater distance have similarity 0.
     threshold : float, default 0.3
-        Least similarity that counts, in [0, 1].
+        Lower similarities count as 0. In [0, 1].
     cap : float, default 0.95
-        In (0, 1), as float32 too: the most that two different strings have, so that none is equal
-        to another.
+        Maximum similarity of two different strings, in (0, 1), also as float32.
 
     Raises
     ------
@@ -107,27 +106,27 @@ class EditDistanceSimilarity:
 
     @property
     def alpha(self) -> float:
-        """Factor of the formula."""
+        """Factor `alpha` of the formula."""
         return self._alpha
 
     @property
     def beta(self) -> float:
-        """Power of the formula."""
+        """Exponent `beta` of the formula."""
         return self._beta
 
     @property
     def max_distance(self) -> int:
-        """Number of edits beyond which the similarity is 0."""
+        """Greatest number of edits with a similarity above 0."""
         return self._max_distance
 
     @property
     def threshold(self) -> float:
-        """Least similarity that counts."""
+        """Lower similarities count as 0."""
         return self._threshold
 
     @property
     def cap(self) -> float:
-        """The most that two different strings have."""
+        """Maximum similarity of two different strings."""
         return self._cap
 
     def __repr__(self) -> str:
@@ -138,20 +137,20 @@ class EditDistanceSimilarity:
         )
 
     def value(self, distance: int, longer: int) -> float:
-        """Return the similarity of strings at that distance, the longer one of that length."""
+        """Return the similarity at a distance, given the length of the longer string."""
         if distance == 0:
             return 1.0
         if distance >= longer:
             return 0.0
-        # Python's own power, one by one: vectorised ones may round differently in different places.
+        # Scalar powers: vectorised ones may round differently depending on the position.
         share = 1.0 - distance / longer
         value = np.float32(min(self._cap, self._alpha * share**self._beta))
         return float(value) if value >= np.float32(self._threshold) else 0.0
 
     def _least_lengths(self) -> NDArray[np.int64]:
-        """Length of the longer string from which each distance from 0 on counts.
+        """For each distance, the least length of the longer string with a similarity above 0.
 
-        Distances that never do are left out.
+        Distances without such a length are omitted.
         """
         least = [0]
         for distance in range(1, self._max_distance + 1):
@@ -167,13 +166,13 @@ class EditDistanceSimilarity:
         return np.array(least, np.int64)
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term is more than the empty string, shape (n_terms,)."""
+        """Whether each term is not empty, shape (n_terms,)."""
         return np.fromiter(map(bool, terms), np.bool_, len(terms))
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,).
 
-        Symmetric to the bit, in [0, 1]; 1 for equal strings alone.
+        Symmetric to the bit, in [0, 1]; 1 for equal strings only.
         """
         check_pairs(left, right)
         a, b = CodePoints.of(left), CodePoints.of(right)
@@ -187,8 +186,9 @@ class EditDistanceSimilarity:
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term, exactly.
 
-        No term is compared with every string: candidates are found by the hashes of what a few
-        deletions leave of both, long ones by unchanged pieces, and then measured.
+        Candidates are found through hashes of the strings after a few deletions (long strings:
+        through unchanged substrings), then their distance is computed. No term is compared with all
+        strings.
         """
         check_limit(max_neighbors)
         if len(self._least) == 1 or max_neighbors == 0 or len(terms) == 0 or len(among) == 0:
@@ -209,7 +209,7 @@ class EditDistanceSimilarity:
         return strings, NearbyStrings(strings, self._order.keys(strings), self._least)
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         settings: dict[str, Any] = {
             "alpha": self._alpha,
             "beta": self._beta,
@@ -221,5 +221,5 @@ class EditDistanceSimilarity:
 
     @classmethod
     def from_state(cls, state: SourceState) -> EditDistanceSimilarity:
-        """Source that `state` was taken from."""
+        """Build the source from its state."""
         return cls(**state.settings)

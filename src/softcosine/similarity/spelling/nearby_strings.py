@@ -1,4 +1,4 @@
-"""All strings within a few edits of others, exactly, without comparing every two."""
+"""Exact search for all strings within a few edits, without comparing all pairs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from softcosine.similarity.match_chunks import MatchChunk
 
 __all__ = ["CodePoints", "NearbyStrings", "Scores", "WordList", "similarities_of_pairs"]
 
-# Up to this length strings are found by what deletions leave of them, longer ones by their pieces.
+# Strings up to this length are found through deletions, longer ones through their substrings.
 _MAX_DELETED = {1: 16, 2: 14, 3: 12}
 _CHUNK = 4096
-_ROOM = 1 << 20  # pairs found before they are handed on, besides one for each string
+_ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
 
 
 @dataclass(frozen=True, slots=True)
 class CodePoints:
-    """Strings as code points, one after another.
+    """Strings as concatenated code points.
 
     Attributes
     ----------
@@ -57,15 +57,15 @@ class CodePoints:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Similarities by distance and length, tabulated for some strings.
+    """Table of similarities by distance and length, for some strings.
 
     Attributes
     ----------
     values : ndarray of shape (n_lengths, k + 1, k + 1), float32
-        By number of the string's length, by how much longer the other one is (0 if it is not), and
-        by distance; 0 where it does not count.
+        Indexed by the number of the string's length, by how much longer the other string is (0 if
+        it is not longer), and by distance; 0 where the pair does not count.
     lengths : ndarray of shape (n_strings,), int64
-        Number of the length of each string.
+        Index into `values` of the length of each string.
     """
 
     values: NDArray[np.float32]
@@ -87,22 +87,21 @@ class Scores:
 
 
 class NearbyStrings:
-    """Strings prepared for being found by others that are few edits away.
+    """Strings indexed for searches within a few edits.
 
-    Memory: 12 bytes for each way to delete characters from a string of at most 12 to 16, on
-    average some 8, 30 or 80 ways for 1, 2 or 3 edits and English words.
+    Memory: 12 bytes for each way to delete characters from a string of at most 12 to 16 characters.
+    English words have on average about 8, 30 or 80 ways for 1, 2 or 3 edits.
 
     Parameters
     ----------
     strings : sequence of str
     ranks : ndarray of shape (n_strings,), integers
-        Their order; neighbours in it are compared one after another, which is quicker if they are
-        alike.
+        Order in which strings are compared; the search is faster if similar strings are adjacent.
     least : ndarray of shape (k + 1,), int64
-        Length that the longer of two strings needs for each distance from 0 to k to count, never
-        decreasing; k from 1 to 3.
+        For each distance from 0 to k, the least length of the longer string for a similarity above
+        0; never decreasing, k from 1 to 3.
     max_deleted : int, optional
-        Length up to which strings are found by what deletions leave of them.
+        Length up to which strings are found through deletions.
     """
 
     __slots__ = (
@@ -124,7 +123,7 @@ class NearbyStrings:
     ) -> None:
         k = len(least) - 1
         lengths = np.fromiter(map(len, strings), np.int64, len(strings))
-        # Strings of one length stand together: what is compared in turn takes the same path.
+        # Strings of one length are adjacent, so that successive comparisons take the same branches.
         self._positions = np.lexsort((ranks, lengths)).astype(np.int32)
         self._codes = codes = CodePoints.of([strings[i] for i in self._positions.tolist()])
         self._n_of_length = np.bincount(lengths).astype(np.int64)
@@ -155,10 +154,10 @@ class NearbyStrings:
     def find(
         self, asked: CodePoints, scores: Scores, first: int, last: int, *, max_found: int
     ) -> Iterator[MatchChunk]:
-        """Find what is similar to the asked strings from `first` to `last`.
+        """Yield the matches of the query strings from `first` to `last`.
 
-        Equal strings are left out, and some that are less similar than `max_found` others. It
-        comes in several pieces where more is found than was made room for.
+        Equal strings are omitted, and so may be strings that are less similar than `max_found`
+        others. If the matches exceed the buffer, they come in several chunks.
         """
         room = len(self) + (_ROOM if last - first > 1 else 0)
         columns, similarities = np.empty(room, np.int32), np.empty(room, np.float32)
@@ -184,10 +183,10 @@ class NearbyStrings:
 
 
 class WordList:
-    """Strings prepared for a few words to be looked up, by comparing each with all.
+    """Strings for the look-up of single words by comparison with all strings.
 
-    Some 50 bytes a string and a tenth of a second for 400,000, where `NearbyStrings` takes a
-    thousand bytes and seconds; a look-up takes milliseconds in return.
+    It takes about 50 bytes per string and 0.1 seconds for 400,000 strings, where `NearbyStrings`
+    takes 1,000 bytes and some seconds. In return, a look-up takes milliseconds.
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ class WordList:
     def find(
         self, word: str, value: Callable[[int, int], float], k: int
     ) -> list[tuple[int, int, float]]:
-        """Return the strings that are similar to a word, the word itself aside.
+        """Return the strings that are similar to a word, without the word itself.
 
         Parameters
         ----------
@@ -218,14 +217,14 @@ class WordList:
         Returns
         -------
         list of (int, int, float)
-            Number of the string, distance and similarity, by number.
+            Number of the string, distance and similarity, ordered by number.
         """
         asked = CodePoints.of([word])
         found = np.flatnonzero(np.abs(self._lengths - len(word)) <= k)
-        # An edit changes two characters at most.
+        # One edit changes at most two of the letter bits.
         n_other = _n_bits(self._letters[found] ^ _letters(asked)[0])
         found = found[n_other <= 2 * k].astype(np.int32)
-        # Distances are told apart by values of their own.
+        # A distinct value for each distance, so that the distance can be read back.
         scores = Scores.of(asked, k, lambda far, longer: (k + 1 - far) * (value(far, longer) > 0))
         ends, kinds = np.array([found.shape[0]]), np.empty(found.shape[0], np.uint8)
         values = np.empty(found.shape[0], np.float32)
@@ -241,7 +240,7 @@ class WordList:
 
 
 def _letters(strings: CodePoints) -> NDArray[np.uint64]:
-    """For each string, which characters it has: a bit for each, several sharing one."""
+    """Bit set of the characters of each string; several characters share a bit."""
     bits = np.uint64(1) << (strings.codes & 63).astype(np.uint64)
     letters = np.zeros(len(strings), np.uint64)
     some = strings.lengths > 0
@@ -251,7 +250,7 @@ def _letters(strings: CodePoints) -> NDArray[np.uint64]:
 
 
 def _n_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Count the bits of each number (Warren 2012, figure 5-2)."""
+    """Count the set bits of each number (Warren 2012, figure 5-2)."""
     ones, twos, fours = (
         np.uint64(mask) for mask in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F)
     )
@@ -262,15 +261,15 @@ def _n_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _n_rests(length: int, n_deletions: int) -> int:
-    """Most strings that at most so many deletions leave of one of that length."""
+    """Greatest number of strings that at most so many deletions leave of one of that length."""
     return sum(comb(length, n) for n in range(n_deletions + 1))
 
 
 def _n_deletions(least: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
-    """By length, how many characters a string can have to lose; see `write_keys`.
+    """By length, the greatest number of characters to delete from a string; see `write_keys`.
 
-    With a string that has `more` characters more, it is as many fewer than the greatest distance
-    that counts for the two.
+    For a string that is `more` characters longer, it is the greatest distance that counts for the
+    pair, less `more`.
     """
     k = len(least) - 1
     lengths = np.arange(longest + k + 1)
@@ -284,7 +283,7 @@ def _n_deletions(least: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
 def similarities_of_pairs(
     left: CodePoints, right: CodePoints, scores: Scores
 ) -> NDArray[np.float32]:
-    """Similarities of pairs of strings, shape (n_pairs,); `scores` are of the left ones."""
+    """Similarities of pairs of strings, shape (n_pairs,); `scores` belong to the left strings."""
     similarities = np.empty(len(left), np.float32)
 
     def work(first: int, last: int) -> None:

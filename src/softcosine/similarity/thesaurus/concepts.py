@@ -1,4 +1,4 @@
-"""Which terms stand under which concepts, and at what cost: what every thesaurus comes down to."""
+"""Table of terms, concepts and costs: the form of every thesaurus."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Concepts"]
 
 @dataclass(frozen=True, slots=True)
 class Concepts:
-    r"""A sparse table of words and the concepts above them.
+    r"""A sparse table of words and their concepts.
 
-    Two words are similar by their best common concept c,
+    The similarity of two words is given by their best common concept c,
 
     .. math:: s_{ij} = \max_c \frac{2 w_c}{k_{ic} + k_{jc}}, \quad k_{ic} \ge w_c > 0
 
@@ -51,15 +51,15 @@ class Concepts:
         *,
         threshold: float = 0.0,
     ) -> Concepts:
-        """Table of entries in any order; of a word's costs to one concept the least counts.
+        """Return the table of unordered entries; of several costs to one concept, the least counts.
 
-        What cannot make two words similar by `threshold` or more is left out.
+        Entries that cannot give a similarity of at least `threshold` are dropped.
 
         Parameters
         ----------
         words : sequence of str
         of, concepts, costs : ndarray of shape (n_entries,)
-            Number of the word and of the concept, and the cost.
+            Number of the word, number of the concept, and cost.
         weights : ndarray of shape (n_concepts,)
         threshold : float
         """
@@ -84,7 +84,7 @@ class Concepts:
         return cls(tuple(words), starts, numbers[concepts].astype(np.int32), costs, weights[used])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `from_arrays` builds the same table from."""
+        """Return the arrays that `from_arrays` reads."""
         blob, offsets = pack_strings(self.words)
         return {
             "words": blob,
@@ -97,8 +97,8 @@ class Concepts:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Concepts:
-        """Table that `arrays` was taken from."""
-        # Copies where an array is read-only: compiled kernels take writable ones.
+        """Return the table from the result of `arrays`."""
+        # Copy read-only arrays, because compiled kernels need writable ones.
         starts, concepts, costs, weights = (
             np.require(arrays[name], requirements=["C", "W"])
             for name in ("starts", "concepts", "costs", "weights")

@@ -1,4 +1,4 @@
-"""The members of concepts among searched strings, the nearest first, and which are near enough."""
+"""Members of concepts among the searched strings, ordered by cost."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from softcosine.similarity.thesaurus.concepts import Concepts
 
 __all__ = ["Asked", "Searched"]
 
-_BLOCK_PLACES = 1 << 22  # of neighbours that are found before they are ordered
+_BLOCK_PLACES = 1 << 22  # unsorted neighbours per block
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The known strings of one searched sequence, by the concepts above them.
+    """Known strings of a searched sequence, grouped by concept.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Searched:
     by_row : ndarray of shape (n_known,), int64
         Positions of the known strings, ordered by their word.
     starts : ndarray of shape (n_concepts + 1,), int64
-        Members of concept c are at ``starts[c]:starts[c + 1]``, by increasing cost.
+        Members of concept c are at ``starts[c]:starts[c + 1]``, in order of increasing cost.
     members : ndarray of shape (n_members,), int32
-        Positions in the sequence.
+        Positions in the searched sequence.
     costs : ndarray of shape (n_members,), float32
     keys : ndarray of shape (n_members,), float64
         Concept times `span` plus cost, ascending.
@@ -50,7 +50,7 @@ class Searched:
 
     @classmethod
     def of(cls, table: Concepts, strings: Sequence[str], rows: NDArray[np.int32]) -> Searched:
-        """Prepare strings and the words that they are found as."""
+        """Group strings by the concepts of their words."""
         by_row = np.argsort(rows, kind="stable")
         by_row = by_row[np.count_nonzero(rows < 0) :]
         of, entries = slices(table.starts, rows[by_row])
@@ -75,7 +75,7 @@ class Searched:
     def other_names(
         self, terms: Sequence[str], rows: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pairs of an asked term and the position of a different string that is the same word."""
+        """Pairs of a query term and the position of a different string of the same word."""
         ordered = self.rows[self.by_row]
         bounds = np.stack((np.searchsorted(ordered, rows), np.searchsorted(ordered, rows, "right")))
         of, places = slices(bounds.T.ravel(), 2 * np.arange(len(rows)))
@@ -93,7 +93,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Known terms, and the members of the concepts above them that can be near enough.
+    """Known query terms, and the members of their concepts within the threshold.
 
     Attributes
     ----------
@@ -101,13 +101,13 @@ class Asked:
     rows : ndarray of shape (n_asked,), int32
         Word of each term.
     starts : ndarray of shape (n_asked + 1,), int64
-        Entries of each term.
+        Entries of term i are ``starts[i]:starts[i + 1]``.
     firsts, lasts : ndarray of shape (n_entries,), int64
-        Members to look at.
+        Range of members to scan.
     costs, weights : ndarray of shape (n_entries,), float32
-        Cost of the term to the concept, and the concept's weight.
+        Cost from the term to the concept, and weight of the concept.
     room : ndarray of shape (n_asked,), int64
-        How many neighbours each term can have at most.
+        Upper bound of the neighbours of each term.
     """
 
     searched: Searched
@@ -123,13 +123,13 @@ class Asked:
     def of(
         cls, table: Concepts, rows: NDArray[np.int32], searched: Searched, threshold: float
     ) -> Asked:
-        """Find how far to look for terms that have the given words."""
+        """Return the ranges to scan for terms with the given words."""
         of, entries = slices(table.starts, rows)
         concepts, costs = table.concepts[entries], table.costs[entries]
         weights = table.weights[concepts]
         firsts, lasts = searched.starts[concepts], searched.starts[concepts + 1]
         if threshold > 0.0:
-            # A little further than the threshold allows: what is too far, the kernel leaves out.
+            # Slightly wider than the threshold; the kernel drops the excess.
             furthest = 2.000_002 / threshold * weights.astype(np.float64) - costs
             ends = np.searchsorted(searched.keys, concepts * searched.span + furthest, side="right")
             lasts = np.clip(ends, firsts, lasts)
@@ -140,7 +140,7 @@ class Asked:
         return cls(searched, rows, starts, firsts, lasts, costs, weights, room)
 
     def blocks(self) -> list[slice]:
-        """Cut the terms into blocks whose neighbours take a bounded place."""
+        """Divide the terms into blocks with a bounded number of neighbours."""
         before = np.cumsum(self.room)
         cuts = np.searchsorted(before, np.arange(_BLOCK_PLACES, before[-1], _BLOCK_PLACES))
         bounds = np.unique(np.concatenate(([0], cuts, [len(before)])))

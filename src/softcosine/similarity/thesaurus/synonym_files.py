@@ -1,4 +1,4 @@
-"""Readers of synonym files: Solr's rules, tables and JSON lines with weights, paraphrase lists."""
+"""Readers of synonym files: Solr rules, weighted tables and JSON lines, paraphrase lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softcosine.storage import checked_path
 
 __all__ = ["FORMATS", "Group", "format_of", "read_groups"]
 
-# Terms that are all similar to one another, and how much.
+# Terms that are all similar to each other, and their similarity.
 Group = tuple[list[str], float]
 Lines = Iterable[tuple[int, str]]
 
@@ -34,21 +34,21 @@ def read_groups(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Group]:
-    r"""Return the groups of similar terms of a file, one after the other.
+    r"""Return an iterator over the groups of similar terms of a file.
 
     ========== ====================================================================================
-    ``solr``   Solr's and Elasticsearch's rules. ``tyre, tire`` are similar to each other; ``pc,
-               laptop => computer`` makes each on the left similar to each on the right, and says
-               nothing of those of one side. A line that begins with ``#`` is a comment; ``\,``,
-               ``\=>`` and ``\\`` stand for themselves
-    ``csv``    two terms and optionally a weight a line, with or without a header; ``tsv`` the
-    ``tsv``    same with tabs
-    ``jsonl``  a JSON list of two terms and optionally a weight a line, or an object with the
+    ``solr``   rules of Solr and Elasticsearch. In ``tyre, tire`` the terms are similar to each
+               other; in ``pc, laptop => computer`` each term on the left is similar to each on
+               the right. A line that starts with ``#`` is a comment; a backslash escapes a comma,
+               ``=>`` and a backslash
+    ``csv``    one pair of terms per line, with an optional weight; with or without a header
+    ``tsv``    the same with tabs
+    ``jsonl``  per line a JSON list of two terms and an optional weight, or an object with the
                fields ``left``, ``right`` (or ``word1``, ``word2``; ``word``, ``synonym``; ...) and
                optionally ``weight``
-    ``ppdb``   fields separated by ``|||``: a phrase and its paraphrase, or, as in the Paraphrase
-               Database, the category in brackets before them. Of what follows only a number right
-               after the two is taken, as the weight; phrases with categories in them are left out
+    ``ppdb``   fields separated by ``|||``: a phrase, its paraphrase and an optional weight; or
+               lines of the Paraphrase Database, which start with a category in brackets. Their
+               scores are ignored, and phrases that contain categories are skipped
     ``lists``  terms separated by white space: the first is similar to each of the others
     ========== ====================================================================================
 
@@ -58,27 +58,27 @@ def read_groups(
     ----------
     path : path
     weight : float
-        Similarity where the file gives none, in (0, 1].
+        Similarity of pairs without a weight in the file, in (0, 1].
     format : str, optional
-        One of the above. By default the name's ending tells ``csv``, ``tsv`` and ``jsonl``; of
-        other files the first line that is no comment decides: ``|||`` means ``ppdb``, a tab
+        One of the above. By default detected from the suffix for ``csv``, ``tsv`` and ``jsonl``.
+        For other files the first line without a comment decides: ``|||`` means ``ppdb``, a tab
         ``tsv``, a comma or an arrow ``solr``, anything else ``lists``.
     progress : callable, optional
-        Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
+        Called as ``progress(done, total)``, in bytes of the file on disk.
 
     Returns
     -------
     iterator of (list of str, float)
-        Terms as they are written, and their similarity in [0, 1]. Read as it goes on.
+        Terms as written, and their similarity in [0, 1]. The file is read lazily.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     InvalidInputError
         If the format is not one of the above, or `weight` is out of range.
     MalformedFileError
-        If a line breaks the format; names the line.
+        If a line violates the format. The message names the line.
     """
     path = checked_path(path)
     check_number("weight", weight, above=0, most=1)
@@ -89,7 +89,7 @@ def read_groups(
 
 
 def format_of(path: str | PathLike[str]) -> str:
-    """Return the format of a file, told from its name's ending or its first line."""
+    """Return the format of a file, detected from its suffix or its first line."""
     path = checked_path(path)
     name = path.name.lower().removesuffix(".gz")
     for ending, format in ((".csv", "csv"), (".tsv", "tsv"), (".jsonl", "jsonl")):
@@ -102,7 +102,7 @@ def format_of(path: str | PathLike[str]) -> str:
             if sign in line:
                 return format
         return "lists"
-    return "solr"  # nothing but comments
+    return "solr"  # comments only
 
 
 def _read_solr(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
@@ -130,7 +130,7 @@ def _read_solr(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Pieces between separators that no backslash stands before."""
+    """Split at separators without a preceding backslash."""
     pieces, start, place = [], 0, 0
     while place < len(text):
         if text[place] == "\\":
@@ -168,7 +168,7 @@ def _is_header(cells: list[str]) -> bool:
 
 
 def _pair(path: Path, number: int, cells: list[Any], weight: float) -> Group:
-    """Two terms and their weight, checked."""
+    """Return two terms and their checked weight."""
     if len(cells) not in (2, 3) or not all(isinstance(c, str) and c.strip() for c in cells[:2]):
         raise MalformedFileError(
             path,
@@ -228,9 +228,9 @@ def _read_ppdb(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
             continue
         cells = [cell.strip() for cell in line.split("|||")]
         if len(cells) > 2 and cells[0].startswith("[") and cells[0].endswith("]"):
-            cells = cells[1:3]  # the Paraphrase Database: its scores are no similarities
+            cells = cells[1:3]  # Paraphrase Database: its scores are not similarities
             if any("[" in cell for cell in cells):
-                continue  # a rule of grammar, with places to be filled
+                continue  # a grammar rule with placeholders
         elif len(cells) > 3:
             cells = cells[:2]
         yield _pair(path, number, cells, weight)
@@ -241,7 +241,7 @@ def _read_lists(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
         if line.startswith("#"):
             continue
         head, *others = line.split()
-        yield [head], weight  # known, even if it is alone
+        yield [head], weight  # known, even without neighbours
         for other in others:
             yield [head, other], weight
 

@@ -1,4 +1,4 @@
-"""Lists of synonyms as concepts: every group of terms is one that its terms stand under."""
+"""Lists of synonyms as concepts: every group of terms is a concept."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["concepts_of_groups", "written_terms"]
 
 
 def written_terms(term: str) -> tuple[str, ...]:
-    """Return the ways in which a term of a thesaurus can stand in an analyzed text, one or two.
+    """Return the one or two forms of a thesaurus term in analyzed texts.
 
-    Casefolded with single spaces; and cut into words as the analyzer cuts texts, joined by spaces
-    as it joins n-grams, where that differs.
+    The first form is casefolded with single spaces. The second, if different, is split into words
+    by the analyzer's rules and joined by spaces like n-grams.
 
     Examples
     --------
@@ -29,13 +29,13 @@ def written_terms(term: str) -> tuple[str, ...]:
 
 
 def concepts_of_groups(groups: Iterable[tuple[Sequence[str], float]]) -> Concepts:
-    """Concepts under which two terms are as similar as the strongest group of both says.
+    """Return concepts that give two terms the greatest similarity of their common groups.
 
     Parameters
     ----------
     groups : iterable of (sequence of str, float)
-        Terms, and their similarity to one another in [0, 1]. Terms of no other group are known,
-        but similar to nothing, where that is 0.
+        Terms, and their mutual similarity in [0, 1]. Terms of groups with similarity 0 only are
+        known, but have no neighbours.
     """
     numbers: dict[str, int] = {}
     written: dict[str, tuple[int, ...]] = {}

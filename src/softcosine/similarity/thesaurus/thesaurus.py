@@ -1,4 +1,4 @@
-"""Terms are similar when a thesaurus says so: synonym lists, and WordNet."""
+"""Term similarity by a thesaurus: synonym lists and WordNet."""
 
 from __future__ import annotations
 
@@ -40,33 +40,34 @@ if TYPE_CHECKING:
 __all__ = ["ThesaurusSimilarity"]
 
 _CHUNK_TERMS = 256
-_MOST_OWN = 1000  # entries of a file that is taken for a person's own; see decision 40
+_MOST_OWN = 1000  # larger files are not pinned by default; see decision 40
 
 
 class ThesaurusSimilarity(PersonsList):
-    r"""Similarity of terms by a thesaurus that people wrote.
+    r"""Term similarity by a thesaurus.
 
-    Build it by `load`, from a file of synonyms, or by `from_wordnet`. Both come down to concepts
-    that terms stand under: s_ij is the greatest over the common concepts, where it reaches the
+    Build it with `load` from a file of synonyms, or with `from_wordnet`. Both give a table of terms
+    and concepts. s_ij is the greatest similarity over the common concepts if it reaches the
     threshold, raised to the exponent (see `softcosine.similarity.thesaurus.concepts.Concepts`).
 
-    A term is looked up as it stands, then casefolded; a term of several words is written with
-    single spaces between them, as the analyzer writes n-grams.
+    A term is looked up as written, then casefolded. The words of a multi-word term are joined by
+    single spaces, like the analyzer's n-grams.
 
     Parameters
     ----------
     concepts : Concepts
     name : str
-        What the source is called where a similarity is explained.
+        Name of the source in explanations.
     threshold : float, default 0.0
-        Least similarity that counts, before the exponent, in [0, 1].
+        Lower similarities count as 0. Applies before the exponent; in [0, 1].
     exponent : float, default 1.0
-        Above 0; the larger, the less near terms count beside equal ones.
+        Above 0. A larger exponent lowers the weight of similar terms relative to equal terms.
     listed : bool, default False
-        Whether it is a list of synonyms, which an index asks about the terms of its words; see
-        `softcosine.similarity.in_terms`. Else it is asked about one form of a stem, as it stands.
+        Whether it is a list of synonyms, whose words an index maps to terms; see
+        `softcosine.similarity.in_terms`. Otherwise the index looks up one form of each stem, as
+        written.
     pinned : bool, default False
-        Whether a balanced S has the similarities of a list as they are.
+        Whether balancing S leaves the similarities of the list unchanged.
 
     Raises
     ------
@@ -129,31 +130,31 @@ class ThesaurusSimilarity(PersonsList):
     ) -> ThesaurusSimilarity:
         r"""Read a file of synonyms.
 
-        Terms are normalised as the analyzer normalises texts.
+        Terms are normalised like texts.
 
         Parameters
         ----------
         path : path
-            Solr's and Elasticsearch's rules, tables (CSV, TSV, JSON lines) with or without
-            weights, PPDB, or lists of paraphrases; each also gzipped.
+            Solr or Elasticsearch rules, tables (CSV, TSV, JSON lines) with or without weights,
+            PPDB, or lists of paraphrases; each also gzipped.
         weight : float, default 0.8
-            Similarity of the pairs that the file gives no weight, in (0, 1].
+            Similarity of pairs without a weight in the file, in (0, 1].
         format : str, optional
             ``"solr"``, ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"ppdb"`` or ``"lists"``. By default
-            told from the name's ending and the first line.
+            detected from the suffix and the first line.
         pinned : bool, optional
-            Whether a balanced S has the similarities as the file says them. By default only for
-            files of at most 1,000 entries, which a person writes for their texts. Larger ones,
-            ``"ppdb"`` and ``"lists"`` are thesauri: what they say holds in some texts only.
+            Whether balancing S leaves the similarities unchanged. By default true for files of at
+            most 1,000 entries, which are usually written for one collection. Larger files,
+            ``"ppdb"`` and ``"lists"`` are general thesauri, whose entries hold in some texts only.
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
 
         Raises
         ------
         FileNotFoundError
-            If there is no such file.
+            If the file does not exist.
         MalformedFileError
-            If a line breaks the format; names the line.
+            If a line violates the format. The message names the line.
 
         Examples
         --------
@@ -200,50 +201,51 @@ class ThesaurusSimilarity(PersonsList):
         max_senses: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> ThesaurusSimilarity:
-        """Similarity by WordNet: of two words, that of their most similar synsets.
+        """Return a source over WordNet: two words are as similar as their most similar synsets.
 
-        Two synsets are compared by a common ancestor, themselves included, the one that makes them
-        most similar: 1 / (1 + d), with d steps from the one up to it and down to the other (Rada et
-        al. 1989). Words of one synset have similarity 1. Ancestors are found along hypernyms and
-        instance hypernyms, within a part of speech; verbs, which have many roots, get one above
-        them all. `softcosine.lab.wordnet_similarity` has other measures.
+        The similarity of two synsets is 1 / (1 + d), where d is the length of the shortest path
+        from one up to a common ancestor and down to the other (Rada et al. 1989). A synset is an
+        ancestor of itself, so words of one synset have similarity 1. Ancestors follow hypernyms and
+        instance hypernyms within a part of speech; verbs, which have many roots, get a virtual
+        root. `softcosine.lab.wordnet_similarity` has other measures.
 
         Parameters
         ----------
         path : path, optional
-            Folder, or zip file, of Princeton's files ``data.noun``, ..., as Debian's package
-            ``wordnet-base`` and nltk have them, a file in XML (WN-LMF), such as the Open English
-            WordNet, or a folder of two tables; see
+            Folder or zip file of Princeton's files ``data.noun``, ..., as in Debian's package
+            ``wordnet-base`` and in nltk; a file in XML (WN-LMF), such as the Open English WordNet;
+            or a folder of two tables. See
             `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
-            places.
+            places are searched.
         relations : sequence of str, default ("hypernym", "instance_hypernym", "similar")
-            What counts as a step. A path may begin and end with one step along a further relation,
-            in either direction, into another part of speech as well: also_see, attribute, cause,
-            derivation, domain, entailment, holonym, participle, pertainym, verb_group.
+            Relations that count as a step. A path may begin and end with one step along a further
+            relation, in either direction, also to another part of speech: also_see, attribute,
+            cause, derivation, domain, entailment, holonym, participle, pertainym, verb_group.
         threshold : float, default 0.25
-            Least similarity that counts, before the exponent. The lower, the longer the walks.
+            Lower similarities count as 0. Applies before the exponent; a lower threshold allows
+            longer paths.
         exponent : float, default 1.0
             Power that similarities are raised to.
         max_senses : int, optional
-            How many of a word's synsets count for each part of speech, the most frequent first;
-            of Princeton's files this needs ``index.noun``, ..., too. By default all.
+            Limit of synsets per word and part of speech, the most frequent first. Princeton's
+            format then needs the files ``index.noun``, ..., too. By default all count.
         progress : callable, optional
-            Called as ``progress(done, total)`` while the files are read, in synsets.
+            Called as ``progress(done, total)`` in synsets while the files are read.
 
         Raises
         ------
         FileNotFoundError
-            If there is no WordNet; says where it looked.
+            If no WordNet is found. The message lists the searched places.
         MalformedFileError
-            If a file breaks its format, points to a synset that is not there, or its hypernyms go
-            round in a circle; names the place.
+            If a file violates its format, refers to a missing synset, or has a cycle of hypernyms.
+            The message names the place.
         InvalidInputError
-            If a setting is not one of the above.
+            If a setting is unknown or out of range.
 
         Notes
         -----
-        WordNet 3.0 takes some 4 seconds to read. Words are looked up as they are written, so
-        inflected ones are not found; a vocabulary of stems is asked by the forms that are.
+        Reading WordNet 3.0 takes about 4 seconds. Inflected words are not found, because words are
+        looked up as written. For a vocabulary of stems, a known form of each stem is looked up.
 
         Examples
         --------
@@ -264,12 +266,12 @@ class ThesaurusSimilarity(PersonsList):
 
     @property
     def name(self) -> str:
-        """Name of the file, or what WordNet is measured by, such as "wordnet by path"."""
+        """Name of the file, or the WordNet measure, such as "wordnet by path"."""
         return self._name
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The terms that are known."""
+        """The terms that the source knows."""
         return self._concepts.words
 
     @property
@@ -279,12 +281,12 @@ class ThesaurusSimilarity(PersonsList):
 
     @property
     def pinned(self) -> bool:
-        """Whether balancing leaves the list's similarities as they are."""
+        """Whether balancing S leaves the similarities of the list unchanged."""
         return self._pinned
 
     @property
     def threshold(self) -> float:
-        """Least similarity that counts."""
+        """Lower similarities count as 0."""
         return self._threshold
 
     @property
@@ -303,9 +305,9 @@ class ThesaurusSimilarity(PersonsList):
         )
 
     def renamed(self, names: Callable[[str], Sequence[str]]) -> ThesaurusSimilarity:
-        """Return the same concepts above other names of the words, several for a word if need be.
+        """Return the same concepts with renamed words; a word may get several names.
 
-        A name stands under a concept as near as the nearest of its words.
+        The cost of a name to a concept is the least cost of its words.
         """
         table = self._concepts
         numbers: dict[str, int] = {}
@@ -335,7 +337,7 @@ class ThesaurusSimilarity(PersonsList):
         )
 
     def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
-        """Give the pairs of words of each group; None if there are more than `limit`."""
+        """Return the pairs of words of each group; None if there are more than `limit`."""
         table = self._concepts
         sizes = np.bincount(table.concepts, minlength=len(table.weights)).astype(np.int64)
         if int((sizes * (sizes - 1) // 2).sum()) > limit:
@@ -387,8 +389,8 @@ class ThesaurusSimilarity(PersonsList):
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term, exactly.
 
-        Each concept above a term is asked for its members, the nearest first, as far as the
-        threshold allows. What is prepared for a tuple is kept for the next call with it.
+        For each concept of a term, its members are scanned, the nearest first, down to the
+        threshold. The preparation of `among` is cached if it is a tuple.
         """
         check_limit(max_neighbors)
         rows = rows_of(self._found, terms)
@@ -462,7 +464,7 @@ class ThesaurusSimilarity(PersonsList):
         )
 
     def state(self) -> SourceState:
-        """Everything that is needed to build an equal source."""
+        """State from which an equal source can be built."""
         settings: dict[str, Any] = {
             "name": self._name,
             "threshold": self._threshold,
@@ -476,7 +478,7 @@ class ThesaurusSimilarity(PersonsList):
 
     @classmethod
     def from_state(cls, state: SourceState) -> ThesaurusSimilarity:
-        """Source that `state` was taken from; the table is built when it is first asked."""
+        """Build the source from its state; the table is built on first use."""
         return cls(Deferred(state.arrays, Concepts.from_arrays), **state.settings)
 
 

@@ -1,4 +1,4 @@
-"""WordNet as a graph: synsets, their words, and what is a kind of what."""
+"""WordNet as a graph: synsets, their words, and relations."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from softcosine.similarity.ragged import slices
 
 __all__ = ["KINDS", "RELATIONS", "Ancestors", "WordNet", "check_relation"]
 
-# Relations that make one synset a kind of another; from the narrower to the wider.
+# Relations from a synset to a more general one.
 KINDS = ("hypernym", "instance_hypernym")
-# All relations, by the names that they have here. Of two that are each other's inverse, one.
+# All relations by their names in this library; of two inverse relations, one.
 RELATIONS = (
     *KINDS,
     *("holonym", "similar", "also_see", "attribute", "derivation", "pertainym", "participle"),
@@ -28,26 +28,26 @@ RELATIONS = (
 
 
 def check_relation(name: str) -> None:
-    """Raise InvalidInputError if there is no relation of that name."""
+    """Raise InvalidInputError if the relation is unknown."""
     check_choice("relation", name, RELATIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Ancestors:
-    """Every synset above every synset, itself included.
+    """The ancestors of every synset, including itself.
 
-    The numbers of synsets go on after the last with the virtual roots.
+    Virtual roots have the numbers after the last synset.
 
     Attributes
     ----------
     of, ancestors : ndarray of shape (n_pairs,), int64
         Ordered by `of`.
     distances : ndarray of shape (n_pairs,), int64
-        Fewest steps up from the one to the other.
+        Length of the shortest path up.
     depths : ndarray of shape (n_synsets + n_roots,), int64
-        Number of synsets on the longest way to the root, both ends counted: 1 for a root.
+        Number of synsets on the longest path to the root, including both ends; 1 for a root.
     taxonomies : ndarray of shape (n_synsets + n_roots,), int8
-        Part of speech, as a number.
+        Number of the part of speech.
     """
 
     of: NDArray[np.int64]
@@ -64,14 +64,14 @@ class WordNet:
     Attributes
     ----------
     path : Path
-        Where they were read.
+        Source of the data.
     synsets : tuple of str
-        Such as ``"02084071-n"``; the last letter is the part of speech (n, v, a or r).
+        Ids such as ``"02084071-n"``; the last letter is the part of speech (n, v, a or r).
     words : tuple of tuple of str
-        Words of each synset, as they are written, underscores for spaces; empty where one was
-        left out.
+        Words of each synset as written, with underscores for spaces; empty strings for omitted
+        words.
     relations : mapping of str to ndarray of shape (n, 4), int32
-        By name: source synset, its word or 0 for all of them, target synset, its word or 0.
+        By name: source synset, its word or 0 for all words, target synset, its word or 0.
     """
 
     path: Path
@@ -88,7 +88,7 @@ class WordNet:
 
     @cached_property
     def senses(self) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Distinct words; then of every sense its word, its synset, and its place there from 1."""
+        """Return the distinct words; then word, synset and position (from 1) of each sense."""
         numbers: dict[str, int] = {}
         found = [
             (numbers.setdefault(word, len(numbers)), synset, place)
@@ -100,31 +100,31 @@ class WordNet:
         return list(numbers), of, synsets, places
 
     def related(self, name: str) -> NDArray[np.int32]:
-        """Pairs of synsets in a relation, and their words, shape (n, 4).
+        """Return the pairs of synsets in a relation, with their words, shape (n, 4).
 
         Raises
         ------
         InvalidInputError
-            If there is no such relation.
+            If the relation is unknown.
         """
         check_relation(name)
         return self.relations.get(name, np.empty((0, 4), np.int32))
 
     def ancestors(self, relations: tuple[str, ...] = KINDS) -> Ancestors:
-        """Return what stands above every synset.
+        """Return the ancestors of every synset.
 
-        A part of speech in which something is a kind of something, but not everything of one, gets
-        a virtual root above its roots (of WordNet 3.0, the verbs).
+        A part of speech with hypernyms but several roots gets a virtual root above them (in WordNet
+        3.0: verbs).
 
         Parameters
         ----------
         relations : tuple of str
-            Of `KINDS`.
+            Some of `KINDS`.
 
         Raises
         ------
         MalformedFileError
-            If a synset stands above itself; names the cycle.
+            If a synset is its own ancestor. The message names the cycle.
         """
         taxonomies = self._taxonomies()
         edges = [self.related(name)[:, [0, 2]].astype(np.int64) for name in relations]
@@ -151,7 +151,7 @@ class WordNet:
         distances = np.repeat(np.arange(len(levels)), [len(level[0]) for level in levels])
         of = np.concatenate([level[0] for level in levels])
         ancestors = np.concatenate([level[1] for level in levels])
-        # One pair can be met at several distances: the least counts.
+        # A pair can occur at several distances; the least counts.
         order = np.lexsort((distances, ancestors, of))
         of, ancestors, distances = of[order], ancestors[order], distances[order]
         first = np.diff(of * n_all + ancestors, prepend=-1) > 0
@@ -162,7 +162,7 @@ class WordNet:
         return np.fromiter((letters.find(s[-1]) for s in self.synsets), np.int8, len(self))
 
     def _depths(self, up: NDArray[np.int64], n_all: int) -> NDArray[np.int64]:
-        """Longest ways to the root, from the roots downwards; `up` is ordered by its sources."""
+        """Longest paths to the root, computed from the roots down; `up` is sorted by source."""
         down = up[np.argsort(up[:, 1], kind="stable")]
         starts = np.searchsorted(down[:, 1], np.arange(n_all + 1))
         above = np.bincount(up[:, 0], minlength=n_all)
@@ -182,7 +182,7 @@ class WordNet:
         return depths
 
     def _refuse_cycle(self, up: NDArray[np.int64], open_: NDArray[np.bool_]) -> None:
-        """Raise the error that names a cycle among synsets whose ancestors have no end."""
+        """Raise an error that names a cycle of synsets."""
         inside = up[open_[up[:, 0]] & open_[up[:, 1]]]
         parent: dict[int, Any] = dict(inside.tolist())
         here = int(inside[0, 0])

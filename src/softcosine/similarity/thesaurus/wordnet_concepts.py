@@ -1,4 +1,4 @@
-"""WordNet as concepts: what stands above two synsets, with weights and costs."""
+"""WordNet as a table of concepts: the ancestors of words, with weights and costs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from softcosine.similarity.thesaurus.wordnet import KINDS, Ancestors, WordNet
 
 __all__ = ["Weighed", "by_paths", "concepts_of_wordnet"]
 
-# Weight of every synset, and cost of every pair of a synset and an ancestor.
+# Computes the weight of every synset, and the cost of every pair of a synset and an ancestor.
 Weighed = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def by_paths(above: Ancestors) -> Weighed:
-    """1 / (1 + d), with d the steps from one synset up and down to the other (Rada et al. 1989)."""
+    """Measure 1 / (1 + d), with d the length of the path up and down (Rada et al. 1989)."""
     return np.full(len(above.depths), 0.5), above.distances.astype(np.float64) + 0.5
 
 
@@ -42,7 +42,7 @@ def concepts_of_wordnet(
     """
     above = wordnet.ancestors(tuple(name for name in relations if name in KINDS))
     weights, costs = weigh(above)
-    # Nothing can come nearer to an ancestor than itself.
+    # No synset is nearer to an ancestor than the ancestor itself.
     near = 2.0 * weights[above.ancestors] >= threshold * (costs + weights[above.ancestors]) * (
         1.0 - 1e-6
     )
@@ -63,7 +63,7 @@ def concepts_of_wordnet(
 def _ways(
     wordnet: WordNet, relations: list[str]
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Terms; and of every way from a term to a synset: term, synset, and steps taken sideways."""
+    """Return terms; and term, synset and sideways steps of each path from a term to a synset."""
     lemmas, of, synsets, places = wordnet.senses
     words = [of.astype(np.int64)]
     targets = [synsets.astype(np.int64)]

@@ -1,4 +1,4 @@
-"""Readers of WordNet: Princeton's files, as Debian and nltk have them, and two tables."""
+"""Readers of WordNet: Princeton's files, as in Debian and nltk, and two tables."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ _POINTERS = {
     ";u": "domain",
     "!": "antonym",
 }
-# Each of these says the same as one above, the other way round.
+# Inverses of the relations above.
 _INVERSE = frozenset(["~", "~i", "%m", "%p", "%s", "-c", "-r", "-u"])
-_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand
+_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # position of an adjective
 _NLTK_NAMES = ("wordnet", "wordnet.zip", "wordnet31", "wordnet31.zip")
 _REPORTED = 10_000
 
 
 def find_wordnet() -> Path:
-    """Return the first of the usual places that has a WordNet.
+    """Return the first usual place that has a WordNet.
 
-    These are ``$WNSEARCHDIR``, ``$WNHOME/dict``, the folders of the packages of Debian and others,
-    nltk's data (``$NLTK_DATA``, ``~/nltk_data``, ...), and the wn package's database.
+    The usual places are ``$WNSEARCHDIR``, ``$WNHOME/dict``, the folders of Linux packages, nltk's
+    data (``$NLTK_DATA``, ``~/nltk_data``, ...), and the database of the wn package.
 
     Raises
     ------
     FileNotFoundError
-        If there is none; says where it looked and how to get one.
+        If there is none. The message lists the searched places and how to get one.
     """
     folders = _folders()
     nltk = _nltk_folders()
@@ -86,7 +86,7 @@ def find_wordnet() -> Path:
 
 
 def _folders() -> list[Path]:
-    """Return where WordNet's own packages put it."""
+    """Return the folders of WordNet's own packages."""
     variables = os.environ.get("WNSEARCHDIR"), os.environ.get("WNHOME")
     folders = [Path(variables[0])] if variables[0] else []
     homes = [variables[1]] if variables[1] else []
@@ -95,7 +95,7 @@ def _folders() -> list[Path]:
 
 
 def _nltk_folders() -> list[Path]:
-    """Return where nltk keeps its data."""
+    """Return the folders of nltk's data."""
     given = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
     places = [Path(root, inner) for root in (sys.prefix, "/usr") for inner in ("share", "lib")]
     places += [Path(sys.prefix), Path("/usr/local/share"), Path("/usr/local/lib"), Path.home()]
@@ -119,24 +119,23 @@ def read_wordnet(
     Parameters
     ----------
     path : path, optional
-        A folder, or a zip file, with Princeton's files ``data.noun``, ``data.verb``, ``data.adj``
-        and ``data.adv`` (one or more of them), or a folder with
-        the tables ``synsets.tsv`` (synset, words with ``|`` between them) and ``relations.tsv``
-        (synset, pointer, synset, word numbers), gzipped or not, or a file in XML (WN-LMF, such as
-        the Open English WordNet), or the wn package's database. By default the first of the usual
-        places (`find_wordnet`).
+        One of: a folder or zip file with at least one of Princeton's files ``data.noun``,
+        ``data.verb``, ``data.adj`` and ``data.adv``; a folder with the tables ``synsets.tsv``
+        (synset, words separated by ``|``) and ``relations.tsv`` (synset, pointer, synset, word
+        numbers), gzipped or not; a file in XML (WN-LMF, such as the Open English WordNet); the
+        database of the wn package. By default the first of the usual places (`find_wordnet`).
     max_senses : int, optional
-        Leave words out of all their synsets but so many for each part of speech, the most
-        frequent first. The files ``index.noun``, ..., are needed for this only.
+        Limit of synsets per word and part of speech, the most frequent first. Only this needs the
+        files ``index.noun``, ....
     progress : callable, optional
-        Called as ``progress(done, total)``, in synsets; the total is a guess.
+        Called as ``progress(done, total)``, in synsets; the total is an estimate.
 
     Raises
     ------
     FileNotFoundError
-        If there is no WordNet.
+        If no WordNet is found.
     MalformedFileError
-        If a line breaks the format, or points to a synset that is not there; names the line.
+        If a line violates the format, or refers to a missing synset. The message names the line.
     InvalidInputError
         If `max_senses` is out of range.
     """
@@ -184,7 +183,7 @@ def read_wordnet(
 
 
 def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
-    """Open the files that may be needed, by name, as text."""
+    """Open the possibly needed files, by name, as text."""
     files: dict[str, IO[str]] = {}
     wanted = (*_FILES, *(name.replace("data", "index") for name in _FILES), *_TABLES)
     if place.is_dir():
@@ -203,7 +202,8 @@ def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
             if name in wanted:
                 raw = stack.enter_context(archive.open(inner))
                 files[name] = stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8"))
-    # A password is a RuntimeError, what zipfile does not support a NotImplementedError of these.
+    # zipfile raises RuntimeError for a password, and its subclass NotImplementedError for
+    # unsupported files.
     except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, zlib.error) as error:
         raise MalformedFileError(place, f"the archive cannot be read: {error}") from None
     return files
@@ -211,13 +211,13 @@ def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
 
 @dataclass(slots=True)
 class _Reading:
-    """What has been read of a WordNet."""
+    """Data read from a WordNet so far."""
 
     place: Path
     progress: Progress | None
     numbers: dict[str, int] = field(default_factory=dict)
     words: list[tuple[str, ...]] = field(default_factory=list)
-    # Relation, source, target by name, numbers of the words, file and line.
+    # Relation, source, target by name, word numbers, file and line.
     pointers: list[tuple[str, int, str, str, Path, int]] = field(default_factory=list)
 
     def add_synset(self, synset: str, words: Iterable[str], file: Path, line: int) -> int:
@@ -230,10 +230,10 @@ class _Reading:
         return number
 
     def read_data(self, file: Path, letter: str, lines: IO[str]) -> None:
-        """Read one of Princeton's data files (described in the manual page wndb.5WN)."""
+        """Read one of Princeton's data files (see the manual page wndb.5WN)."""
         for line, text in _numbered(file, lines):
             if text.startswith("  "):
-                continue  # the licence
+                continue  # licence text
             fields = text.partition("|")[0].split()
             try:
                 n_words = int(fields[3], 16)
@@ -261,7 +261,7 @@ class _Reading:
                 self.add_pointer(sign, number, f"{offset}-{kind}", of_words, file, line)
 
     def read_index(self, file: Path, letter: str, lines: IO[str], max_senses: int) -> None:
-        """Take words out of all but their first synsets, which an index file names in order."""
+        """Remove words from all but their first synsets, in the order of an index file."""
         first: set[tuple[str, int]] = set()
         for line, text in _numbered(file, lines):
             if text.startswith("  "):
@@ -286,7 +286,7 @@ class _Reading:
                 first.add((fields[0], number))
         for synset, number in self.numbers.items():
             if synset.endswith(letter):
-                # Places stay, since pointers name words by them.
+                # Positions stay, because pointers refer to words by position.
                 self.words[number] = tuple(
                     word if (word.lower(), number) in first else "" for word in self.words[number]
                 )
@@ -333,7 +333,7 @@ class _Reading:
         self.pointers.append((name, source, target, of_words, file, line))
 
     def wordnet(self) -> WordNet:
-        """Return what was read, its pointers followed."""
+        """Return the WordNet, with pointers resolved."""
         found: dict[str, list[tuple[int, int, int, int]]] = {}
         for name, source, target, of_words, file, line in self.pointers:
             number = self.numbers.get(target)
@@ -365,12 +365,12 @@ class _Reading:
 
 
 def _satellite(synset: str) -> str:
-    """Name of a synset with the satellites of adjectives as adjectives."""
+    """Return the name of a synset, with adjective satellites as adjectives."""
     return f"{synset[:-1]}a" if synset.endswith("-s") else synset
 
 
 def _numbered(file: Path, lines: IO[str]) -> Iterator[tuple[int, str]]:
-    """Give the number and text of every line that is not blank."""
+    """Yield number and text of every line that is not blank."""
     number = 0
     try:
         for number, line in enumerate(lines, start=1):

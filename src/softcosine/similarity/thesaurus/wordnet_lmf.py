@@ -1,4 +1,4 @@
-"""Readers of WordNets in XML (WN-LMF), and of the copy that the wn package has."""
+"""Readers of WordNets in XML (WN-LMF), and of the database of the wn package."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from softcosine.similarity.thesaurus.wordnet import WordNet
 
 __all__ = ["read_lmf", "read_wn_package", "wn_database"]
 
-# Names of the format that are called otherwise here. Inverse relations, and those of other
-# languages' wordnets, are left out.
+# Relation names that differ in this library. Inverse relations and those of other languages'
+# wordnets are omitted.
 _NAMES = {
     "holo_member": "holonym",
     "holo_part": "holonym",
@@ -39,7 +39,7 @@ _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"\xfd7": lzma.LZMAFile,
 }
-# What compressed files and XML that are damaged raise; the last two of encodings.
+# Exceptions for damaged compressed files and XML; the last two are for encodings.
 _UNREADABLE = (
     *(expat.ExpatError, EOFError, OSError, lzma.LZMAError, zlib.error),
     *(LookupError, ValueError),
@@ -47,7 +47,7 @@ _UNREADABLE = (
 
 
 class _Handler:
-    """What has been read of the XML; called back by the parser."""
+    """Data read from the XML so far; the parser calls it back."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class _Handler:
         self.lemma = self.place = ""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take one element in."""
+        """Process the start of an element."""
         line = self.parser.CurrentLineNumber
         try:
             if tag == "Lemma":
@@ -80,7 +80,7 @@ class _Handler:
             ) from None
 
     def wordnet(self, max_senses: int | None) -> WordNet:
-        """Return what was read, its relations followed."""
+        """Return the WordNet, with relations resolved."""
         synsets = {s: pos for s, pos in self.synsets.items() if pos in ("n", "v", "a", "r")}
         numbers = {synset: number for number, synset in enumerate(synsets)}
         words: list[list[str]] = [[] for _ in numbers]
@@ -118,22 +118,22 @@ class _Handler:
 def read_lmf(
     path: Path, *, max_senses: int | None = None, progress: Progress | None = None
 ) -> WordNet:
-    """Read a WordNet in XML (WN-LMF), as the Open English WordNet and others come.
+    """Read a WordNet in XML (WN-LMF), such as the Open English WordNet.
 
     Parameters
     ----------
     path : path
-        Plain, gzipped or packed with xz.
+        Plain, or compressed with gzip or xz.
     max_senses : int, optional
-        Leave words out of all their synsets but so many for each part of speech, in the order of
-        the file.
+        Limit of synsets per word and part of speech, in the order of the file.
     progress : callable, optional
-        Called as ``progress(done, total)``, in bytes of the file as it lies on disk.
+        Called as ``progress(done, total)``, in bytes of the file on disk.
 
     Raises
     ------
     MalformedFileError
-        If it is no such XML, or names a synset or a sense that is not there; names the line.
+        If the XML is not WN-LMF, or refers to a missing synset or sense. The message names the
+        line.
     """
     handler = _Handler(path)
     total = path.stat().st_size
@@ -159,17 +159,17 @@ def read_lmf(
 
 
 def wn_database() -> Path:
-    """Return where the wn package keeps what it has downloaded, whether or not there is any."""
+    """Return the database path of the wn package, whether or not it exists."""
     return Path.home() / ".wn_data" / "wn.db"
 
 
 def read_wn_package(*, max_senses: int | None = None, progress: Progress | None = None) -> WordNet:
-    """Read the first English WordNet that the wn package has downloaded.
+    """Read the first English WordNet in the database of the wn package.
 
     Raises
     ------
     FileNotFoundError
-        If it has none.
+        If there is none.
     MissingDependencyError
         If the package is not installed.
     """
