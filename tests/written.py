@@ -60,9 +60,9 @@ def opened(store):
     return SoftIndex.open(store.path)
 
 
-def writing(store, **settings):
+def writing(store, *, source=None, **settings):
     """A writer of a store."""
-    return IndexWriter(FolderDirectory(store, store.read()), **settings)
+    return IndexWriter(FolderDirectory(store, store.read(), source), **settings)
 
 
 def written(store, documents, **settings):

@@ -376,6 +376,7 @@ class SoftIndex(Searchable):
         path: str | Path,
         *,
         source: TermSimilaritySource | None = None,
+        similarity: SimilarityRecipe | None = None,
         verify: bool = False,
     ) -> Self:
         """Open a saved index; its arrays are mapped, not read.
@@ -387,6 +388,9 @@ class SoftIndex(Searchable):
         path : path of the folder
         source : TermSimilaritySource, optional
             Asked about query words outside the vocabulary, in place of the saved one.
+        similarity : SimilarityRecipe, optional
+            How the first commit makes S, in place of the saved recipe. Needed where that has files,
+            models or objects as sources: no index makes whoever opens it read the files it names.
         verify : bool
             Whether to read every file, compare its checksum, and check that its numbers are
             possible ones. Otherwise large arrays are checked before their first use, and a change
@@ -398,7 +402,13 @@ class SoftIndex(Searchable):
         """
         from softcosine.index.directory.folder import FolderDirectory
 
-        return cls(*FolderDirectory.open(path, source, verify=verify))
+        snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
+        if similarity is not None and snapshot.settings.space is not None:
+            raise InvalidInputError(
+                f"similarity is for an index that waits for its first words, and {path} has its "
+                "similarities; exchange them by set_similarity."
+            )
+        return cls(snapshot, directory)
 
     def backup(
         self,
@@ -550,7 +560,6 @@ class SoftIndex(Searchable):
             timeout=timeout,
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
-            source=self._directory.source,
             default=default,
             progress=progress,
             on_commit=self.refresh,
@@ -611,9 +620,7 @@ class SoftIndex(Searchable):
 
     def __getstate__(self) -> dict[str, Any]:
         # Who is sent an index does not follow its folder. As bytes: see `SoftNeighbors`.
-        settings = getattr(self._directory, "settings", None)
-        return {"_snapshot": pickle.dumps((self._snapshot, settings))}
+        return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        snapshot, settings = pickle.loads(state["_snapshot"])
-        self.__init__(snapshot, MemoryDirectory(snapshot, settings))  # type: ignore[misc]
+        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]

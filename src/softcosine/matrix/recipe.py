@@ -27,6 +27,7 @@ from softcosine.similarity.registry import (
     SourceSettings,
     kind_and_place,
     kind_named,
+    needs_nothing,
     source_named,
 )
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
@@ -183,6 +184,15 @@ class SimilarityRecipe:
     def plain(self) -> bool:
         """Whether S = I."""
         return self.sources == ()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The sources that are files, models or objects, which others may not have."""
+        return tuple(_shown(one) for one in self.sources or () if not needs_nothing(one))
+
+    def absolute(self) -> Self:
+        """Return the recipe with absolute paths of its files."""
+        return replace(self, sources=self.sources and tuple(map(_absolute, self.sources)))
 
     def needs_texts(self, language: str | None = None) -> bool:
         """Whether S cannot be made without the texts, of a language if it is known."""
@@ -471,6 +481,15 @@ class SimilarityRecipe:
     def _of_cosines(self) -> dict[str, float]:
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
+
+
+def _absolute(source: str | TermSimilaritySource) -> str | TermSimilaritySource:
+    if not isinstance(source, str):
+        return source
+    place = kind_and_place(source)[1]
+    if not place or not Path(place).exists():
+        return source
+    return source.removesuffix(place) + str(Path(place).absolute())
 
 
 def _shown(source: str | TermSimilaritySource) -> str:

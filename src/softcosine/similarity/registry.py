@@ -29,6 +29,7 @@ __all__ = [
     "SourceSettings",
     "kind_and_place",
     "kind_named",
+    "needs_nothing",
     "source_named",
     "texts_for",
 ]
@@ -279,6 +280,13 @@ def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
 def kind_named(name: str) -> SourceKind:
     """Return the kind of the source of a name; see `source_named`."""
     return _kind(kind_and_place(name)[0])
+
+
+def needs_nothing(source: object) -> bool:
+    """Whether it is the name of a source that needs no file, model or object. Reads nothing."""
+    return isinstance(source, str) and (
+        source in NAMES or source == "documents" or source in _added()
+    )
 
 
 def _kind(kind: str) -> SourceKind:

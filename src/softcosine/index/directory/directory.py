@@ -35,11 +35,6 @@ class DirectoryWriter(Protocol):
     """Writes the next commit of an index; nothing of it is visible before `commit`."""
 
     @property
-    def settings(self) -> IndexSettings:
-        """The settings of the last commit."""
-        ...
-
-    @property
     def number(self) -> int:
         """The number of the last commit."""
         ...
@@ -54,8 +49,8 @@ class DirectoryWriter(Protocol):
         """Whether a commit computes soft norms, so that no search has to."""
         ...
 
-    def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
-        """Return the last commit, with another source if one is given."""
+    def snapshot(self) -> Snapshot:
+        """Return the last commit."""
         ...
 
     def is_committed(self, name: str) -> bool:
@@ -116,14 +111,8 @@ class DirectoryWriter(Protocol):
         """Compare the checksums of parts; CorruptIndexError names a file that has changed."""
         ...
 
-    def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
-        """Make the parts that `settings` name visible, and delete all others.
-
-        Parameters
-        ----------
-        settings : IndexSettings
-        snapshot : Snapshot
-            The same commit.
+    def commit(self, snapshot: Snapshot) -> int:
+        """Make a snapshot the last commit, and delete all parts that it does not name.
 
         Returns
         -------
@@ -159,18 +148,8 @@ class Directory(Protocol):
         ...
 
     @property
-    def settings(self) -> IndexSettings:
-        """The settings of the commit."""
-        ...
-
-    @property
     def epoch(self) -> str:
         """What scores depend on beside the documents; see `SoftIndex.epoch`."""
-        ...
-
-    @property
-    def source(self) -> TermSimilaritySource | None:
-        """The source in place of the one that is kept, if one was given."""
         ...
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:

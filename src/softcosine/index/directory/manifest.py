@@ -87,7 +87,10 @@ class IndexSettings:
     min_df, max_df : int or float
         Terms of the first commit that are in fewer, or in more, of its documents are left out.
     recipe : SimilarityRecipe or None
-        How the first commit makes S; None where there is S already.
+        How the first commit makes S; None where there is S already, or it has to be given.
+    awaited : tuple of str
+        Sources of a recipe that has to be given again, since they are files, models or objects:
+        what reads an index of others does not read files that it names.
     frozen : bool
         Whether the epoch stays as it is: no commit counts statistics or gives new terms numbers.
     """
@@ -107,6 +110,7 @@ class IndexSettings:
     min_df: int | float = 1
     max_df: int | float = 1.0
     recipe: SimilarityRecipe | None = None
+    awaited: tuple[str, ...] = ()
     frozen: bool = False
 
     @property
@@ -146,9 +150,16 @@ class IndexSettings:
             "language": self.language,
             "min_df": self.min_df,
             "max_df": self.max_df,
-            "recipe": None if self.recipe is None else self.recipe.to_dict(),
+            "recipe": self._recipe_state(),
             "frozen": self.frozen,
         }
+
+    def _recipe_state(self) -> dict[str, Any] | None:
+        """Return a recipe of bundled and learned sources whole, and of others the names."""
+        awaited = self.awaited if self.recipe is None else self.recipe.outside
+        if awaited:
+            return {"awaited": list(awaited)}
+        return None if self.recipe is None else self.recipe.to_dict()
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
@@ -173,6 +184,7 @@ class IndexSettings:
                 language=_name(settings, "language"),
                 min_df=check_df_limit("min_df", settings["min_df"]),
                 max_df=check_df_limit("max_df", settings["max_df"]),
+                awaited=_awaited(settings["recipe"]),
                 recipe=_recipe(settings["recipe"]),
                 frozen=given_in(settings, "frozen", bool),
             )
@@ -195,11 +207,21 @@ class IndexSettings:
         return read
 
 
+def _awaited(stated: Any) -> tuple[str, ...]:
+    if stated is None or "awaited" not in stated:
+        return ()
+    return tuple(map(str, given_in(stated, "awaited", list)))
+
+
 def _recipe(stated: Any) -> SimilarityRecipe | None:
-    if stated is None:
+    if stated is None or "awaited" in stated:
         return None
     from softcosine.matrix.recipe import SimilarityRecipe  # which an opened index does not need
+    from softcosine.similarity.registry import needs_nothing
 
+    for name in stated.get("sources") or ():
+        if not needs_nothing(name):  # before anything could look for a file of that name
+            raise InvalidInputError(f"the recipe of an index names the source {name!r:.80}.")
     return SimilarityRecipe.from_dict(stated)
 
 

@@ -36,24 +36,17 @@ class MemoryDirectory:
     Parameters
     ----------
     snapshot : Snapshot
-    settings : IndexSettings, optional
-        By default those of a snapshot that has had its first commit.
 
     Attributes
     ----------
     snapshot : Snapshot
-    settings : IndexSettings
     """
 
     path: Path | None = None
     checksum = ""
-    source: TermSimilaritySource | None = None
 
-    def __init__(self, snapshot: Snapshot, settings: IndexSettings | None = None) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.settings = settings or replace(
-            snapshot.settings(), space=_name("space"), statistics=_name("statistics")
-        )
         self._lock = threading.Lock()
         self._checksums: tuple[object, dict[str, str]] = (None, {})
 
@@ -63,7 +56,7 @@ class MemoryDirectory:
         from softcosine.index.directory.commit import epoch_of  # which few indexes need
         from softcosine.index.directory.stored import checksums_in_memory
 
-        snapshot, settings = self.snapshot, replace(self.settings, recipe=None)
+        snapshot, settings = self.snapshot, self.snapshot.settings
         names = settings.space, settings.statistics
         if self._checksums[0] != names:
             self._checksums = names, checksums_in_memory(snapshot, settings)
@@ -99,18 +92,12 @@ class MemoryWriter:
         self._lock: threading.Lock | None = lock
 
     @property
-    def settings(self) -> IndexSettings:
-        """The settings of the last commit."""
-        return self._directory.settings
-
-    @property
     def number(self) -> int:
         """The number of the last commit."""
         return self._directory.snapshot.generation
 
-    def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """Return the last commit."""
-        assert source is None  # only a folder has another one than it was opened with
         return self._directory.snapshot
 
     def is_committed(self, name: str) -> bool:
@@ -180,13 +167,13 @@ class MemoryWriter:
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""
 
-    def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
+    def commit(self, snapshot: Snapshot) -> int:
         """Make a snapshot the last commit."""
         if self._lock is None:
             raise InvalidInputError("this writer is closed; open another one.")
         if snapshot.ranking == "soft_cosine":
             snapshot.searcher()  # faults of S are found before anything is visible
-        self._directory.snapshot, self._directory.settings = snapshot, settings
+        self._directory.snapshot = snapshot
         return snapshot.generation
 
     def drop(self, names: Iterable[str]) -> None:

@@ -115,45 +115,26 @@ class Snapshot:
 
     Attributes
     ----------
+    settings : IndexSettings
+        All of them, also where there is no document.
     segments : tuple of IndexedSegment
         At least one; documents are numbered through them, deleted ones too.
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
         With a person's lists and decisions in the analyzer's terms.
-    analyzer : Analyzer
-    weighting : Weighting
-    ranking : str
-        The default of searches.
-    fields : tuple of Field
     statistics : tuple of FieldStatistics
         Of each field, as of the last refresh.
-    note : str
-        Where the similarities come from.
-    plain : bool
-        Whether S = I was asked for.
-    language : str or None
-        Of the texts, as it was recognised or chosen; ``"none"`` where it was not, None where it is
-        not known.
-    frozen : bool
-        Whether no commit changes S, the weights and the statistics.
     generation : int
         Commits so far.
     scores_checksum : str
         Of the commit, without updated metadata; empty in memory.
     """
 
+    settings: IndexSettings
     segments: tuple[IndexedSegment, ...]
     S: TermSimilarityMatrix
     source: TermSimilaritySource | None
-    analyzer: Analyzer
-    weighting: Weighting
-    ranking: str
-    fields: tuple[Field, ...]
     statistics: tuple[FieldStatistics, ...]
-    note: str = ""
-    plain: bool = False
-    language: str | None = None
-    frozen: bool = False
     generation: int = 0
     scores_checksum: str = ""
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
@@ -175,37 +156,42 @@ class Snapshot:
         if not segments:
             empty = (Segment.empty(len(S)),) * len(settings.fields)
             segments = (IndexedSegment(empty, MemoryDocuments([])),)
-        return cls(
-            segments=tuple(segments),
-            S=S,
-            source=source,
-            analyzer=settings.analyzer or Analyzer(),
-            weighting=settings.weighting,
-            ranking=settings.ranking,
-            fields=settings.fields,
-            statistics=statistics,
-            note=settings.note,
-            plain=settings.plain,
-            language=settings.language,
-            frozen=settings.frozen,
-            generation=generation,
-            scores_checksum=scores_checksum,
-        )
+        return cls(settings, tuple(segments), S, source, statistics, generation, scores_checksum)
 
-    def settings(self) -> IndexSettings:
-        """Return the settings of the index, without the names of its parts."""
-        return IndexSettings(
-            fields=self.fields,
-            analyzer=self.analyzer,
-            weighting=self.weighting,
-            ranking=self.ranking,
-            note=self.note,
-            positions=self.segments[0].positions is not None,
-            texts=self.documents.keeps_texts,
-            plain=self.plain,
-            language=self.language,
-            frozen=self.frozen,
-        )
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """Of the texts; that without rules where no text has decided it yet."""
+        return self.settings.analyzer or Analyzer()
+
+    @property
+    def weighting(self) -> Weighting:
+        """Weights of terms."""
+        return self.settings.weighting
+
+    @property
+    def ranking(self) -> str:
+        """The default of searches."""
+        return self.settings.ranking
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Names and weights of the fields."""
+        return self.settings.fields
+
+    @property
+    def note(self) -> str:
+        """Where the similarities come from."""
+        return self.settings.note
+
+    @property
+    def language(self) -> str | None:
+        """Language of the texts; ``"none"`` where it was not recognised, None before any text."""
+        return self.settings.language
+
+    @property
+    def frozen(self) -> bool:
+        """Whether no commit changes S, the weights and the statistics."""
+        return self.settings.frozen
 
     def __post_init__(self) -> None:
         if self.source is not None:
@@ -248,11 +234,25 @@ class Snapshot:
         return found
 
     def changed(self, **changes: Any) -> Snapshot:
-        """Return a snapshot with another S or other weights, whose norms are not known yet."""
-        segments = tuple(replace(segment, norms=None) for segment in self.segments)
-        state = {name: getattr(self, name) for name in _STORED}
-        memory = {"segments": segments, "frozen": False, "generation": 0, "scores_checksum": ""}
-        return Snapshot(**{**state, **memory, **changes})
+        """Return a snapshot in memory with other settings, S, source or statistics.
+
+        Its norms are not known yet.
+        """
+        own = {name: changes.pop(name) for name in _CHANGED & changes.keys()}
+        if "S" in own:
+            changes = {"space": "space", "plain": False, "recipe": None, "awaited": (), **changes}
+        if "statistics" in own:
+            changes["statistics"] = "statistics"
+        return replace(
+            self,
+            settings=replace(self.settings, segments=(), frozen=False, **changes),
+            segments=tuple(replace(segment, norms=None) for segment in self.segments),
+            generation=0,
+            scores_checksum="",
+            _searchers={},
+            _lock=threading.Lock(),
+            **own,
+        )
 
     def check(self) -> None:
         """Read all numbers and terms; CorruptIndexError where one is impossible."""
@@ -274,8 +274,7 @@ class Snapshot:
                 segments.append(replace(segment, norms=norms))
         except IndefiniteMatrixError:
             return self
-        state = {name: getattr(self, name) for name in _STORED}
-        return Snapshot(**{**state, "segments": tuple(segments)})
+        return replace(self, segments=tuple(segments), _searchers={}, _lock=threading.Lock())
 
     def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """For each field, a document's terms, ascending, and how often each stands there."""
@@ -306,9 +305,9 @@ class Snapshot:
 
 
 _STORED = (
-    "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
-    "plain", "language", "frozen", "generation", "scores_checksum",
+    "settings", "segments", "S", "source", "statistics", "generation", "scores_checksum",
 )  # fmt: skip
+_CHANGED = frozenset({"S", "source", "statistics"})
 
 
 class SegmentedDocuments:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.storage import Folder, content_checksum
 from softcosine.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from softcosine.matrix.recipe import SimilarityRecipe
 
 __all__ = [
     "checksums_in_memory",
@@ -250,6 +253,7 @@ def read_snapshot(
     generation: Commit,
     *,
     source: TermSimilaritySource | None = None,
+    recipe: SimilarityRecipe | None = None,
     previous: Snapshot | None = None,
 ) -> Snapshot:
     """Open a generation.
@@ -259,10 +263,14 @@ def read_snapshot(
     generation : Commit
     source : TermSimilaritySource, optional
         In place of the one that was kept.
+    recipe : SimilarityRecipe, optional
+        In place of the one that was kept, as long as there is no S.
     previous : Snapshot, optional
         Of the same index; segments that both have are shared.
     """
     settings = IndexSettings.from_dict(generation.settings)
+    if recipe is not None and settings.space is None:
+        settings = replace(settings, recipe=recipe, awaited=())
     known = {} if previous is None else {one.part: one for one in previous.segments}
     epoch = generation.epoch
     try:
@@ -290,11 +298,11 @@ def read_snapshot(
 
 def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
     """Write all of a snapshot, for the first commit of an index."""
-    settings = replace(
-        snapshot.settings(),
-        space=write_space(writer, snapshot.S, snapshot.source),
-        statistics=write_statistics(writer, snapshot.statistics),
-    )
+    settings = replace(snapshot.settings, segments=())
+    if settings.space is not None:
+        settings = replace(settings, space=write_space(writer, snapshot.S, snapshot.source))
+    if settings.statistics is not None:
+        settings = replace(settings, statistics=write_statistics(writer, snapshot.statistics))
     epoch = writer.epoch(settings.to_dict())
     segments = []
     for one in snapshot.segments:

@@ -51,11 +51,12 @@ def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) ->
     overwrite, **given
         See `SoftIndex.create`.
     """
+    beginning = _Beginning.of(**given)
     if path is None:
-        return _in_memory(_Beginning.of(**given))
-    with creating(path, overwrite=overwrite, **given):
+        return _in_memory(beginning)
+    with _creating(path, beginning, overwrite=overwrite):
         pass
-    return FolderDirectory.open(path)
+    return beginning.opened(path)
 
 
 @contextmanager
@@ -64,8 +65,12 @@ def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iter
 
     Its writer must be closed by then. Arguments and errors as for `SoftIndex.create`.
     """
-    beginning = _Beginning.of(**given)
+    with _creating(path, _Beginning.of(**given), overwrite=overwrite) as made:
+        yield made
 
+
+@contextmanager
+def _creating(path: str | Path, beginning: _Beginning, *, overwrite: bool) -> Iterator[_Made]:
     def fill(writer: StoreWriter) -> Committed:
         settings = beginning.settings
         if beginning.similarity is not None:
@@ -73,14 +78,14 @@ def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iter
         return Committed(settings.to_dict(), settings.parts)
 
     with Store.creating(path, fill, overwrite=overwrite) as store:
-        yield FolderDirectory.open(store.path)
+        yield beginning.opened(store.path)
 
 
 def shard(
     directory: Directory, snapshot: Snapshot, path: str | Path | None, *, overwrite: bool
 ) -> _Made:
     """Make an index without documents under the epoch of another; see `SoftIndex.shard`."""
-    given = directory.settings
+    given = snapshot.settings
     if not given.has_epoch:
         raise without_epoch()
     settings = replace(given, segments=(), min_df=1, max_df=1.0, frozen=True)
@@ -88,7 +93,7 @@ def shard(
         bare = Snapshot.of(
             settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1
         )
-        return bare, MemoryDirectory(bare, settings)
+        return bare, MemoryDirectory(bare)
     if directory.path is not None and checked_path(path).resolve() == directory.path.resolve():
         raise InvalidInputError(f"{path} is the index itself; choose another folder.")
 
@@ -121,7 +126,7 @@ def _in_memory(beginning: _Beginning) -> _Made:
         settings = replace(settings, space="space")
     statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
     snapshot = Snapshot.of(settings, (), S, source, statistics, generation=1)
-    return snapshot, MemoryDirectory(snapshot, settings)
+    return snapshot, MemoryDirectory(snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +194,18 @@ class _Beginning:
         if recipe is None:
             return cls(settings, (checked_similarity(S), None))
         if _waits(recipe):
-            return cls(replace(settings, recipe=recipe), None)
+            return cls(replace(settings, recipe=recipe.absolute()), None)
         made, said = _without_terms(recipe)
         return cls(replace(settings, note=note or said), made)
+
+    def opened(self, path: str | Path) -> _Made:
+        """Open the folder of the index, with what a folder cannot hold."""
+        recipe = self.settings.recipe
+        made = FolderDirectory.open(path, recipe=recipe)
+        source = None if self.similarity is None else self.similarity[1]
+        if source is None or made[0].source is not None:
+            return made
+        return FolderDirectory.open(path, source, recipe=recipe)
 
 
 def _recipe(

@@ -74,8 +74,6 @@ class IndexWriter:
         of a commit are analysed together.
     merge : MergePolicy or None
         Which segments a commit joins; None joins none.
-    source : TermSimilaritySource, optional
-        In place of the one that is kept with the index.
     default : callable, optional
         What values in metadata are written as that are neither JSON's nor of
         `softcosine.index.segment.metadata_values`, in the manner of `json.dumps`.
@@ -102,7 +100,6 @@ class IndexWriter:
         timeout: float | None = WRITER_TIMEOUT,
         memory: int | None = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
-        source: TermSimilaritySource | None = None,
         default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
         builder: SimilarityBuilder | None = None,
@@ -122,7 +119,6 @@ class IndexWriter:
         self._builder = builder
         self._report = progress or silent
         self._policy = merge
-        self._given_source = None if source is None else checked_source(source)
         self._default = default
         self._on_commit = on_commit
         self._buffer: dict[str, NewDocument] = {}
@@ -521,8 +517,7 @@ class IndexWriter:
 
     def _new_draft(self) -> PendingCommit:
         return PendingCommit(
-            self._writer, source=self._given_source, memory=self._memory, builder=self._builder,
-            report=self._report,
+            self._writer, memory=self._memory, builder=self._builder, report=self._report
         )  # fmt: skip
 
     def _is_full_for(self, document: NewDocument, size: int) -> bool:

@@ -75,8 +75,6 @@ class PendingCommit:
     Parameters
     ----------
     writer : DirectoryWriter
-    source : TermSimilaritySource or None
-        In place of the one that was kept.
     memory : int
         Bytes that learning and merging may take, about.
     builder : SimilarityBuilder, optional
@@ -98,7 +96,6 @@ class PendingCommit:
         self,
         writer: DirectoryWriter,
         *,
-        source: TermSimilaritySource | None,
         memory: int,
         builder: SimilarityBuilder | None = None,
         report: Report = silent,
@@ -106,9 +103,9 @@ class PendingCommit:
         self._writer = writer
         self._memory = memory
         self._report = report
-        self.settings = writer.settings
         self._given_builder = builder
-        snapshot = writer.snapshot(source)
+        snapshot = writer.snapshot()
+        self.settings = snapshot.settings
         stated = {one.part: one for one in self.settings.segments}
         # A snapshot without documents has an empty segment all the same.
         self._pieces = [
@@ -428,6 +425,7 @@ class PendingCommit:
             space=part,
             statistics=counted,
             recipe=None if part is not None else self.settings.recipe,
+            awaited=() if part is not None else self.settings.awaited,
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         epoch = self._writer.epoch_of(settings)
@@ -440,7 +438,7 @@ class PendingCommit:
             settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
             generation=self._writer.number + 1,
         )  # fmt: skip
-        number = self._writer.commit(settings, committed)
+        number = self._writer.commit(committed)
         self._pieces, self.settings, self._epoch = pieces, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
         self._begun = self._begun or bool(pieces)
@@ -570,7 +568,16 @@ class PendingCommit:
         """What makes S at the first commit."""
         from softcosine.matrix.recipe import SimilarityRecipe  # which later commits do not need
 
-        return self._given_builder or self.settings.recipe or SimilarityRecipe()
+        given = self._given_builder or self.settings.recipe
+        if given is None and self.settings.awaited:
+            raise InvalidInputError(
+                f"{self._writer.scratch or 'this index'} waits for its first words, to make "
+                f"similarities from {', '.join(self.settings.awaited)}; who opens an index has "
+                "to name files, models and objects again. Open it with "
+                "similarity=SimilarityRecipe(sources=...), or make it anew (softcosine index FILES "
+                "-o INDEX --source ...)."
+            )
+        return given or SimilarityRecipe()
 
     def _with_norms(
         self,
