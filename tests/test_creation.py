@@ -12,6 +12,7 @@ from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.segment import segment as segments
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import index_writer as writers
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
@@ -189,3 +190,60 @@ def test_settings_that_make_no_sense_are_refused_and_nothing_is_made(tmp_path, s
         with pytest.raises(InvalidInputError, match=message):
             SoftIndex.create(path, **settings)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("memory", [None, 1 << 16])
+def test_a_first_commit_that_failed_leaves_no_term_out(tmp_path, in_memory, memory):
+    def made(name, failing):
+        index = SoftIndex.create(
+            None if in_memory else tmp_path / name, min_df=2, max_df=3,
+            similarity=SimilarityRecipe(sources=["texts"]), analyzer=RULES,
+        )  # fmt: skip
+
+        def progress(what, done, total):
+            if failing and what == "finding similar terms":
+                raise KeyboardInterrupt
+
+        with index.writer(memory=memory, progress=progress) as writer:
+            writer.add_many(list("abc"), ["tea milk", "tea tyre", "wheel wheel"])
+            if failing:
+                with pytest.raises(KeyboardInterrupt):
+                    writer.commit()
+                failing = False
+            writer.add_many(list("de"), ["wheel milk tea", "tyre"])
+            writer.add("f", "tea milk")
+        return index
+
+    again, at_once = made("again", True), made("at once", False)
+    assert again.vocabulary.terms == ("milk", "tyre", "wheel")
+    assert again.vocabulary.terms == at_once.vocabulary.terms
+    assert answers(again) == answers(at_once)
+
+
+def test_terms_are_left_out_of_the_first_documents_with_words_and_no_others():
+    index = SoftIndex.create(plain=True, min_df=2, analyzer=RULES)
+    found = []
+    for id, text in zip("abcd", ["", "tea", "milk", ""], strict=True):
+        with index.writer() as writer:
+            writer.add(id, text)
+        found.append(index.vocabulary.terms)
+    assert found == [(), (), ("milk",), ("milk",)]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_document_without_words_decides_nothing(tmp_path, in_memory, committed):
+    source = PairSimilarity({("disk space", "storage"): 0.5})
+    index = SoftIndex.create(None if in_memory else tmp_path / "x", source=source)
+    writer = index.writer()
+    with writer:
+        writer.add_many(list("ab"), ["", "..."])
+        if committed:
+            writer.commit()
+        else:
+            writer._flush()
+        writer.add("c", "a full disk space, it was on the house")
+    assert "disk space" in index.vocabulary
+    assert index.search("storage").ids == ["c"]
+    assert index.language == "english"

@@ -138,7 +138,7 @@ def test_overrides_bring_their_phrases_as_terms():
 
 def test_sources_without_a_name_cannot_be_written(tmp_path):
     recipe = SimilarityRecipe(sources=[PAIRS], overrides=Decisions.of(isolated=["car"]))
-    for write in (recipe.to_dict, lambda: SoftIndex.create(tmp_path / "x", similarity=recipe)):
+    for write in (recipe.to_dict, lambda: recipe.save(tmp_path / "x.json")):
         with pytest.raises(InvalidInputError, match="PairSimilarity is a source without a name"):
             write()
     assert list(tmp_path.iterdir()) == []

@@ -312,7 +312,7 @@ class SimilarityRecipe:
                 except InvalidInputError:
                     uncalibrated.append(one)
             made.append(source)
-        note = f"Similarities come from {', '.join(map(_shown, self.sources))}"
+        note = f"Similarities come from {', '.join(map(_noted, self.sources))}"
         note += f", joined by {self.combine}." if len(made) > 1 else "."
         if uncalibrated:
             note += f" There is no calibration for {', '.join(uncalibrated)}: taken as they are."
@@ -490,6 +490,14 @@ def _absolute(source: str | TermSimilaritySource) -> str | TermSimilaritySource:
     if not place or not Path(place).exists():
         return source
     return source.removesuffix(place) + str(Path(place).absolute())
+
+
+def _noted(source: str | TermSimilaritySource) -> str:
+    """Return a source for the note: of a file the name, not its folder."""
+    if isinstance(source, str) and kind_named(source).of_file:
+        place = kind_and_place(source)[1]
+        return source.removesuffix(place) + Path(place).name
+    return _shown(source)
 
 
 def _shown(source: str | TermSimilaritySource) -> str:

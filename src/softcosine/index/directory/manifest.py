@@ -85,7 +85,8 @@ class IndexSettings:
         Of the texts; ``"none"`` where none was recognised, None until the first documents decide
         it.
     min_df, max_df : int or float
-        Terms of the first commit that are in fewer, or in more, of its documents are left out.
+        Terms of the next commit with words that are in fewer, or in more, of its documents are left
+        out; 1 and 1.0 after it.
     recipe : SimilarityRecipe or None
         How the first commit makes S; None where there is S already, or it has to be given.
     awaited : tuple of str
