@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index.directory import snapshot as snapshots
 from softcosine.index.segment import segment as segments
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import index_writer as writers
@@ -247,3 +249,50 @@ def test_a_document_without_words_decides_nothing(tmp_path, in_memory, committed
     assert "disk space" in index.vocabulary
     assert index.search("storage").ids == ["c"]
     assert index.language == "english"
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_both_places_check_the_time_to_wait(tmp_path, in_memory):
+    index = SoftIndex.create(None if in_memory else tmp_path / "x", plain=True)
+    with index.writer(timeout=float("inf")):
+        for timeout in (-1, -5.0, float("nan"), "3", True):
+            with pytest.raises(InvalidInputError, match="pass seconds to wait"):
+                index.writer(timeout=timeout)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_writer_that_is_dropped_lets_another_one_in(tmp_path, in_memory):
+    index = SoftIndex.create(None if in_memory else tmp_path / "x", plain=True)
+    index.writer().add("a", "tea")
+    gc.collect()
+    with index.writer(timeout=0) as writer:
+        writer.add("b", "tea")
+    assert list(index) == ["b"]
+
+
+def test_norms_in_memory_are_computed_once(monkeypatch):
+    index = SoftIndex.from_texts(["tyre tea", "wheel milk", "tea"], source=PairSimilarity(PAIRS))
+    computed = []
+
+    def counted(segment, *args, **settings):
+        computed.append(segment.n_docs)
+        return soft_norms(segment, *args, **settings)
+
+    soft_norms = snapshots.soft_norms
+    monkeypatch.setattr(snapshots, "soft_norms", counted)
+    before = [(hit.id, hit.score) for hit in index.similar("0")]
+    with index.writer() as writer:
+        writer.update_metadata("1", {"n": 1})
+    assert [(hit.id, hit.score) for hit in index.similar("0")] == before
+    assert computed == [3]
+    with index.writer(merge=None) as writer:
+        writer.add("3", "tyre")
+        writer.commit(refresh=False)
+    after = [(hit.id, hit.score) for hit in index.similar("0")]
+    assert computed == [3, 1]
+    fresh = SoftIndex(index.snapshot.changed())
+    assert [(hit.id, hit.score) for hit in fresh.similar("0")] == after
+    with index.writer() as writer:
+        writer.add("4", "tyre")  # the statistics are counted anew
+    index.similar("0")
+    assert sum(computed[4:]) == 5

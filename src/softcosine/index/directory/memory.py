@@ -21,6 +21,7 @@ from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.writer.lock import checked_timeout
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
 
@@ -68,7 +69,7 @@ class MemoryDirectory:
 
     def writing(self, timeout: float | None) -> MemoryWriter:
         """Open the index for writing."""
-        wait = -1.0 if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+        wait = -1.0 if timeout is None else min(checked_timeout(timeout), threading.TIMEOUT_MAX)
         if not self._lock.acquire(timeout=wait):
             raise IndexLockedError(
                 f"another writer has this index open since more than {timeout:g} seconds; close "
@@ -97,8 +98,8 @@ class MemoryWriter:
         return self._directory.snapshot.generation
 
     def snapshot(self) -> Snapshot:
-        """Return the last commit."""
-        return self._directory.snapshot
+        """Return the last commit, with the soft norms that searches have computed."""
+        return self._directory.snapshot.with_norms(compute=False)
 
     def is_committed(self, name: str) -> bool:
         """Whether the last commit names a part."""
@@ -187,6 +188,9 @@ class MemoryWriter:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def __del__(self) -> None:
+        self.close()
 
 
 _NUMBERS = count()

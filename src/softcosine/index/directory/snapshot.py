@@ -260,21 +260,38 @@ class Snapshot:
         for segment in self.segments:
             segment.check(len(self.S))
 
-    def with_norms(self) -> Snapshot:
-        """Return the snapshot with the soft norms of its documents, if S is definite enough."""
-        segments = []
-        try:
-            for segment, first in zip(self.segments, self.documents.firsts, strict=True):
-                norms = segment.norms or tuple(
+    @cached_property
+    def normed(self) -> tuple[IndexedSegment, ...]:
+        """The segments with the soft norms of their documents; IndefiniteMatrixError if S is."""
+        return tuple(
+            segment
+            if segment.norms is not None
+            else replace(
+                segment,
+                norms=tuple(
                     soft_norms(
                         own, self.S, self.weighting, statistics, live=segment.live, first=first
                     )
                     for own, statistics in zip(segment.fields, self.statistics, strict=True)
-                )
-                segments.append(replace(segment, norms=norms))
+                ),
+            )
+            for segment, first in zip(self.segments, self.documents.firsts, strict=True)
+        )
+
+    def with_norms(self, *, compute: bool = True) -> Snapshot:
+        """Return the snapshot with the soft norms of its documents, if S is definite enough.
+
+        Parameters
+        ----------
+        compute : bool
+            Whether they are computed if no search has done so yet.
+        """
+        if not compute and "normed" not in self.__dict__:
+            return self
+        try:
+            return replace(self, segments=self.normed, _searchers={}, _lock=threading.Lock())
         except IndefiniteMatrixError:
             return self
-        return replace(self, segments=tuple(segments), _searchers={}, _lock=threading.Lock())
 
     def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """For each field, a document's terms, ascending, and how often each stands there."""
@@ -285,9 +302,10 @@ class Snapshot:
     def _prepared(self, name: str) -> FieldsSearcher:
         firsts = self.documents.firsts
         searchers = []
+        segments = self.normed if name == "soft_cosine" else self.segments
         for number, statistics in enumerate(self.statistics):
             parts: list[Part] = []
-            for segment, first in zip(self.segments, firsts, strict=True):
+            for segment, first in zip(segments, firsts, strict=True):
                 ranking = prepare(
                     name, segment.fields[number], self.S, self.weighting, statistics,
                     norms=None if segment.norms is None else segment.norms[number],
