@@ -185,6 +185,11 @@ def test_words_that_were_left_out_as_rare_are_no_stop_words_in_phrases():
         ({"S": TermSimilarityMatrix.identity(Vocabulary(["a"])), "plain": True}, "exclude each"),
         ({"plain": True, "max_neighbors": 3}, "S or plain leaves no source"),
         ({"max_neighbors": -2}, "max_neighbors is -2"),
+        ({"plain": "no"}, "plain is 'no'; it must be True or False"),
+        ({"keep_texts": "no"}, "keep_texts is 'no'"),
+        ({"positions": 1}, "positions is 1; it must be True, False or None"),
+        ({"note": 3}, "note is of type int"),
+        ({"similarity": SimilarityRecipe(sources=["documents:x"])}, "as estimators get"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_and_nothing_is_made(tmp_path, settings, message):

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from softcosine._progress import Report, silent
 from softcosine._threads import takes_threads
-from softcosine._validation import check_choice, check_list, check_number, check_type
+from softcosine._validation import (
+    check_choice,
+    check_flag,
+    check_list,
+    check_number,
+    check_type,
+    plain_number,
+)
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.rules import Order, Rules, Strategy
@@ -137,6 +144,8 @@ class SimilarityRecipe:
             Decisions | None,
             "pass Decisions, or read them by read_decisions(path)",
         )
+        for name in ("calibrate", "guard"):
+            check_flag(name, getattr(self, name))
         Rules(self.max_neighbors or 0, self.min_similarity, self.strategy)
         for name, possible in (("order", _ORDERS), ("scaling", get_args(Scaling))):
             check_choice(name, getattr(self, name), possible)
@@ -147,6 +156,12 @@ class SimilarityRecipe:
             )
         check_number("threshold", self.threshold, least=0, most=1, optional=True)
         check_number("exponent", self.exponent, above=0, optional=True)
+        for name in ("max_neighbors", "min_similarity", "threshold", "exponent"):
+            object.__setattr__(self, name, plain_number(getattr(self, name)))  # it becomes JSON
+        if self.plain and self.overrides is not None:
+            raise InvalidInputError(
+                "without sources S = I, whatever the overrides; name a source, or leave them out."
+            )
         self._check_sources()
 
     def _check_sources(self) -> None:
@@ -155,7 +170,7 @@ class SimilarityRecipe:
         for one in given:
             if not isinstance(one, str):
                 checked_source(one)
-        check_choice("join", self.combine, JOINS)
+        check_choice("combine", self.combine, JOINS)
         kinds = [kind_named(name) for name in self.names]
         shown = ", ".join(self.names) or "the default sources"
         if self._of_cosines() and given and not any(kind.of_cosines for kind in kinds):
@@ -439,7 +454,7 @@ class SimilarityRecipe:
                 f"the recipe is of version {given['version']!r}; this release reads {_VERSION}."
             )
         known = [one.name for one in fields(cls)]
-        if unknown := sorted(values.keys() - set(known)):
+        if unknown := [name for name in values if name not in known]:
             raise InvalidInputError(
                 f"a recipe has no setting {unknown[0]!r}; it has {', '.join(known)}."
             )
@@ -473,6 +488,8 @@ class SimilarityRecipe:
         ------
         FileNotFoundError, MalformedFileError
         """
+        if checked_path(path).is_dir():
+            raise MalformedFileError(path, "it is a folder; a recipe is a file of JSON.")
         try:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except (ValueError, RecursionError) as error:

@@ -234,7 +234,7 @@ class Snapshot:
         return found
 
     def changed(self, **changes: Any) -> Snapshot:
-        """Return a snapshot in memory with other settings, S, source or statistics.
+        """Return a snapshot in memory with other settings, segments, S, source or statistics.
 
         Its norms are not known yet.
         """
@@ -246,12 +246,11 @@ class Snapshot:
         return replace(
             self,
             settings=replace(self.settings, segments=(), frozen=False, **changes),
-            segments=tuple(replace(segment, norms=None) for segment in self.segments),
             generation=0,
             scores_checksum="",
             _searchers={},
             _lock=threading.Lock(),
-            **own,
+            **{"segments": tuple(replace(one, norms=None) for one in self.segments), **own},
         )
 
     def check(self) -> None:
@@ -325,7 +324,7 @@ class Snapshot:
 _STORED = (
     "settings", "segments", "S", "source", "statistics", "generation", "scores_checksum",
 )  # fmt: skip
-_CHANGED = frozenset({"S", "source", "statistics"})
+_CHANGED = frozenset({"segments", "S", "source", "statistics"})
 
 
 class SegmentedDocuments:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from softcosine._validation import check_type
+from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.directory.directory import Directory
@@ -30,6 +30,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
+from softcosine.similarity.registry import no_documents
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.storage import checked_path
 from softcosine.text.analyzer import Analyzer
@@ -165,6 +166,7 @@ class _Beginning:
         note: str = "",
     ) -> Self:
         """Check arguments of `SoftIndex.create`."""
+        check_flag("plain", plain)
         given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
         if sum(value is not None for value in given.values()) > 1:
             raise InvalidInputError(
@@ -174,6 +176,9 @@ class _Beginning:
         if S is not None and max_neighbors is not None:
             raise _no_source()
         check_language(language, analyzer)
+        check_flag("keep_texts", keep_texts)
+        check_flag("positions", positions, optional=True)
+        check_type("note", note, str, "pass a string")
         chosen = analyzer
         if analyzer is None and language != "auto":
             chosen = Analyzer.for_language(language)
@@ -185,8 +190,8 @@ class _Beginning:
             analyzer=chosen,
             language=None if language == "auto" else language,
             note=note,
-            positions=len(chosen_fields) > 1 if positions is None else bool(positions),
-            texts=bool(keep_texts),
+            positions=len(chosen_fields) > 1 if positions is None else positions,
+            texts=keep_texts,
             plain=recipe is not None and recipe.plain,
             min_df=check_df_limit("min_df", min_df),
             max_df=check_df_limit("max_df", max_df),
@@ -221,6 +226,8 @@ def _recipe(
             raise InvalidInputError(
                 "max_neighbors is a setting of the recipe; give it there, or leave it out."
             )
+        if any(name.partition(":")[0] == "documents" for name in similarity.names):
+            raise no_documents()
         return similarity
     if plain:
         if max_neighbors is not None:
