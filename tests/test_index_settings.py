@@ -129,6 +129,8 @@ def test_only_who_names_files_has_them_read(waiting, tmp_path):
         with pytest.raises(InvalidInputError, match=r"own\.txt.*similarity="):
             filled(opened)
         assert not len(opened)
+    with pytest.raises(InvalidInputError, match="similarity is of type str"):
+        SoftIndex.open(waiting.path, similarity="new.txt")
     (tmp_path / "new.txt").write_text("tyre, wheel\n")
     given = SimilarityRecipe(sources=["new.txt", "texts"])
     opened = filled(SoftIndex.open(waiting.path, similarity=given))

@@ -402,6 +402,10 @@ class SoftIndex(Searchable):
         """
         from softcosine.index.directory.folder import FolderDirectory
 
+        if similarity is not None:
+            from softcosine.index.writer.creation import checked_recipe
+
+            similarity = checked_recipe(similarity)
         snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
         if similarity is not None and snapshot.settings.space is not None:
             raise InvalidInputError(

@@ -38,7 +38,7 @@ from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
-__all__ = ["create", "creating", "shard"]
+__all__ = ["checked_recipe", "create", "creating", "shard"]
 
 _Made = tuple[Snapshot, Directory]
 
@@ -199,7 +199,7 @@ class _Beginning:
         if recipe is None:
             return cls(settings, (checked_similarity(S), None))
         if _waits(recipe):
-            return cls(replace(settings, recipe=recipe.absolute()), None)
+            return cls(replace(settings, recipe=recipe), None)
         made, said = _without_terms(recipe)
         return cls(replace(settings, note=note or said), made)
 
@@ -213,6 +213,15 @@ class _Beginning:
         return FolderDirectory.open(path, source, recipe=recipe)
 
 
+def checked_recipe(recipe: object) -> SimilarityRecipe:
+    """Return a recipe with absolute paths; InvalidInputError if no index can be made by it."""
+    check_type("similarity", recipe, SimilarityRecipe, "pass a SimilarityRecipe")
+    assert isinstance(recipe, SimilarityRecipe)
+    if any(name.partition(":")[0] == "documents" for name in recipe.names):
+        raise no_documents()
+    return recipe.absolute()
+
+
 def _recipe(
     similarity: SimilarityRecipe | None,
     source: TermSimilaritySource | None,
@@ -221,14 +230,11 @@ def _recipe(
 ) -> SimilarityRecipe:
     """Return the recipe that arguments come to."""
     if similarity is not None:
-        check_type("similarity", similarity, SimilarityRecipe, "pass a SimilarityRecipe")
         if max_neighbors is not None:
             raise InvalidInputError(
                 "max_neighbors is a setting of the recipe; give it there, or leave it out."
             )
-        if any(name.partition(":")[0] == "documents" for name in similarity.names):
-            raise no_documents()
-        return similarity
+        return checked_recipe(similarity)
     if plain:
         if max_neighbors is not None:
             raise _no_source()
