@@ -220,6 +220,8 @@ def test_an_index_that_a_writer_has_open_is_not_replaced(run, folder, options):
         (["--memory", FEW, "--source", "snos"], "the source 'snos' must see all texts at once"),
         (["--memory", "1K"], "--memory is '1K'; needed is a size from 1M"),
         (["--field", "text", "--text", "text"], "--text and --field exclude each other"),
+        (["--plain", "--join", "first"], "--plain and --join exclude each other"),
+        (["--similarity", "m", "--join", "first"], "--join and --similarity exclude each other"),
         (["--field", "text=0"], "--field is 'text=0'; needed are a name and a number above 0"),
         (["--field", "=2"], "--field is '=2'"),
         (["--field", "text=many"], "--field is 'text=many'"),
@@ -267,8 +269,11 @@ def test_an_index_by_fields_shows_the_field_of_the_title(run, folder):
 def test_leaving_out_every_word_is_told(run, folder):
     summary = json.loads(run("index", "many.jsonl", "-o", "a", "--min-df", 1000, "--json"))
     assert summary["terms"] == 0
-    told = "No word is indexed, so that searches find nothing; --min-df and --stop-words leave"
-    assert told in summary["note"]
+    told = "No word is indexed, so that searches find nothing: the texts have none"
+    assert f"{told}, or --min-df, --stop-words or the settings leave them out." in summary["note"]
+    Path("blank.jsonl").write_text('{"id": "a", "text": ""}\n')
+    summary = json.loads(run("index", "blank.jsonl", "-o", "blank", "--json"))
+    assert f"{told}." in summary["note"]
     summary = json.loads(run("index", "many.jsonl", "-o", "b", "--min-df", 2, "--json"))
     assert "No word" not in summary["note"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index.directory import snapshot as snapshots
 from softcosine.index.segment import segment as segments
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import index_writer as writers
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
@@ -182,6 +185,11 @@ def test_words_that_were_left_out_as_rare_are_no_stop_words_in_phrases():
         ({"S": TermSimilarityMatrix.identity(Vocabulary(["a"])), "plain": True}, "exclude each"),
         ({"plain": True, "max_neighbors": 3}, "S or plain leaves no source"),
         ({"max_neighbors": -2}, "max_neighbors is -2"),
+        ({"plain": "no"}, "plain is 'no'; it must be True or False"),
+        ({"keep_texts": "no"}, "keep_texts is 'no'"),
+        ({"positions": 1}, "positions is 1; it must be True, False or None"),
+        ({"note": 3}, "note is of type int"),
+        ({"similarity": SimilarityRecipe(sources=["documents:x"])}, "as estimators get"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_and_nothing_is_made(tmp_path, settings, message):
@@ -189,3 +197,107 @@ def test_settings_that_make_no_sense_are_refused_and_nothing_is_made(tmp_path, s
         with pytest.raises(InvalidInputError, match=message):
             SoftIndex.create(path, **settings)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("memory", [None, 1 << 16])
+def test_a_first_commit_that_failed_leaves_no_term_out(tmp_path, in_memory, memory):
+    def made(name, failing):
+        index = SoftIndex.create(
+            None if in_memory else tmp_path / name, min_df=2, max_df=3,
+            similarity=SimilarityRecipe(sources=["texts"]), analyzer=RULES,
+        )  # fmt: skip
+
+        def progress(what, done, total):
+            if failing and what == "finding similar terms":
+                raise KeyboardInterrupt
+
+        with index.writer(memory=memory, progress=progress) as writer:
+            writer.add_many(list("abc"), ["tea milk", "tea tyre", "wheel wheel"])
+            if failing:
+                with pytest.raises(KeyboardInterrupt):
+                    writer.commit()
+                failing = False
+            writer.add_many(list("de"), ["wheel milk tea", "tyre"])
+            writer.add("f", "tea milk")
+        return index
+
+    again, at_once = made("again", True), made("at once", False)
+    assert again.vocabulary.terms == ("milk", "tyre", "wheel")
+    assert again.vocabulary.terms == at_once.vocabulary.terms
+    assert answers(again) == answers(at_once)
+
+
+def test_terms_are_left_out_of_the_first_documents_with_words_and_no_others():
+    index = SoftIndex.create(plain=True, min_df=2, analyzer=RULES)
+    found = []
+    for id, text in zip("abcd", ["", "tea", "milk", ""], strict=True):
+        with index.writer() as writer:
+            writer.add(id, text)
+        found.append(index.vocabulary.terms)
+    assert found == [(), (), ("milk",), ("milk",)]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_document_without_words_decides_nothing(tmp_path, in_memory, committed):
+    source = PairSimilarity({("disk space", "storage"): 0.5})
+    index = SoftIndex.create(None if in_memory else tmp_path / "x", source=source)
+    writer = index.writer()
+    with writer:
+        writer.add_many(list("ab"), ["", "..."])
+        if committed:
+            writer.commit()
+        else:
+            writer._flush()
+        writer.add("c", "a full disk space, it was on the house")
+    assert "disk space" in index.vocabulary
+    assert index.search("storage").ids == ["c"]
+    assert index.language == "english"
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_both_places_check_the_time_to_wait(tmp_path, in_memory):
+    index = SoftIndex.create(None if in_memory else tmp_path / "x", plain=True)
+    with index.writer(timeout=float("inf")):
+        for timeout in (-1, -5.0, float("nan"), "3", True):
+            with pytest.raises(InvalidInputError, match="pass seconds to wait"):
+                index.writer(timeout=timeout)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_writer_that_is_dropped_lets_another_one_in(tmp_path, in_memory):
+    index = SoftIndex.create(None if in_memory else tmp_path / "x", plain=True)
+    index.writer().add("a", "tea")
+    gc.collect()
+    with index.writer(timeout=0) as writer:
+        writer.add("b", "tea")
+    assert list(index) == ["b"]
+
+
+def test_norms_in_memory_are_computed_once(monkeypatch):
+    index = SoftIndex.from_texts(["tyre tea", "wheel milk", "tea"], source=PairSimilarity(PAIRS))
+    computed = []
+
+    def counted(segment, *args, **settings):
+        computed.append(segment.n_docs)
+        return soft_norms(segment, *args, **settings)
+
+    soft_norms = snapshots.soft_norms
+    monkeypatch.setattr(snapshots, "soft_norms", counted)
+    before = [(hit.id, hit.score) for hit in index.similar("0")]
+    with index.writer() as writer:
+        writer.update_metadata("1", {"n": 1})
+    assert [(hit.id, hit.score) for hit in index.similar("0")] == before
+    assert computed == [3]
+    with index.writer(merge=None) as writer:
+        writer.add("3", "tyre")
+        writer.commit(refresh=False)
+    after = [(hit.id, hit.score) for hit in index.similar("0")]
+    assert computed == [3, 1]
+    fresh = SoftIndex(index.snapshot.changed())
+    assert [(hit.id, hit.score) for hit in fresh.similar("0")] == after
+    with index.writer() as writer:
+        writer.add("4", "tyre")  # the statistics are counted anew
+    index.similar("0")
+    assert sum(computed[4:]) == 5

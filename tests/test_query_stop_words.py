@@ -99,3 +99,25 @@ def test_stop_words_that_the_index_leaves_out_stay_out():
     rules = Analyzer("english", stop_words="english")
     made = SoftIndex.from_texts(TEXTS, analyzer=rules, language="english", plain=True)
     assert made.search("the who").ids == []
+
+
+def test_a_listed_phrase_of_stop_words_counts():
+    source = PairSimilarity({("how to", "tutorial"): 0.8, ("the who", "band"): 0.9})
+    listed = SoftIndex.from_texts(
+        ["how to bake bread", "a bread tutorial", "bread is good", "a band"],
+        source=source, language="english",
+    )  # fmt: skip
+
+    def scores(query, **settings):
+        return {hit.id: hit.score for hit in listed.search(query, **settings)}
+
+    assert scores("how to bread")["1"] > scores("bread")["1"]
+    assert set(scores("the who")) == {"3"}
+    assert set(scores("how to")) == {"0", "1"}
+    assert set(scores("the bread")) == set(scores("bread"))
+
+
+def test_stop_words_of_token_lists_may_have_capitals():
+    tokens = SoftIndex.from_texts([["The", "tea"], ["The", "tyre"]], language="english", plain=True)
+    assert tokens.search(["The", "tea"]).ids == ["0"]
+    assert tokens.search(["The"]).ids == ["0", "1"]

@@ -27,9 +27,9 @@ WORDS = Vocabulary(["car", "cat", "hot", "cold", "tire", "tyre"])
 PAIRS = PairSimilarity({("car", "tire"): 0.5, ("cat", "tyre"): 0.75})
 TEXTS = ["a flat tyre of a car", "the cat is cold", "hot tea for the cat", "a tire for a car"] * 3
 
-recipes = st.builds(
+recipes = st.just(SimilarityRecipe(sources=())) | st.builds(
     SimilarityRecipe,
-    sources=st.sampled_from([None, (), ("english",), ("texts", "edit-distance")]),
+    sources=st.sampled_from([None, ("english",), ("texts", "edit-distance")]),
     combine=st.sampled_from(["strongest", "first", "mean", "noisy-or"]),
     overrides=st.sampled_from(
         [None, Decisions(), Decisions.of(pinned={("a b", "c"): 0.3}, isolated=['"#'])]
@@ -138,7 +138,7 @@ def test_overrides_bring_their_phrases_as_terms():
 
 def test_sources_without_a_name_cannot_be_written(tmp_path):
     recipe = SimilarityRecipe(sources=[PAIRS], overrides=Decisions.of(isolated=["car"]))
-    for write in (recipe.to_dict, lambda: SoftIndex.create(tmp_path / "x", similarity=recipe)):
+    for write in (recipe.to_dict, lambda: recipe.save(tmp_path / "x.json")):
         with pytest.raises(InvalidInputError, match="PairSimilarity is a source without a name"):
             write()
     assert list(tmp_path.iterdir()) == []
@@ -170,7 +170,14 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         ({"sources": "english"}, "sources is a single string"),
         ({"sources": [3]}, "the source is of type int"),
         ({"sources": ["nonsense"]}, "the source 'nonsense' is not understood"),
-        ({"combine": "best"}, "join is 'best'"),
+        ({"sources": b"english"}, "sources is a single string"),
+        ({"sources": [""]}, "the source '' is not understood"),
+        ({"sources": ["x" * 9999]}, "is not understood"),
+        ({"combine": "best"}, "combine is 'best'"),
+        ({"combine": ["first"]}, r"combine is \['first'\]"),
+        ({"guard": "false"}, "guard is 'false'; it must be True or False"),
+        ({"calibrate": "no", "sources": ["english"]}, "calibrate is 'no'"),
+        ({"sources": [], "overrides": Decisions.of(isolated=["car"])}, "S = I, whatever"),
         ({"order": "best"}, "order is 'best'"),
         ({"scaling": "best"}, "scaling is 'best'; it must be one of auto, none"),
         ({"strategy": "rows", "scaling": "definite"}, "makes S asymmetric"),
@@ -198,11 +205,35 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(settings, messag
         ({"version": 7}, "of version 7; this release reads 1"),
         ({"overrides": "car ! cat"}, "the overrides are 'car ! cat'; needed is a list of lines"),
         ({"overrides": ["car"]}, "car"),
+        ({1: 2, "nope": 3}, "a recipe has no setting 1"),
     ],
 )
 def test_what_is_no_recipe_is_refused(given, message):
     with pytest.raises(InvalidInputError, match=message):
         SimilarityRecipe.from_dict(given)
+
+
+def test_what_is_no_file_of_a_recipe_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="the path is None"):
+        SimilarityRecipe.load(None)
+    with pytest.raises(MalformedFileError, match="it is a folder"):
+        SimilarityRecipe.load(tmp_path)
+
+
+def test_numbers_of_numpy_are_written_as_numbers(tmp_path):
+    recipe = SimilarityRecipe(
+        sources=["english"], guard=False, max_neighbors=np.int64(5), threshold=np.float32(0.5),
+        exponent=np.float64(2), min_similarity=np.float32(0.25),
+    )  # fmt: skip
+    recipe.save(tmp_path / "s.json")
+    assert SimilarityRecipe.load(tmp_path / "s.json") == recipe
+    for own in ({"similarity": recipe}, {"max_neighbors": np.int64(5)}):
+        SoftIndex.create(tmp_path / "x", overwrite=True, **own)
+
+
+def test_a_tiny_exponent_gives_no_warning():
+    recipe = SimilarityRecipe(sources=["english"], exponent=1e-300)
+    assert recipe.build(WORDS).S is not None
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,6 @@ def test_columns_that_do_not_go_together_are_refused(store):
         ({"memory": 1e9}, "memory is 1000000000.0 bytes"),
         ({"merge": 10}, "merge is of type int; pass a MergePolicy, or None"),
         ({"timeout": -1}, "timeout is -1; pass seconds to wait"),
-        ({"source": 3}, "source"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_and_lock_nothing(store, settings, message):

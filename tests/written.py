@@ -9,7 +9,6 @@ import numpy as np
 import oracle
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
-from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed
@@ -53,16 +52,16 @@ def created_in_memory(*, source, **settings):
     )  # fmt: skip
     S = TermSimilarityMatrix.from_source(source, Vocabulary([]))
     snapshot = Snapshot.of(made, (), S, source, (FieldStatistics.none(0),), generation=1)
-    return SoftIndex(snapshot, MemoryDirectory(snapshot, made))
+    return SoftIndex(snapshot)
 
 
 def opened(store):
     return SoftIndex.open(store.path)
 
 
-def writing(store, **settings):
+def writing(store, *, source=None, **settings):
     """A writer of a store."""
-    return IndexWriter(FolderDirectory(store, store.read()), **settings)
+    return IndexWriter(FolderDirectory(store, store.read(), source), **settings)
 
 
 def written(store, documents, **settings):

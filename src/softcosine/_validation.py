@@ -28,6 +28,7 @@ __all__ = [
     "is_pair",
     "is_whole",
     "must_be",
+    "plain_number",
     "read_matrix",
     "refuse_texts",
 ]
@@ -108,11 +109,18 @@ def check_type(name: str, value: Any, types: Any, advice: str) -> None:
 
 
 def check_list(name: str, value: Any, of: str = "strings", *, types: Any = Iterable) -> None:
-    """Require an instance of `types`, such as Sequence, that is not a single string."""
-    if isinstance(value, str):
+    """Refuse a single string, and what is none of the types, such as Sequence."""
+    if isinstance(value, str | bytes):
         raise InvalidInputError(f"{name} is a single string; wrap it in a list: [{name}].")
     if not isinstance(value, types):
         raise InvalidInputError(f"{name} is of type {type(value).__name__}; pass a list of {of}.")
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number as JSON can hold it, an int or a float; None stays."""
+    if value is None or type(value) in (int, float):
+        return value
+    return int(value) if is_whole(value) else float(value)
 
 
 def is_number(value: object) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine._validation import check_choice
 from softcosine.cli.options import (
     DecisionsFile,
     Encoding,
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["index"]
 
-_NO_WORDS = (
-    "No word is indexed, so that searches find nothing; --min-df and --stop-words leave words out."
-)
+_NO_WORDS = "No word is indexed, so that searches find nothing: "
+_NO_WORDS_BY = {
+    False: "the texts have none.",
+    True: "the texts have none, or --min-df, --stop-words or the settings leave them out.",
+}
 
 
 def index(
@@ -146,11 +149,14 @@ def index(
     JSON: index, documents, terms, bytes, seconds, note (where similarities come from), list_use
     (null without lists): entries, used, in_queries, reasons, unused.
     """
+    from softcosine.similarity.combine.by_name import JOINS
     from softcosine.storage import check_target
 
     check_target(output, "index", overwrite=overwrite)
     _check_one(plain=plain, source=source, similarity=similarity)
     _check_one(plain=plain, decisions=decisions, similarity=similarity)
+    check_choice("join", join, JOINS)
+    _check_one(plain=plain, join=join != "strongest", similarity=similarity)
     _check_one(text=text_fields, field=fields)
     if settings is not None:
         others = {
@@ -185,7 +191,7 @@ def index(
             settings, inputs, output, overwrite=overwrite, id_field=id_field,
             text_fields=text_fields, format=format, encoding=encoding, pattern=pattern,
         )  # fmt: skip
-        _show(output, None, note, time.perf_counter() - started, as_json)
+        _show(output, None, note, time.perf_counter() - started, as_json, limited=True)
         return
 
     from softcosine.cli.matrix_building import document_limit
@@ -234,7 +240,8 @@ def index(
                     writer.add(document.id, document.text, document.metadata)
             del made  # so that no file is open when the folder is renamed
     note = SoftIndex.open(output).note
-    _show(output, decided, note, time.perf_counter() - started, as_json)
+    limited = min_df is not None or stop_words is not None or matrix is not None
+    _show(output, decided, note, time.perf_counter() - started, as_json, limited=limited)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:
@@ -265,7 +272,13 @@ def _check_one(**given: Any) -> None:
 
 
 def _show(
-    output: Path, decisions: Decisions | None, note: str, seconds: float, as_json: bool
+    output: Path,
+    decisions: Decisions | None,
+    note: str,
+    seconds: float,
+    as_json: bool,
+    *,
+    limited: bool,
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.maintenance import bytes_of
@@ -283,7 +296,8 @@ def _show(
 
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
-    emptied = _NO_WORDS if len(made) and not len(made.vocabulary) else ""
+    empty = len(made) and not len(made.vocabulary)
+    emptied = _NO_WORDS + _NO_WORDS_BY[limited] if empty else ""
     note = " ".join(filter(None, (note, outside, emptied)))
     n_bytes, use = bytes_of(output), made.list_use
     if as_json:

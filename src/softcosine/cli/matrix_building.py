@@ -66,9 +66,10 @@ def recipe_of(
     guard: bool,
 ) -> SimilarityRecipe:
     """Return the recipe of the options of ``softcosine similarity build``."""
-    from softcosine.cli.sources import decisions_in
+    from softcosine.cli.sources import JOINS, decisions_in
     from softcosine.matrix.recipe import SimilarityRecipe
 
+    check_choice("join", join, JOINS)
     check_choice("order", order, _ORDERS)
     if strategy == "rows" and (definite or balanced):
         told = "--definite" if definite else "--balanced"

@@ -93,7 +93,7 @@ def add(
         "new_terms": after.terms - before.terms,
         "note": "",
     }
-    if facts["new_terms"] and opened.source is None and not opened.snapshot.plain:
+    if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
         facts["note"] = "The index keeps no source, so that new terms are similar to no other."
     replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
     _tell(

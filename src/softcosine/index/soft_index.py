@@ -381,6 +381,7 @@ class SoftIndex(Searchable):
         path: str | Path,
         *,
         source: TermSimilaritySource | None = None,
+        similarity: SimilarityRecipe | None = None,
         verify: bool = False,
     ) -> Self:
         """Return the index saved in a folder; its arrays are memory-mapped.
@@ -391,7 +392,10 @@ class SoftIndex(Searchable):
         ----------
         path : path of the folder
         source : TermSimilaritySource, optional
-            Replaces the saved source of term similarity for query words outside the vocabulary.
+            Asked about query words outside the vocabulary, in place of the saved one.
+        similarity : SimilarityRecipe, optional
+            How the first commit makes S, in place of the saved recipe. Needed where that has files,
+            models or objects as sources: no index makes whoever opens it read the files it names.
         verify : bool
             If True, read every file and check its checksum and the range of its numbers. If False,
             large arrays are checked before their first use; a damaged file is not detected if its
@@ -403,7 +407,17 @@ class SoftIndex(Searchable):
         """
         from softcosine.index.directory.folder import FolderDirectory
 
-        return cls(*FolderDirectory.open(path, source, verify=verify))
+        if similarity is not None:
+            from softcosine.index.writer.creation import checked_recipe
+
+            similarity = checked_recipe(similarity)
+        snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
+        if similarity is not None and snapshot.settings.space is not None:
+            raise InvalidInputError(
+                f"similarity is for an index that waits for its first words, and {path} has its "
+                "similarities; exchange them by set_similarity."
+            )
+        return cls(snapshot, directory)
 
     def backup(
         self,
@@ -556,7 +570,6 @@ class SoftIndex(Searchable):
             timeout=timeout,
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
-            source=self._directory.source,
             default=default,
             progress=progress,
             on_commit=self.refresh,
@@ -616,10 +629,8 @@ class SoftIndex(Searchable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickle is detached from the folder. The state is bytes, as in `SoftNeighbors`.
-        settings = getattr(self._directory, "settings", None)
-        return {"_snapshot": pickle.dumps((self._snapshot, settings))}
+        # Who is sent an index does not follow its folder. As bytes: see `SoftNeighbors`.
+        return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        snapshot, settings = pickle.loads(state["_snapshot"])
-        self.__init__(snapshot, MemoryDirectory(snapshot, settings))  # type: ignore[misc]
+        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from softcosine._progress import Report, silent
 from softcosine._threads import takes_threads
-from softcosine._validation import check_choice, check_list, check_number, check_type
+from softcosine._validation import (
+    check_choice,
+    check_flag,
+    check_list,
+    check_number,
+    check_type,
+    plain_number,
+)
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.rules import Order, Rules, Strategy
@@ -27,6 +34,7 @@ from softcosine.similarity.registry import (
     SourceSettings,
     kind_and_place,
     kind_named,
+    needs_nothing,
     source_named,
 )
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
@@ -136,6 +144,8 @@ class SimilarityRecipe:
             Decisions | None,
             "pass Decisions, or read them by read_decisions(path)",
         )
+        for name in ("calibrate", "guard"):
+            check_flag(name, getattr(self, name))
         Rules(self.max_neighbors or 0, self.min_similarity, self.strategy)
         for name, possible in (("order", _ORDERS), ("scaling", get_args(Scaling))):
             check_choice(name, getattr(self, name), possible)
@@ -146,6 +156,12 @@ class SimilarityRecipe:
             )
         check_number("threshold", self.threshold, least=0, most=1, optional=True)
         check_number("exponent", self.exponent, above=0, optional=True)
+        for name in ("max_neighbors", "min_similarity", "threshold", "exponent"):
+            object.__setattr__(self, name, plain_number(getattr(self, name)))  # it becomes JSON
+        if self.plain and self.overrides is not None:
+            raise InvalidInputError(
+                "without sources S = I, whatever the overrides; name a source, or leave them out."
+            )
         self._check_sources()
 
     def _check_sources(self) -> None:
@@ -154,7 +170,7 @@ class SimilarityRecipe:
         for one in given:
             if not isinstance(one, str):
                 checked_source(one)
-        check_choice("join", self.combine, JOINS)
+        check_choice("combine", self.combine, JOINS)
         kinds = [kind_named(name) for name in self.names]
         shown = ", ".join(self.names) or "the default sources"
         if self._of_cosines() and given and not any(kind.of_cosines for kind in kinds):
@@ -183,6 +199,15 @@ class SimilarityRecipe:
     def plain(self) -> bool:
         """Whether S = I."""
         return self.sources == ()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The sources that are files, models or objects, which others may not have."""
+        return tuple(_shown(one) for one in self.sources or () if not needs_nothing(one))
+
+    def absolute(self) -> Self:
+        """Return the recipe with absolute paths of its files."""
+        return replace(self, sources=self.sources and tuple(map(_absolute, self.sources)))
 
     def needs_texts(self, language: str | None = None) -> bool:
         """Whether building S needs the texts; depends on their language, if known."""
@@ -302,7 +327,7 @@ class SimilarityRecipe:
                 except InvalidInputError:
                     uncalibrated.append(one)
             made.append(source)
-        note = f"Similarities come from {', '.join(map(_shown, self.sources))}"
+        note = f"Similarities come from {', '.join(map(_noted, self.sources))}"
         note += f", joined by {self.combine}." if len(made) > 1 else "."
         if uncalibrated:
             note += f" There is no calibration for {', '.join(uncalibrated)}: taken as they are."
@@ -429,7 +454,7 @@ class SimilarityRecipe:
                 f"the recipe is of version {given['version']!r}; this release reads {_VERSION}."
             )
         known = [one.name for one in fields(cls)]
-        if unknown := sorted(values.keys() - set(known)):
+        if unknown := [name for name in values if name not in known]:
             raise InvalidInputError(
                 f"a recipe has no setting {unknown[0]!r}; it has {', '.join(known)}."
             )
@@ -463,6 +488,8 @@ class SimilarityRecipe:
         ------
         FileNotFoundError, MalformedFileError
         """
+        if checked_path(path).is_dir():
+            raise MalformedFileError(path, "it is a folder; a recipe is a file of JSON.")
         try:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except (ValueError, RecursionError) as error:
@@ -471,6 +498,23 @@ class SimilarityRecipe:
     def _of_cosines(self) -> dict[str, float]:
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
+
+
+def _absolute(source: str | TermSimilaritySource) -> str | TermSimilaritySource:
+    if not isinstance(source, str):
+        return source
+    place = kind_and_place(source)[1]
+    if not place or not Path(place).exists():
+        return source
+    return source.removesuffix(place) + str(Path(place).absolute())
+
+
+def _noted(source: str | TermSimilaritySource) -> str:
+    """Return a source for the note: of a file the name, not its folder."""
+    if isinstance(source, str) and kind_named(source).of_file:
+        place = kind_and_place(source)[1]
+        return source.removesuffix(place) + Path(place).name
+    return _shown(source)
 
 
 def _shown(source: str | TermSimilaritySource) -> str:

@@ -29,6 +29,8 @@ __all__ = [
     "SourceSettings",
     "kind_and_place",
     "kind_named",
+    "needs_nothing",
+    "no_documents",
     "source_named",
     "texts_for",
 ]
@@ -177,16 +179,21 @@ def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
 def _documents(argument: str, settings: SourceSettings) -> TermSimilaritySource:
     learn = getattr(settings.texts, "latent_similarity", None)
     if learn is None:
-        raise InvalidInputError(
-            "the source 'documents' learns from a matrix of documents, as estimators get; to learn "
-            "from texts name 'texts'."
-        )
+        raise no_documents()
     if argument and not argument.isdecimal():
         raise InvalidInputError(
             f"the source 'documents:{argument}' names no number of dimensions; write documents:100."
         )
     source: TermSimilaritySource = learn(int(argument or 100), **settings.of_cosines())
     return source
+
+
+def no_documents() -> InvalidInputError:
+    """Return the error of a source for estimators that an index is to use."""
+    return InvalidInputError(
+        "the source 'documents' learns from a matrix of documents, as estimators get; to learn "
+        "from texts name 'texts'."
+    )
 
 
 def texts_for(name: str, settings: SourceSettings) -> Any:
@@ -281,6 +288,13 @@ def kind_named(name: str) -> SourceKind:
     return _kind(kind_and_place(name)[0])
 
 
+def needs_nothing(source: object) -> bool:
+    """Whether it is the name of a source that needs no file, model or object. Reads nothing."""
+    return isinstance(source, str) and (
+        source in NAMES or source == "documents" or source in _added()
+    )
+
+
 def _kind(kind: str) -> SourceKind:
     if kind == "documents":
         return _DOCUMENTS
@@ -302,11 +316,11 @@ def kind_and_place(name: str) -> tuple[str, str]:
     if prefix == "documents" or prefix in KINDS or prefix in _added():
         kind = _kind(prefix)
         if kind.placed if place else kind.named and not colon:
-            if place and kind.of_file and not Path(place).exists():
+            if place and kind.of_file and not _exists(place):
                 raise FileNotFoundError(f"there is no file {place}, which {name} names.")
             return prefix, place
     path = Path(name)
-    if not path.exists():
+    if not name or not _exists(name):
         if "/" in name or path.suffix:
             raise FileNotFoundError(f"there is no file {name}. {_possible()}")
         raise InvalidInputError(f"the source {name!r} is not understood. {_possible()}")
@@ -319,6 +333,13 @@ def kind_and_place(name: str) -> tuple[str, str]:
     if plain.endswith(_SYNONYM_SUFFIXES):
         return "synonyms", name
     return ("vectors" if _looks_like_vectors(path) else "synonyms"), name
+
+
+def _exists(place: str) -> bool:
+    try:
+        return Path(place).exists()
+    except OSError:  # a name that is too long, or a folder that may not be read
+        return False
 
 
 def _possible() -> str:

@@ -35,11 +35,6 @@ class DirectoryWriter(Protocol):
     """Writes the next commit of an index; nothing is visible before `commit`."""
 
     @property
-    def settings(self) -> IndexSettings:
-        """The settings of the last commit."""
-        ...
-
-    @property
     def number(self) -> int:
         """The number of the last commit."""
         ...
@@ -54,8 +49,8 @@ class DirectoryWriter(Protocol):
         """Whether a commit computes and stores soft norms."""
         ...
 
-    def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
-        """Return the last commit, with another source if given."""
+    def snapshot(self) -> Snapshot:
+        """Return the last commit."""
         ...
 
     def is_committed(self, name: str) -> bool:
@@ -116,14 +111,8 @@ class DirectoryWriter(Protocol):
         """Check the checksums of parts; CorruptIndexError names the file that has changed."""
         ...
 
-    def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
-        """Make the parts named by `settings` visible, and delete all other parts.
-
-        Parameters
-        ----------
-        settings : IndexSettings
-        snapshot : Snapshot
-            The same commit as an object.
+    def commit(self, snapshot: Snapshot) -> int:
+        """Make a snapshot the last commit, and delete all parts that it does not name.
 
         Returns
         -------
@@ -159,18 +148,8 @@ class Directory(Protocol):
         ...
 
     @property
-    def settings(self) -> IndexSettings:
-        """The settings of the commit."""
-        ...
-
-    @property
     def epoch(self) -> str:
         """Checksum of everything that scores depend on; see `SoftIndex.epoch`."""
-        ...
-
-    @property
-    def source(self) -> TermSimilaritySource | None:
-        """The source of term similarity that replaces the stored one, if given."""
         ...
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:

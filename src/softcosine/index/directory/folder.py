@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_source
 from softcosine.similarity.source import TermSimilaritySource
 
+if TYPE_CHECKING:
+    from softcosine.matrix.recipe import SimilarityRecipe
+
 __all__ = ["FolderDirectory", "FolderWriter", "save"]
 
 
@@ -49,12 +52,15 @@ class FolderDirectory:
     generation : Commit
         The opened commit.
     source : TermSimilaritySource or None
-        Replaces the stored source.
+        In place of the one that was kept.
+    recipe : SimilarityRecipe or None
+        In place of the one that was kept, as long as there is no S.
     """
 
     store: Store
     generation: Commit
     source: TermSimilaritySource | None = None
+    recipe: SimilarityRecipe | None = None
 
     @classmethod
     def open(
@@ -62,6 +68,7 @@ class FolderDirectory:
         path: str | Path,
         source: TermSimilaritySource | None = None,
         *,
+        recipe: SimilarityRecipe | None = None,
         verify: bool = False,
     ) -> tuple[Snapshot, Self]:
         """Open the last commit; see `SoftIndex.open`."""
@@ -72,10 +79,10 @@ class FolderDirectory:
         def read(generation: Commit) -> tuple[Snapshot, Self]:
             if verify:
                 generation.verify()
-            snapshot = read_snapshot(generation, source=source)
+            snapshot = read_snapshot(generation, source=source, recipe=recipe)
             if verify:
                 snapshot.check()
-            return snapshot, cls(store, generation, source)
+            return snapshot, cls(store, generation, source, recipe)
 
         return store.opened(read)
 
@@ -90,11 +97,6 @@ class FolderDirectory:
         return self.generation.checksum
 
     @property
-    def settings(self) -> IndexSettings:
-        """The settings of the commit."""
-        return IndexSettings.from_dict(self.generation.settings)
-
-    @property
     def epoch(self) -> str:
         """The epoch of the commit."""
         return self.generation.epoch
@@ -106,14 +108,16 @@ class FolderDirectory:
             return None
 
         def read(generation: Commit) -> tuple[Snapshot, Self]:
-            newer = read_snapshot(generation, source=self.source, previous=snapshot)
+            newer = read_snapshot(
+                generation, source=self.source, recipe=self.recipe, previous=snapshot
+            )
             return newer, replace(self, generation=generation)
 
         return self.store.opened(read, self.generation)
 
     def writing(self, timeout: float | None) -> FolderWriter:
         """Open the folder for writing; see `Store.writing`."""
-        return FolderWriter(self.store.writing(timeout))
+        return FolderWriter(self.store.writing(timeout), self.source, self.recipe)
 
 
 class FolderWriter:
@@ -121,13 +125,15 @@ class FolderWriter:
 
     stores_norms = True
 
-    def __init__(self, writer: StoreWriter) -> None:
+    def __init__(
+        self,
+        writer: StoreWriter,
+        source: TermSimilaritySource | None,
+        recipe: SimilarityRecipe | None,
+    ) -> None:
         self._writer = writer
-
-    @property
-    def settings(self) -> IndexSettings:
-        """The settings of the last commit."""
-        return IndexSettings.from_dict(self._writer.base.settings)
+        self._source = source
+        self._recipe = recipe
 
     @property
     def number(self) -> int:
@@ -139,9 +145,9 @@ class FolderWriter:
         """The folder for temporary files."""
         return self._writer.base.path
 
-    def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """Open the last commit."""
-        return read_snapshot(self._writer.base, source=source)
+        return read_snapshot(self._writer.base, source=self._source, recipe=self._recipe)
 
     def is_committed(self, name: str) -> bool:
         """Whether the part belongs to the last commit."""
@@ -205,8 +211,9 @@ class FolderWriter:
         for name in names:
             self._writer.part(name).verify()
 
-    def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
-        """Make the parts named by `settings` visible."""
+    def commit(self, snapshot: Snapshot) -> int:
+        """Make the parts that the snapshot's settings name visible."""
+        settings = snapshot.settings
         return self._writer.commit(settings.to_dict(), settings.parts).number
 
     def drop(self, names: Iterable[str]) -> None:

@@ -85,9 +85,13 @@ class IndexSettings:
         Of the texts; ``"none"`` if no language applies, None until the first documents determine
         it.
     min_df, max_df : int or float
-        Limits of document frequency for the terms of the first commit.
+        Terms of the next commit with words that are in fewer, or in more, of its documents are left
+        out; 1 and 1.0 after it.
     recipe : SimilarityRecipe or None
-        Builds S at the first commit; None if S exists.
+        How the first commit makes S; None where there is S already, or it has to be given.
+    awaited : tuple of str
+        Sources of a recipe that has to be given again, since they are files, models or objects:
+        what reads an index of others does not read files that it names.
     frozen : bool
         Whether commits keep the epoch: no new statistics, no new terms.
     """
@@ -107,6 +111,7 @@ class IndexSettings:
     min_df: int | float = 1
     max_df: int | float = 1.0
     recipe: SimilarityRecipe | None = None
+    awaited: tuple[str, ...] = ()
     frozen: bool = False
 
     @property
@@ -146,9 +151,16 @@ class IndexSettings:
             "language": self.language,
             "min_df": self.min_df,
             "max_df": self.max_df,
-            "recipe": None if self.recipe is None else self.recipe.to_dict(),
+            "recipe": self._recipe_state(),
             "frozen": self.frozen,
         }
+
+    def _recipe_state(self) -> dict[str, Any] | None:
+        """Return a recipe of bundled and learned sources whole, and of others the names."""
+        awaited = self.awaited if self.recipe is None else self.recipe.outside
+        if awaited:
+            return {"awaited": list(awaited)}
+        return None if self.recipe is None else self.recipe.to_dict()
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
@@ -173,6 +185,7 @@ class IndexSettings:
                 language=_name(settings, "language"),
                 min_df=check_df_limit("min_df", settings["min_df"]),
                 max_df=check_df_limit("max_df", settings["max_df"]),
+                awaited=_awaited(settings["recipe"]),
                 recipe=_recipe(settings["recipe"]),
                 frozen=given_in(settings, "frozen", bool),
             )
@@ -195,11 +208,21 @@ class IndexSettings:
         return read
 
 
-def _recipe(stated: Any) -> SimilarityRecipe | None:
-    if stated is None:
-        return None
-    from softcosine.matrix.recipe import SimilarityRecipe  # rarely needed for an existing index
+def _awaited(stated: Any) -> tuple[str, ...]:
+    if stated is None or "awaited" not in stated:
+        return ()
+    return tuple(map(str, given_in(stated, "awaited", list)))
 
+
+def _recipe(stated: Any) -> SimilarityRecipe | None:
+    if stated is None or "awaited" in stated:
+        return None
+    from softcosine.matrix.recipe import SimilarityRecipe  # which an opened index does not need
+    from softcosine.similarity.registry import needs_nothing
+
+    for name in stated.get("sources") or ():
+        if not needs_nothing(name):  # before anything could look for a file of that name
+            raise InvalidInputError(f"the recipe of an index names the source {name!r:.80}.")
     return SimilarityRecipe.from_dict(stated)
 
 

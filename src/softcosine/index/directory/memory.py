@@ -21,6 +21,7 @@ from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.writer.lock import checked_timeout
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
 
@@ -36,24 +37,17 @@ class MemoryDirectory:
     Parameters
     ----------
     snapshot : Snapshot
-    settings : IndexSettings, optional
-        By default those of the snapshot, which must have had its first commit.
 
     Attributes
     ----------
     snapshot : Snapshot
-    settings : IndexSettings
     """
 
     path: Path | None = None
     checksum = ""
-    source: TermSimilaritySource | None = None
 
-    def __init__(self, snapshot: Snapshot, settings: IndexSettings | None = None) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.settings = settings or replace(
-            snapshot.settings(), space=_name("space"), statistics=_name("statistics")
-        )
         self._lock = threading.Lock()
         self._checksums: tuple[object, dict[str, str]] = (None, {})
 
@@ -63,7 +57,7 @@ class MemoryDirectory:
         from softcosine.index.directory.commit import epoch_of  # rarely needed
         from softcosine.index.directory.stored import checksums_in_memory
 
-        snapshot, settings = self.snapshot, replace(self.settings, recipe=None)
+        snapshot, settings = self.snapshot, self.snapshot.settings
         names = settings.space, settings.statistics
         if self._checksums[0] != names:
             self._checksums = names, checksums_in_memory(snapshot, settings)
@@ -75,7 +69,7 @@ class MemoryDirectory:
 
     def writing(self, timeout: float | None) -> MemoryWriter:
         """Open the index for writing."""
-        wait = -1.0 if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+        wait = -1.0 if timeout is None else min(checked_timeout(timeout), threading.TIMEOUT_MAX)
         if not self._lock.acquire(timeout=wait):
             raise IndexLockedError(
                 f"another writer has this index open since more than {timeout:g} seconds; close "
@@ -98,19 +92,13 @@ class MemoryWriter:
         self._lock: threading.Lock | None = lock
 
     @property
-    def settings(self) -> IndexSettings:
-        """The settings of the last commit."""
-        return self._directory.settings
-
-    @property
     def number(self) -> int:
         """The number of the last commit."""
         return self._directory.snapshot.generation
 
-    def snapshot(self, source: TermSimilaritySource | None) -> Snapshot:
-        """Return the last commit."""
-        assert source is None  # only folders have a source that replaces the stored one
-        return self._directory.snapshot
+    def snapshot(self) -> Snapshot:
+        """Return the last commit, with the soft norms that searches have computed."""
+        return self._directory.snapshot.with_norms(compute=False)
 
     def is_committed(self, name: str) -> bool:
         """Whether the part belongs to the last commit."""
@@ -179,13 +167,13 @@ class MemoryWriter:
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""
 
-    def commit(self, settings: IndexSettings, snapshot: Snapshot) -> int:
-        """Make the snapshot the last commit."""
+    def commit(self, snapshot: Snapshot) -> int:
+        """Make a snapshot the last commit."""
         if self._lock is None:
             raise InvalidInputError("this writer is closed; open another one.")
         if snapshot.ranking == "soft_cosine":
-            snapshot.searcher()  # raises if S is not valid, before anything is visible
-        self._directory.snapshot, self._directory.settings = snapshot, settings
+            snapshot.searcher()  # faults of S are found before anything is visible
+        self._directory.snapshot = snapshot
         return snapshot.generation
 
     def drop(self, names: Iterable[str]) -> None:
@@ -199,6 +187,9 @@ class MemoryWriter:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def __del__(self) -> None:
+        self.close()
 
 
 _NUMBERS = count()

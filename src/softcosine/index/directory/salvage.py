@@ -82,7 +82,7 @@ def _read(path: Path) -> tuple[Snapshot, Salvaged]:
                 f"{path} cannot be salvaged without its vocabulary: {damage[settings.space]}"
             ) from error
         damage[settings.space] += _SOURCE_LOST
-    counted = settings.statistics in parts
+    counted = settings.statistics is None or settings.statistics in parts
     whole = [
         replace(segment, norms=segment.norms if counted and segment.norms in parts else None)
         for segment in settings.segments

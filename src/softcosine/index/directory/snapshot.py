@@ -115,44 +115,26 @@ class Snapshot:
 
     Attributes
     ----------
+    settings : IndexSettings
+        All of them, also where there is no document.
     segments : tuple of IndexedSegment
         At least one. Documents are numbered across segments, deleted ones included.
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
-        With your lists and decisions in the terms of the analyzer.
-    analyzer : Analyzer
-    weighting : Weighting
-    ranking : str
-        The default ranking.
-    fields : tuple of Field
+        With a person's lists and decisions in the analyzer's terms.
     statistics : tuple of FieldStatistics
-        One per field, as of the last refresh of the statistics.
-    note : str
-        A description of the source of the similarities.
-    plain : bool
-        Whether S = I by choice.
-    language : str or None
-        Of the texts, detected or chosen; ``"none"`` if no language applies, None if unknown.
-    frozen : bool
-        Whether commits keep S, the weights and the statistics.
+        Of each field, as of the last refresh.
     generation : int
         Number of commits so far.
     scores_checksum : str
         Checksum of the commit without updated metadata; empty in memory.
     """
 
+    settings: IndexSettings
     segments: tuple[IndexedSegment, ...]
     S: TermSimilarityMatrix
     source: TermSimilaritySource | None
-    analyzer: Analyzer
-    weighting: Weighting
-    ranking: str
-    fields: tuple[Field, ...]
     statistics: tuple[FieldStatistics, ...]
-    note: str = ""
-    plain: bool = False
-    language: str | None = None
-    frozen: bool = False
     generation: int = 0
     scores_checksum: str = ""
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
@@ -174,37 +156,42 @@ class Snapshot:
         if not segments:
             empty = (Segment.empty(len(S)),) * len(settings.fields)
             segments = (IndexedSegment(empty, MemoryDocuments([])),)
-        return cls(
-            segments=tuple(segments),
-            S=S,
-            source=source,
-            analyzer=settings.analyzer or Analyzer(),
-            weighting=settings.weighting,
-            ranking=settings.ranking,
-            fields=settings.fields,
-            statistics=statistics,
-            note=settings.note,
-            plain=settings.plain,
-            language=settings.language,
-            frozen=settings.frozen,
-            generation=generation,
-            scores_checksum=scores_checksum,
-        )
+        return cls(settings, tuple(segments), S, source, statistics, generation, scores_checksum)
 
-    def settings(self) -> IndexSettings:
-        """Return the settings of the index, without part names."""
-        return IndexSettings(
-            fields=self.fields,
-            analyzer=self.analyzer,
-            weighting=self.weighting,
-            ranking=self.ranking,
-            note=self.note,
-            positions=self.segments[0].positions is not None,
-            texts=self.documents.keeps_texts,
-            plain=self.plain,
-            language=self.language,
-            frozen=self.frozen,
-        )
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """Of the texts; that without rules where no text has decided it yet."""
+        return self.settings.analyzer or Analyzer()
+
+    @property
+    def weighting(self) -> Weighting:
+        """Weights of terms."""
+        return self.settings.weighting
+
+    @property
+    def ranking(self) -> str:
+        """The default of searches."""
+        return self.settings.ranking
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Names and weights of the fields."""
+        return self.settings.fields
+
+    @property
+    def note(self) -> str:
+        """Where the similarities come from."""
+        return self.settings.note
+
+    @property
+    def language(self) -> str | None:
+        """Language of the texts; ``"none"`` where it was not recognised, None before any text."""
+        return self.settings.language
+
+    @property
+    def frozen(self) -> bool:
+        """Whether no commit changes S, the weights and the statistics."""
+        return self.settings.frozen
 
     def __post_init__(self) -> None:
         if self.source is not None:
@@ -247,11 +234,24 @@ class Snapshot:
         return found
 
     def changed(self, **changes: Any) -> Snapshot:
-        """Return a snapshot with another S or other weights, and without norms."""
-        segments = tuple(replace(segment, norms=None) for segment in self.segments)
-        state = {name: getattr(self, name) for name in _STORED}
-        memory = {"segments": segments, "frozen": False, "generation": 0, "scores_checksum": ""}
-        return Snapshot(**{**state, **memory, **changes})
+        """Return a snapshot in memory with other settings, segments, S, source or statistics.
+
+        Its norms are not known yet.
+        """
+        own = {name: changes.pop(name) for name in _CHANGED & changes.keys()}
+        if "S" in own:
+            changes = {"space": "space", "plain": False, "recipe": None, "awaited": (), **changes}
+        if "statistics" in own:
+            changes["statistics"] = "statistics"
+        return replace(
+            self,
+            settings=replace(self.settings, segments=(), frozen=False, **changes),
+            generation=0,
+            scores_checksum="",
+            _searchers={},
+            _lock=threading.Lock(),
+            **{"segments": tuple(replace(one, norms=None) for one in self.segments), **own},
+        )
 
     def check(self) -> None:
         """Read all numbers and terms; CorruptIndexError if one is invalid."""
@@ -259,22 +259,38 @@ class Snapshot:
         for segment in self.segments:
             segment.check(len(self.S))
 
-    def with_norms(self) -> Snapshot:
-        """Return the snapshot with soft norms, unless S is too indefinite."""
-        segments = []
-        try:
-            for segment, first in zip(self.segments, self.documents.firsts, strict=True):
-                norms = segment.norms or tuple(
+    @cached_property
+    def normed(self) -> tuple[IndexedSegment, ...]:
+        """The segments with the soft norms of their documents; IndefiniteMatrixError if S is."""
+        return tuple(
+            segment
+            if segment.norms is not None
+            else replace(
+                segment,
+                norms=tuple(
                     soft_norms(
                         own, self.S, self.weighting, statistics, live=segment.live, first=first
                     )
                     for own, statistics in zip(segment.fields, self.statistics, strict=True)
-                )
-                segments.append(replace(segment, norms=norms))
+                ),
+            )
+            for segment, first in zip(self.segments, self.documents.firsts, strict=True)
+        )
+
+    def with_norms(self, *, compute: bool = True) -> Snapshot:
+        """Return the snapshot with the soft norms of its documents, if S is definite enough.
+
+        Parameters
+        ----------
+        compute : bool
+            Whether they are computed if no search has done so yet.
+        """
+        if not compute and "normed" not in self.__dict__:
+            return self
+        try:
+            return replace(self, segments=self.normed, _searchers={}, _lock=threading.Lock())
         except IndefiniteMatrixError:
             return self
-        state = {name: getattr(self, name) for name in _STORED}
-        return Snapshot(**{**state, "segments": tuple(segments)})
 
     def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """Return the ascending terms of a document and their counts, field by field."""
@@ -285,9 +301,10 @@ class Snapshot:
     def _prepared(self, name: str) -> FieldsSearcher:
         firsts = self.documents.firsts
         searchers = []
+        segments = self.normed if name == "soft_cosine" else self.segments
         for number, statistics in enumerate(self.statistics):
             parts: list[Part] = []
-            for segment, first in zip(self.segments, firsts, strict=True):
+            for segment, first in zip(segments, firsts, strict=True):
                 ranking = prepare(
                     name, segment.fields[number], self.S, self.weighting, statistics,
                     norms=None if segment.norms is None else segment.norms[number],
@@ -305,9 +322,9 @@ class Snapshot:
 
 
 _STORED = (
-    "segments", "S", "source", "analyzer", "weighting", "ranking", "fields", "statistics", "note",
-    "plain", "language", "frozen", "generation", "scores_checksum",
+    "settings", "segments", "S", "source", "statistics", "generation", "scores_checksum",
 )  # fmt: skip
+_CHANGED = frozenset({"segments", "S", "source", "statistics"})
 
 
 class SegmentedDocuments:

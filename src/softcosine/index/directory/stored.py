@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.storage import Folder, content_checksum
 from softcosine.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from softcosine.matrix.recipe import SimilarityRecipe
 
 __all__ = [
     "checksums_in_memory",
@@ -249,6 +252,7 @@ def read_snapshot(
     generation: Commit,
     *,
     source: TermSimilaritySource | None = None,
+    recipe: SimilarityRecipe | None = None,
     previous: Snapshot | None = None,
 ) -> Snapshot:
     """Return the snapshot of a commit.
@@ -257,11 +261,15 @@ def read_snapshot(
     ----------
     generation : Commit
     source : TermSimilaritySource, optional
-        Replaces the stored source.
+        In place of the one that was kept.
+    recipe : SimilarityRecipe, optional
+        In place of the one that was kept, as long as there is no S.
     previous : Snapshot, optional
         An earlier one of the same index; common segments are shared.
     """
     settings = IndexSettings.from_dict(generation.settings)
+    if recipe is not None and settings.space is None:
+        settings = replace(settings, recipe=recipe, awaited=())
     known = {} if previous is None else {one.part: one for one in previous.segments}
     epoch = generation.epoch
     try:
@@ -288,12 +296,12 @@ def read_snapshot(
 
 
 def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
-    """Write a whole snapshot, as the first commit of an index."""
-    settings = replace(
-        snapshot.settings(),
-        space=write_space(writer, snapshot.S, snapshot.source),
-        statistics=write_statistics(writer, snapshot.statistics),
-    )
+    """Write all of a snapshot, for the first commit of an index."""
+    settings = replace(snapshot.settings, segments=())
+    if settings.space is not None:
+        settings = replace(settings, space=write_space(writer, snapshot.S, snapshot.source))
+    if settings.statistics is not None:
+        settings = replace(settings, statistics=write_statistics(writer, snapshot.statistics))
     epoch = writer.epoch(settings.to_dict())
     segments = []
     for one in snapshot.segments:

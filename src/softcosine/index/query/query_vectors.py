@@ -134,10 +134,12 @@ def parse_clauses(
             )
         words = analyzer.kept(query)
         stems = analyzer.stem(words)
+        passed = [str(word).lower() in stop_words for word in words]  # tokens have capitals
         for start, end in analyzer.ranges(stems):
             term = " ".join(stems[start:end])
-            # A term of several words is a listed phrase or an n-gram.
-            stops = plain and all(word in stop_words for word in words[start:end])
+            # A phrase that somebody listed is a term of its own, whatever its words ("The Who").
+            listed = end - start > 1 and tuple(stems[start:end]) in analyzer.stemmed_phrases
+            stops = plain and not listed and all(passed[start:end])
             into = passed_over if stops else counts
             into[term] = into.get(term, 0.0) + weight
             if analyzer.stemmer is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
-from softcosine._validation import check_whole, is_number
+from softcosine._validation import check_flag, check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import Constraints, constraints_of, holding_every
@@ -98,6 +98,8 @@ class SearchRequest:
                 "sort, exact_first and mmr are orders of the answers; choose one of them."
             )
         check_whole("max_terms", self.max_terms, optional=True)
+        for name in ("exact_first", "expand", "syntax", "fill", "fuzzy", "keep_stop_words"):
+            check_flag(name, getattr(self, name))
         if self.mmr is not None and not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
             raise InvalidInputError(
                 f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "

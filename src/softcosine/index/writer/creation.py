@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from softcosine._validation import check_type
+from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.directory.directory import Directory
@@ -30,6 +30,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_similarity,
     checked_source,
 )
+from softcosine.similarity.registry import no_documents
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.storage import checked_path
 from softcosine.text.analyzer import Analyzer
@@ -37,7 +38,7 @@ from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
-__all__ = ["create", "creating", "shard"]
+__all__ = ["checked_recipe", "create", "creating", "shard"]
 
 _Made = tuple[Snapshot, Directory]
 
@@ -51,11 +52,12 @@ def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) ->
     overwrite, **given
         See `SoftIndex.create`.
     """
+    beginning = _Beginning.of(**given)
     if path is None:
-        return _in_memory(_Beginning.of(**given))
-    with creating(path, overwrite=overwrite, **given):
+        return _in_memory(beginning)
+    with _creating(path, beginning, overwrite=overwrite):
         pass
-    return FolderDirectory.open(path)
+    return beginning.opened(path)
 
 
 @contextmanager
@@ -64,8 +66,12 @@ def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iter
 
     Close its writer before the block ends. Parameters and errors as in `SoftIndex.create`.
     """
-    beginning = _Beginning.of(**given)
+    with _creating(path, _Beginning.of(**given), overwrite=overwrite) as made:
+        yield made
 
+
+@contextmanager
+def _creating(path: str | Path, beginning: _Beginning, *, overwrite: bool) -> Iterator[_Made]:
     def fill(writer: StoreWriter) -> Committed:
         settings = beginning.settings
         if beginning.similarity is not None:
@@ -73,14 +79,14 @@ def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iter
         return Committed(settings.to_dict(), settings.parts)
 
     with Store.creating(path, fill, overwrite=overwrite) as store:
-        yield FolderDirectory.open(store.path)
+        yield beginning.opened(store.path)
 
 
 def shard(
     directory: Directory, snapshot: Snapshot, path: str | Path | None, *, overwrite: bool
 ) -> _Made:
-    """Return a new empty index of the same epoch; see `SoftIndex.shard`."""
-    given = directory.settings
+    """Make an index without documents under the epoch of another; see `SoftIndex.shard`."""
+    given = snapshot.settings
     if not given.has_epoch:
         raise without_epoch()
     settings = replace(given, segments=(), min_df=1, max_df=1.0, frozen=True)
@@ -88,7 +94,7 @@ def shard(
         bare = Snapshot.of(
             settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1
         )
-        return bare, MemoryDirectory(bare, settings)
+        return bare, MemoryDirectory(bare)
     if directory.path is not None and checked_path(path).resolve() == directory.path.resolve():
         raise InvalidInputError(f"{path} is the index itself; choose another folder.")
 
@@ -121,7 +127,7 @@ def _in_memory(beginning: _Beginning) -> _Made:
         settings = replace(settings, space="space")
     statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
     snapshot = Snapshot.of(settings, (), S, source, statistics, generation=1)
-    return snapshot, MemoryDirectory(snapshot, settings)
+    return snapshot, MemoryDirectory(snapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +165,8 @@ class _Beginning:
         keep_texts: bool = True,
         note: str = "",
     ) -> Self:
-        """Return the initial state, given the parameters of `SoftIndex.create`."""
+        """Check arguments of `SoftIndex.create`."""
+        check_flag("plain", plain)
         given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
         if sum(value is not None for value in given.values()) > 1:
             raise InvalidInputError(
@@ -169,6 +176,9 @@ class _Beginning:
         if S is not None and max_neighbors is not None:
             raise _no_source()
         check_language(language, analyzer)
+        check_flag("keep_texts", keep_texts)
+        check_flag("positions", positions, optional=True)
+        check_type("note", note, str, "pass a string")
         chosen = analyzer
         if analyzer is None and language != "auto":
             chosen = Analyzer.for_language(language)
@@ -180,8 +190,8 @@ class _Beginning:
             analyzer=chosen,
             language=None if language == "auto" else language,
             note=note,
-            positions=len(chosen_fields) > 1 if positions is None else bool(positions),
-            texts=bool(keep_texts),
+            positions=len(chosen_fields) > 1 if positions is None else positions,
+            texts=keep_texts,
             plain=recipe is not None and recipe.plain,
             min_df=check_df_limit("min_df", min_df),
             max_df=check_df_limit("max_df", max_df),
@@ -193,6 +203,24 @@ class _Beginning:
         made, said = _without_terms(recipe)
         return cls(replace(settings, note=note or said), made)
 
+    def opened(self, path: str | Path) -> _Made:
+        """Open the folder of the index, with what a folder cannot hold."""
+        recipe = self.settings.recipe
+        made = FolderDirectory.open(path, recipe=recipe)
+        source = None if self.similarity is None else self.similarity[1]
+        if source is None or made[0].source is not None:
+            return made
+        return FolderDirectory.open(path, source, recipe=recipe)
+
+
+def checked_recipe(recipe: object) -> SimilarityRecipe:
+    """Return a recipe with absolute paths; InvalidInputError if no index can be made by it."""
+    check_type("similarity", recipe, SimilarityRecipe, "pass a SimilarityRecipe")
+    assert isinstance(recipe, SimilarityRecipe)
+    if any(name.partition(":")[0] == "documents" for name in recipe.names):
+        raise no_documents()
+    return recipe.absolute()
+
 
 def _recipe(
     similarity: SimilarityRecipe | None,
@@ -202,12 +230,11 @@ def _recipe(
 ) -> SimilarityRecipe:
     """Return the recipe that the parameters describe."""
     if similarity is not None:
-        check_type("similarity", similarity, SimilarityRecipe, "pass a SimilarityRecipe")
         if max_neighbors is not None:
             raise InvalidInputError(
                 "max_neighbors is a setting of the recipe; give it there, or leave it out."
             )
-        return similarity
+        return checked_recipe(similarity)
     if plain:
         if max_neighbors is not None:
             raise _no_source()

@@ -73,9 +73,7 @@ class IndexWriter:
         Approximate limit in bytes for buffered documents, at least 65,536. With None, all
         documents of a commit are analysed in one batch.
     merge : MergePolicy or None
-        Which segments to merge after a commit; None merges none.
-    source : TermSimilaritySource, optional
-        Replaces the stored source of the index.
+        Which segments a commit joins; None joins none.
     default : callable, optional
         Converts metadata values of types outside `softcosine.index.segment.metadata_values`, like
         ``default`` of `json.dumps`.
@@ -101,8 +99,7 @@ class IndexWriter:
         *,
         timeout: float | None = WRITER_TIMEOUT,
         memory: int | None = _MEMORY,
-        merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # immutable
-        source: TermSimilaritySource | None = None,
+        merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
         builder: SimilarityBuilder | None = None,
@@ -122,7 +119,6 @@ class IndexWriter:
         self._builder = builder
         self._report = progress or silent
         self._policy = merge
-        self._given_source = None if source is None else checked_source(source)
         self._default = default
         self._on_commit = on_commit
         self._buffer: dict[str, NewDocument] = {}
@@ -521,8 +517,7 @@ class IndexWriter:
 
     def _new_draft(self) -> PendingCommit:
         return PendingCommit(
-            self._writer, source=self._given_source, memory=self._memory, builder=self._builder,
-            report=self._report,
+            self._writer, memory=self._memory, builder=self._builder, report=self._report
         )  # fmt: skip
 
     def _is_full_for(self, document: NewDocument, size: int) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from softcosine.errors import IndexLockedError, InvalidInputError
 
-__all__ = ["WRITER_TIMEOUT", "WriteLock"]
+__all__ = ["WRITER_TIMEOUT", "WriteLock", "checked_timeout"]
 
 WRITER_TIMEOUT = 10.0  # default of the seconds that a writer waits for another one
 
@@ -54,7 +54,7 @@ class WriteLock:
     """
 
     def __init__(self, folder: Path, *, timeout: float | None = 0.0) -> None:
-        wait = math.inf if timeout is None else _checked_timeout(timeout)
+        wait = math.inf if timeout is None else checked_timeout(timeout)
         end, holder = math.inf, None
         self._descriptor: int | None = None
         while (descriptor := _locked(folder / _FILE)) is None:
@@ -212,7 +212,8 @@ def _held(folder: Path, timeout: float | None) -> str:
     )
 
 
-def _checked_timeout(timeout: object) -> float:
+def checked_timeout(timeout: object) -> float:
+    """Return seconds to wait; InvalidInputError if they are no number of 0 or more."""
     if (
         isinstance(timeout, bool)
         or not isinstance(timeout, int | float)

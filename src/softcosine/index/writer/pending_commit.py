@@ -75,8 +75,6 @@ class PendingCommit:
     Parameters
     ----------
     writer : DirectoryWriter
-    source : TermSimilaritySource or None
-        Replaces the stored source.
     memory : int
         Approximate limit in bytes for learning and merging.
     builder : SimilarityBuilder, optional
@@ -98,7 +96,6 @@ class PendingCommit:
         self,
         writer: DirectoryWriter,
         *,
-        source: TermSimilaritySource | None,
         memory: int,
         builder: SimilarityBuilder | None = None,
         report: Report = silent,
@@ -106,9 +103,9 @@ class PendingCommit:
         self._writer = writer
         self._memory = memory
         self._report = report
-        self.settings = writer.settings
         self._given_builder = builder
-        snapshot = writer.snapshot(source)
+        snapshot = writer.snapshot()
+        self.settings = snapshot.settings
         stated = {one.part: one for one in self.settings.segments}
         # A snapshot without documents has one empty segment; it is not stored.
         self._pieces = [
@@ -124,13 +121,11 @@ class PendingCommit:
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
         self.changed = False
-        self._stale = False  # whether all norms must be recomputed
-        self._updated = False  # whether metadata changed
-        self._unwritten = 0  # bytes of updated metadata, approximately
-        self._note = ""  # on the language, until the commit
-        self._begun = bool(self._pieces)  # whether documents were committed
+        self._stale = False  # whether every norm has to be computed anew
+        self._updated = False  # whether metadata were
+        self._unwritten = 0  # bytes that new metadata take, about
+        self._note = ""  # on the language, until it is committed
         self._n_read = 0
-        self._unpruned = False  # whether terms must still be removed by document frequency
 
     @property
     def n_committed_terms(self) -> int:
@@ -156,13 +151,7 @@ class PendingCommit:
             return
         n_fields = len(self.settings.fields)
         texts = [text for document in documents for text in document.texts]
-        limits: dict[str, Any] = {}
-        if self.settings.leaves_terms_out and not self._begun:
-            if last and not self._pieces:  # these are all documents of the first commit
-                limits = {"min_df": self.settings.min_df, "max_df": self.settings.max_df}
-            else:
-                self._unpruned = True
-        analyzed, settings, note = self._analyzed(texts, limits)
+        analyzed, settings, note = self._analyzed(texts)
         assert settings.analyzer is not None
         self._report("inverting", 0, None)
         inverted = invert(
@@ -184,7 +173,8 @@ class PendingCommit:
             added.append(SegmentEntry.of(written, hashes=hashes_of(ids[first:stop])))
             first = stop
         if self._space.untaught and self._builder.needs_texts(settings.language):
-            self._spool.add(texts, analyzed, last=last)
+            # Where terms are left out, texts are learned from without them, as a stream.
+            self._spool.add(texts, analyzed, last=last and not settings.leaves_terms_out)
         self.delete(ids)
         self._pieces = [*self._pieces, *added]
         self.vocabulary = inverted.vocabulary
@@ -212,7 +202,7 @@ class PendingCommit:
                 self.delete(list(piece.committed().of_live(piece.documents.all_ids())))
                 n_docs += piece.n_live
             self._pieces = [*self._pieces, *pieces]
-        self.changed = self._begun = True
+        self.changed = True
         return n_docs
 
     def _adopt(self, generation: Commit, pieces: list[SegmentEntry]) -> None:
@@ -241,19 +231,16 @@ class PendingCommit:
             self._writer.drop(piece.settings().parts)
         pieces.clear()
 
-    def _analyzed(
-        self, texts: Sequence[Any], limits: dict[str, Any]
-    ) -> tuple[AnalyzedTexts, IndexSettings, str]:
-        """Analyse texts; the first texts determine the language and the analyzer."""
+    def _analyzed(self, texts: Sequence[Any]) -> tuple[AnalyzedTexts, IndexSettings, str]:
+        """Analyse texts; the first with words decide the language, and so the analyzer."""
         settings, n_fields = self.settings, len(self.settings.fields)
-        options = {
-            **limits,
+        options: dict[str, Any] = {
             "n_fields": n_fields,
             "progress": lambda done: self._report(
                 "reading texts", self._n_read + done // n_fields, None
             ),
         }
-        first = not self._begun and not self._n_read and not settings.frozen
+        first = not _has_words(self._pieces) and not settings.frozen
         known = settings.frozen or settings.language is not None
         if settings.analyzer is not None and known and not first:
             return analyze(texts, settings.analyzer, **options), settings, self._note
@@ -405,8 +392,20 @@ class PendingCommit:
         """
         if not self.changed and not self._updated and not refresh:
             return self._writer.number
-        if self._unpruned:
+        if not self.settings.leaves_terms_out or not _has_words(self._pieces):
+            return self._commit(refresh)
+        whole = self._pieces, self.vocabulary
+        try:
             self._prune()
+            return self._commit(refresh, min_df=1, max_df=1.0)
+        except BaseException:
+            # A later trial may be of more documents, in which terms that are rare now are not.
+            self._drop([piece for piece in self._pieces if piece not in whole[0]])
+            self._pieces, self.vocabulary = whole
+            raise
+
+    def _commit(self, refresh: bool | None, **limits: Any) -> int:
+        """Make all of it visible at once, under the document frequencies of later commits."""
         pieces = [piece for piece in self._pieces if piece.n_live]
         refreshing = self._refreshing(refresh)
         fresh = self._statistics if self.settings.frozen else self._counted(pieces)
@@ -428,6 +427,8 @@ class PendingCommit:
             space=part,
             statistics=counted,
             recipe=None if part is not None else self.settings.recipe,
+            awaited=() if part is not None else self.settings.awaited,
+            **limits,
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         epoch = self._writer.epoch_of(settings)
@@ -440,10 +441,9 @@ class PendingCommit:
             settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
             generation=self._writer.number + 1,
         )  # fmt: skip
-        number = self._writer.commit(settings, committed)
+        number = self._writer.commit(committed)
         self._pieces, self.settings, self._epoch = pieces, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
-        self._begun = self._begun or bool(pieces)
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = False
@@ -505,7 +505,6 @@ class PendingCommit:
         vocabulary = self._space.S.vocabulary.extended(
             [terms[i] for i in new], forms=None if forms is None else [forms[i] for i in new]
         )
-        older = [piece.part for piece in self._pieces]
         self._pieces = [
             piece.rewritten(
                 self._writer.write_segment(
@@ -516,8 +515,7 @@ class PendingCommit:
             )
             for piece in self._pieces
         ]
-        self._writer.drop(older)
-        self.vocabulary, self._unpruned = vocabulary, False
+        self.vocabulary = vocabulary
 
     def _grown(
         self, pieces: Sequence[SegmentEntry], counted: Sequence[FieldStatistics], *, definite: bool
@@ -570,7 +568,16 @@ class PendingCommit:
         """The builder of S at the first commit."""
         from softcosine.matrix.recipe import SimilarityRecipe  # not needed by later commits
 
-        return self._given_builder or self.settings.recipe or SimilarityRecipe()
+        given = self._given_builder or self.settings.recipe
+        if given is None and self.settings.awaited:
+            raise InvalidInputError(
+                f"{self._writer.scratch or 'this index'} waits for its first words, to make "
+                f"similarities from {', '.join(self.settings.awaited)}; who opens an index has "
+                "to name files, models and objects again. Open it with "
+                "similarity=SimilarityRecipe(sources=...), or make it anew (softcosine index FILES "
+                "-o INDEX --source ...)."
+            )
+        return given or SimilarityRecipe()
 
     def _with_norms(
         self,
@@ -647,3 +654,8 @@ class PendingCommit:
             positions,
         )
         return replace(SegmentEntry.of(written), norms=joined_norms(pieces, chosen))
+
+
+def _has_words(pieces: Iterable[SegmentEntry]) -> bool:
+    """Whether any document has a word; before, neither language nor terms are decided."""
+    return any(own.n_postings for piece in pieces for own in piece.fields)

@@ -21,7 +21,8 @@ _CHUNK_ROWS = 32  # rows of a block per task of a thread
 _CHUNK_COLUMNS = 256
 _CHUNK_RANKED = 64  # rows per task of the exact recomputation
 _CHUNK_ANSWER = 1 << 21  # candidates copied at a time
-_MOST_CANDIDATES = 1 << 28  # limit of candidates for all vectors: 2 GB
+_ANY = 1e30  # a margin that every cosine is within
+_MOST_CANDIDATES = 1 << 28  # that all vectors may have room for at once: 2 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class Nearest:
         # A float32 dot product of d terms errs by at most d 2**-24 for vectors of unit length. Two
         # such errors, the scales, and cosines that the rounding of their power makes equal.
         error = (vectors.units.shape[1] + 8) * 2.0**-24
-        self._margin = np.float32(2.0 * error + 2.0**-21 / min(exponent, 1.0))
+        self._margin = np.float32(2.0 * error + min(2.0**-21 / min(exponent, 1.0), _ANY))
 
     def of(
         self, rows: UnitVectors, k: int
