@@ -1,4 +1,8 @@
-"""The command line: ``softcosine index``, ``search`` and the others.
+"""The command line ``softcosine``. Heavy modules are imported inside commands to keep ``--help`` fast.
 
-Nothing heavy is imported before a command needs it, so that ``--help`` answers at once.
+`app` lists the commands and has `main`; `options` the options that several commands share;
+`failures` turns exceptions into messages and exit codes; `output` prints results as tables or
+JSON. Each command is in the file of its task: `searching`, `indexing`, `writing` (add, delete,
+merge, refresh, shard, join), `maintenance` (info, check, backup, salvage), `similarity`,
+`near_duplicates`, `evaluating`, `tuning`, `exporting`, `pictures` (map), `demo`.
 """
