@@ -291,7 +291,7 @@ def show_hits(
     for line in (*_notes(hits), *more):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
-        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, without loading; "
+        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, once loaded; "
         f"score: {RANKINGS.get(hits.ranking, hits.ranking)}.",
         style="dim",
     )
