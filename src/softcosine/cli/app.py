@@ -147,7 +147,11 @@ _OF_MATRICES: _Table = (
 for _group, _commands in ((app, _COMMANDS), (_matrices, _OF_MATRICES)):
     for _name, _command, _short in _commands:
         _group.command(_name, help=_help(_command), short_help=_short)(_command)
-app.add_typer(_matrices, name="similarity", short_help="Term similarity matrices: build, show, check, compare.")
+app.add_typer(
+    _matrices,
+    name="similarity",
+    short_help="Term similarity matrices: build, show, check, compare.",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["index"]
 
-_NO_WORDS = (
-    "The index has no terms, so searches find nothing; check --min-df and --stop-words."
-)
+_NO_WORDS = "The index has no terms, so searches find nothing; check --min-df and --stop-words."
 
 
 def index(
@@ -64,9 +62,7 @@ def index(
             "--positions", help="Store positions, so that phrases are found without stored texts."
         ),
     ] = False,
-    texts: Annotated[
-        bool, typer.Option("--texts/--no-texts", help="Store the texts.")
-    ] = True,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
     source: Annotated[
         list[str] | None,
         typer.Option(

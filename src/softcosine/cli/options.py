@@ -94,7 +94,9 @@ Language = Annotated[
 ]
 Stemmer = Annotated[
     str | None,
-    typer.Option(metavar="LANGUAGE", help="Stemmer, if not that of the language: english, german, none."),
+    typer.Option(
+        metavar="LANGUAGE", help="Stemmer, if not that of the language: english, german, none."
+    ),
 ]
 MinDf = Annotated[
     str | None,

@@ -340,7 +340,7 @@ def marked(passage: Snippet) -> Text:
 
 
 def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
-    """Return the largest contributions to a score as ``tire ~ tyre .19``, and the sum of the rest."""
+    """Return the largest parts of a score as ``tire ~ tyre .19``, and the sum of the others."""
     shown = []
     for part in parts[:limit]:
         words = f"{printable(part.query_word)} {part.sign} {printable(part.document_word)}"

@@ -104,7 +104,9 @@ def draw_map(
     where: Conditions = None,
     max_documents: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Draw a random sample of N documents if there are more."),
+        typer.Option(
+            min=1, metavar="N", help="Draw a random sample of N documents if there are more."
+        ),
     ] = 2000,
     threads: Threads = None,
     overwrite: Overwrite = False,

@@ -73,7 +73,9 @@ def search(
     max_terms: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Use only the N words of the query with the highest weights; 0 for all."
+            min=0,
+            metavar="N",
+            help="Use only the N words of the query with the highest weights; 0 for all.",
         ),
     ] = 512,
     fuzzy: Fuzzy = False,
@@ -92,9 +94,7 @@ def search(
     ] = None,
     sort: Annotated[
         list[str] | None,
-        typer.Option(
-            "--sort", metavar="KEY", help="Sort by metadata: year, or -year; repeatable."
-        ),
+        typer.Option("--sort", metavar="KEY", help="Sort by metadata: year, or -year; repeatable."),
     ] = None,
     facets: Annotated[
         list[str] | None,
@@ -113,7 +113,9 @@ def search(
     ] = None,
     rerank: Annotated[
         int | None,
-        typer.Option("--rerank", min=1, metavar="N", help="Rescore N candidates of the engine exactly."),
+        typer.Option(
+            "--rerank", min=1, metavar="N", help="Rescore N candidates of the engine exactly."
+        ),
     ] = None,
     width: Annotated[
         int | None,

@@ -1,4 +1,4 @@
-"""Commands that change an index: ``add``, ``delete``, ``merge``, ``refresh``, ``shard``, ``join``."""
+"""Commands that change an index: add, delete, merge, refresh, shard, join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Systems compared on one data set: what each reaches, and what of it is more than chance."""
+"""`evaluate`: comparison of systems on one data set, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ USUAL_BASELINE = "cosine"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation(Measured):
-    """What systems reach on one data set, as tables, charts and numbers; see `Measured`."""
+    """Result of `evaluate` with tables, charts and JSON; see `Measured` for its attributes."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as JSON takes them; ``["systems"][name][measure]`` is a value."""
+        """Return all numbers for JSON; ``["systems"][name][measure]`` is a value."""
         numbers: dict[str, Any] = {
             "dataset": self.dataset.name,
             "n_units": len(next(iter(self.figures.values())).units),
@@ -91,15 +91,15 @@ class Evaluation(Measured):
         return numbers
 
     def table(self) -> str:
-        """Return the table as plain text; the best of every measure has an asterisk."""
+        """Return the table as plain text; the best value of every measure has an asterisk."""
         return text_table(self)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, the best of every measure in bold."""
+        """Return the table as Markdown; the best value of every measure is bold."""
         return evaluation_table(self).to_markdown()
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a system and measure: value, difference to the baseline, low, high, p."""
+        """Return one row per system and measure: value, difference to the baseline, low, high, p."""
         from softcosine.index.search.frames import data_frame
 
         rows = [(name, measure) for name in self.figures for measure in self.measures]
