@@ -150,7 +150,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's correlation: Pearson's correlation of ranks; equal values share their mean rank."""
+    """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for equal values."""
 
     left: Values
     right: Values
