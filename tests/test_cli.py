@@ -128,7 +128,7 @@ def test_decisions_alone_stand_above_the_default(run, source_file, tmp_path):
         "similarity", "build", "english", "--vocabulary", tmp_path / "a.index",
         "--decisions", pins, "-o", tmp_path / "a.matrix",
     )  # fmt: skip
-    told = "not in the vocabulary: word0, word1, word2, word3, word4 and 2 more."
+    told = "outside the vocabulary: word0, word1, word2, word3, word4 and 2 more."
     assert told in " ".join(shown.split())
 
 
@@ -220,7 +220,7 @@ def test_terms_shows_similar_words(run, folder):
     assert "bicycle" in run("terms", folder, "bike")
     assert "in no document" in run("terms", folder, "bike")
     assert "has 2 terms" in run("terms", folder, "green tea", code=2)
-    assert "stands in no document" in run("terms", folder, "xyzzyx", code=1)
+    assert "is in no document" in run("terms", folder, "xyzzyx", code=1)
 
 
 def test_info_and_verify_describe_an_index(run, folder):

@@ -252,7 +252,7 @@ def test_pages_go_on_where_the_last_ended(run, folder):
     assert lines[0].split()[0] == "2"
     beyond = run("search", folder, "tyre tea", "--page", 9)
     assert "There are only 4 results, and 80 were skipped." in beyond
-    assert "There is 1 answer, and 10 were" in run("search", folder, "cold", "--offset", 10)
+    assert "There is only 1 result, and 10 were" in run("search", folder, "cold", "--offset", 10)
     assert "Unknown" in run("search", folder, "xyzzyx", "--page", 9)
     assert "exclude each other" in run("search", folder, "tea", "--page", 2, "--offset", 1, code=2)
 
@@ -262,7 +262,7 @@ def test_words_of_a_long_query_that_did_not_count_are_told(run, folder):
     record = json.loads(run("search", folder, query, "--max-terms", 1, "--json"))
     assert len(record["left_out"]) == 2
     shown = " ".join(run("search", folder, query, "--max-terms", 1, "-e").split())
-    assert f"so they did not count: {', '.join(record['left_out'])}." in shown
+    assert f"and were ignored: {', '.join(record['left_out'])}." in shown
     assert not json.loads(run("search", folder, query, "--max-terms", 0, "--json"))["left_out"]
 
 
@@ -276,7 +276,7 @@ def test_the_plan_of_a_search_is_told_when_asked(run, folder):
 def test_unknown_words_are_asked_about_and_searched_by_spelling(run, folder):
     said = run("search", folder, "bycicle flta zzzzzz")
     assert "Unknown words, ignored: bycicle, flta, zzzzzz." in said
-    assert "Did you mean: bicycle for bycicle; flat for flta? --fuzzy searches by that." in said
+    assert "Did you mean: bicycle for bycicle; flat for flta? Use --fuzzy to search for it." in said
     fuzzy = run("search", folder, "bycicle", "--fuzzy", "--explain")
     assert "bycicle ~ Bicycle" in fuzzy or "bycicle ~ bicycle" in fuzzy
     assert "Did you mean: bicycle for bycicle?\n" in fuzzy

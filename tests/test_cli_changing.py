@@ -160,7 +160,7 @@ def test_words_are_counted_anew_on_demand(run, folder):
     run("delete", folder, "tea", "--no-refresh")
     shown = told(run("info", folder))
     assert "2, and 1 deleted, which take space until a merge" in shown
-    assert "counted when there were 3 documents" in shown
+    assert "computed for 3 documents" in shown
     assert json.loads(run("info", folder, "--json"))["counted"] == 3
     record = json.loads(run("refresh", folder, "--json"))
     assert set(record) == {

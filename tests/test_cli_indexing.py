@@ -211,7 +211,7 @@ def test_an_index_that_a_writer_has_open_is_not_replaced(run, folder, options):
             "index", "many.jsonl", "-o", "a.index", "--plain", "--overwrite", *options, code=1
         )
     assert message.count("\n") == 1
-    assert message.endswith("one at a time; try again when it has ended.\n")
+    assert message.endswith("one at a time; try again when that writer has finished.\n")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_info_tells_what_is_kept_and_how_it_lies_on_disk(run, folder):
     assert not facts["positions"]
     shown = run("info", folder)
     assert "in 1 segment, generation 1" in shown
-    assert "the texts" in shown
+    assert "stored         texts" in shown
     assert "counts" not in shown
     n_terms, similarity = facts["terms"], facts["similarity"]
     n_with = similarity["n_terms_with_neighbors"]

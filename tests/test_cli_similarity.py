@@ -203,7 +203,7 @@ def test_a_word_list_gives_words_and_how_frequent_they_are(run, folder):
     assert "bad.txt, line 2: 'many' is not a whole number" in message
     (folder / "none.txt").write_text("...\n")
     message = run("similarity", "build", "english", "--words", "none.txt", "-o", "x", code=2)
-    assert "none.txt: there is no word in it" in message
+    assert "none.txt: no words found" in message
 
 
 def test_the_words_of_an_index_or_a_matrix_are_taken(run, folder):
@@ -253,7 +253,7 @@ def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
     assert "not positive semidefinite (an eigenvalue is -0.414)" in shown
     assert "--definite would multiply all similarities by 0.71" in shown
     shown = " ".join(run("similarity", "check", "s.matrix").split())
-    assert "Similarities times 0.706 would do" in shown
+    assert "multiply the similarities by 0.706" in shown
     record = json.loads(run("similarity", "check", "s.matrix", "--json"))
     assert set(record) == {
         "matrix", "files", "bytes", "symmetric", "dominant", "smallest_eigenvalue", "definite",
@@ -320,7 +320,7 @@ def test_neighbors_are_told_of_words_inside_and_outside(run, folder):
     assert "its sources do not have it" in message
     built(run, "vectors.txt", "--vocabulary", "docs.jsonl", "--no-source", output="bare.matrix")
     message = run("similarity", "neighbors", "bare.matrix", "cocoa", code=1)
-    assert "no source is kept with it" in message
+    assert "the matrix has no stored source" in message
     message = run("similarity", "neighbors", "bare.matrix", "tea", "--origins", code=2)
     assert "build it without --no-source" in message
 
