@@ -132,7 +132,7 @@ def seeded_splits(
 def read_classification(
     path: Path, *, split: str | None = None, encoding: str = "utf-8"
 ) -> ClassificationSet:
-    """Return a data set from JSON lines with ``label``, ``text``, optional id, ``title``, ``split``.
+    """Return a data set from JSON lines with ``label`` and ``text``; id, title and split optional.
 
     The default id is the line number.
 

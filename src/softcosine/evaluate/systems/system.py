@@ -80,7 +80,7 @@ class FittedSystem(Protocol):
         ...
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return the similarity of each text and its partner, shape (n,), by statistics of `fit`."""
+        """Return the similarity of each text and its partner, shape (n,); statistics of `fit`."""
         ...
 
     def explained(self, query: Documents, number: int) -> Explanation | None:
