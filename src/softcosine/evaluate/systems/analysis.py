@@ -44,12 +44,12 @@ class WordSettings(Settings):
     """
 
     stop_words: str | None = setting(
-        None, optional(text("a language, such as english")), "words that are left out"
+        None, optional(text("a language, such as english")), "language of the stop words to drop"
     )
-    max_ngram: int = setting(1, whole(1), "terms of up to so many successive words")
-    min_length: int = setting(1, whole(1), "words of fewer characters are left out")
-    min_df: int | float = setting(1, document_limit, "terms of fewer documents are left out")
-    max_df: int | float = setting(1.0, document_limit, "terms of more documents are left out")
+    max_ngram: int = setting(1, whole(1), "maximum number of words per term")
+    min_length: int = setting(1, whole(1), "minimum number of characters of a word")
+    min_df: int | float = setting(1, document_limit, "minimum document frequency of a term")
+    max_df: int | float = setting(1.0, document_limit, "maximum document frequency of a term")
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
@@ -102,12 +102,12 @@ class TextSettings(WordSettings):
     language: str = setting(
         "auto",
         text("auto, none, or a language, such as english"),
-        "what texts are in; auto recognises it",
+        "language of the texts; auto detects it",
     )
     stemmer: str | None = setting(
         "auto",
         optional(text("auto or a language, such as english")),
-        "stems words; auto as the language asks for",
+        "stemmer; auto for that of the language",
     )
 
     def __post_init__(self) -> None:

@@ -45,8 +45,8 @@ class BM25(TextSettings):
     """
 
     called = "bm25"
-    k1: float = setting(1.2, number(0.0), "how slowly frequency saturates")
-    b: float = setting(0.75, number(0.0, 1.0), "how far documents are judged by their length")
+    k1: float = setting(1.2, number(0.0), "saturation of the term frequency")
+    b: float = setting(0.75, number(0.0, 1.0), "strength of the length normalisation")
     method: str = setting(
         "lucene", choice("lucene", "robertson", "atire"), "which formula of bm25s"
     )

@@ -31,9 +31,9 @@ class Cosine(TextSettings):
     """
 
     called = "cosine"
-    tf: str = setting("log", choice("raw", "log", "binary"), "what a term's frequency counts")
+    tf: str = setting("log", choice("raw", "log", "binary"), "weight of the term frequency")
     idf: str = setting(
-        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "what a term's rareness counts"
+        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "inverse document frequency"
     )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:

@@ -58,16 +58,16 @@ class Distilled(EncoderSettings, TextSettings):
     """
 
     called = "distilled"
-    share: float = setting(0.5, number(0.0), "what the meaning counts beside the words")
-    penalty: float = setting(1.0, number(1e-6), "how far a term is the mean of its documents")
-    power: float = setting(0.5, number(0.0, 1.0), "what the length of a term's vector counts")
-    sources: tuple[str, ...] | None = setting(
-        None, optional(several), "where similarities of words come from"
-    )
-    k1: float = setting(1.2, number(0.0), "how slowly frequency saturates")
-    b: float = setting(0.75, number(0.0, 1.0), "how far documents are judged by their length")
+    share: float = setting(0.5, number(0.0), "weight of the term space relative to BM25")
+    penalty: float = setting(1.0, number(1e-6), "how close a term is to the mean of its documents")
+    power: float = setting(0.5, number(0.0, 1.0), "exponent of the length of term vectors")
+    sources: tuple[str, ...] | None = setting(None, optional(several), "sources of term similarity")
+    k1: float = setting(1.2, number(0.0), "saturation of the term frequency")
+    b: float = setting(0.75, number(0.0, 1.0), "strength of the length normalisation")
     stop_words: str | None = setting(
-        "english", optional(text("a language, such as english")), "words that are left out"
+        "english",
+        optional(text("a language, such as english")),
+        "language of the stop words to drop",
     )
 
     def __post_init__(self) -> None:

@@ -49,11 +49,9 @@ class EncoderSettings(Settings):
     """
 
     model: str | None = setting(None, optional(text("a model's name or folder")), "the encoder")
-    cache: str | None = setting(
-        "auto", optional(text("auto or a file")), "where vectors are kept by model and text"
-    )
-    download: bool = setting(False, flag, "fetches a model that is not on this machine")
-    device: str | None = setting(None, optional(text("a device of torch")), "where the model runs")
+    cache: str | None = setting("auto", optional(text("auto or a file")), "cache file of vectors")
+    download: bool = setting(False, flag, "downloads a missing model")
+    device: str | None = setting(None, optional(text("a device of torch")), "device of the model")
     encode: Callable[[list[str]], Any] | None = None
     progress: Progress | None = field(default=None, compare=False, repr=False)
 

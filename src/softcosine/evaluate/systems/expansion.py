@@ -54,11 +54,11 @@ class Expansion(SimilaritySettings):
 
     called = "expansion"
     by: str = setting("bm25", choice("bm25", "cosine"), "how the expanded query is compared")
-    weight: float = setting(1.0, number(0.0), "what similar terms count beside the query's own")
-    k1: float = setting(1.2, number(0.0), "of BM25: how slowly frequency saturates")
-    b: float = setting(0.75, number(0.0, 1.0), "of BM25: how far length counts")
+    weight: float = setting(1.0, number(0.0), "weight of similar terms")
+    k1: float = setting(1.2, number(0.0), "BM25: saturation of the term frequency")
+    b: float = setting(0.75, number(0.0, 1.0), "BM25: strength of the length normalisation")
     max_neighbors: int | None = setting(
-        10, optional(whole(0), none="default"), "terms that a term brings"
+        10, optional(whole(0), none="default"), "maximum number of neighbours per term"
     )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:

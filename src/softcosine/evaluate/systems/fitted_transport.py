@@ -36,7 +36,7 @@ class TransportSettings(VectorSettings):
         See `VectorSettings`.
     """
 
-    weights: str = setting("none", choice("none", "idf"), "what a word's share is made of")
+    weights: str = setting("none", choice("none", "idf"), "weights of words")
 
 
 @dataclass(frozen=True, slots=True)

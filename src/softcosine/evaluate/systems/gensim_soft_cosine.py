@@ -59,11 +59,11 @@ class GensimSoftCosine(VectorSettings):
     """
 
     called = "gensim"
-    threshold: float = setting(0.0, number(0.0, 1.0), "least cosine of vectors that counts")
-    exponent: float = setting(2.0, number(0.01), "power that cosines of vectors are raised to")
-    max_neighbors: int = setting(100, whole(1), "most similar terms of a term in S")
+    threshold: float = setting(0.0, number(0.0, 1.0), "minimum cosine of vectors")
+    exponent: float = setting(2.0, number(0.01), "exponent of the cosines of vectors")
+    max_neighbors: int = setting(100, whole(1), "maximum number of similar terms per term")
     dominant: bool = setting(False, flag, "makes S strictly diagonally dominant")
-    max_docs: int = setting(2000, whole(1), "more documents are refused")
+    max_docs: int = setting(2000, whole(1), "maximum number of documents")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedGensim:
         """Build gensim's matrix and index over the words with vectors."""

@@ -40,11 +40,11 @@ class LDA(TextSettings):
     """
 
     called = "lda"
-    n_components: int = setting(100, whole(1), "topics")
+    n_components: int = setting(100, whole(1), "number of topics")
     max_iter: int = setting(10, whole(1), "passes over the texts")
     online: bool = setting(False, flag, "learns from batches of texts")
     by: str = setting("hellinger", choice("hellinger", "cosine"), "how topics are compared")
-    seed: int = setting(0, whole(0), "of what topics begin with")
+    seed: int = setting(0, whole(0), "seed of the initial topics")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
         """Learn topics from documents and background; a text without known words has none."""

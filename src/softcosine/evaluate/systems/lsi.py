@@ -38,11 +38,11 @@ class LSI(TextSettings):
 
     called = "lsi"
     n_components: int = setting(200, whole(1), "dimensions of the latent space")
-    tf: str = setting("log", choice("raw", "log", "binary"), "what a term's frequency counts")
+    tf: str = setting("log", choice("raw", "log", "binary"), "weight of the term frequency")
     idf: str = setting(
-        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "what a term's rareness counts"
+        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "inverse document frequency"
     )
-    seed: int = setting(0, whole(0), "of the randomized SVD")
+    seed: int = setting(0, whole(0), "seed of the randomized SVD")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
         """Compute the SVD of the matrix of documents and background."""

@@ -36,9 +36,9 @@ class MeanVector(VectorSettings):
     """
 
     called = "mean_vector"
-    weights: str = setting("idf", choice("idf", "sif", "none"), "what a word counts")
+    weights: str = setting("idf", choice("idf", "sif", "none"), "weights of words")
     smoothing: float = setting(1e-3, number(1e-12), "the a of sif's a / (a + p)")
-    remove_components: int = setting(0, whole(0), "common directions taken out of all texts")
+    remove_components: int = setting(0, whole(0), "common directions to remove")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
         """Compute word weights and common directions from documents and background."""

@@ -90,36 +90,36 @@ class SimilaritySettings(TextSettings):
     """
 
     sources: tuple[str, ...] | None = setting(
-        None, optional(several, none="default"), "where similarities come from"
+        None, optional(several, none="default"), "sources of term similarity"
     )
-    join: str = setting("strongest", choice(*JOINS), "how several sources are joined")
-    calibrate: bool = setting(False, flag, "brings sources to the scale of human judgements first")
+    join: str = setting("strongest", choice(*JOINS), "method to combine several sources")
+    calibrate: bool = setting(False, flag, "maps sources to the scale of human judgements")
     threshold: float | None = setting(
-        None, optional(number(0.0, 1.0), none="default"), "least cosine of vectors that counts"
+        None, optional(number(0.0, 1.0), none="default"), "minimum cosine of vectors"
     )
     exponent: float | None = setting(
-        None, optional(number(0.01), none="default"), "power that cosines of vectors are raised to"
+        None, optional(number(0.01), none="default"), "exponent of the cosines of vectors"
     )
     max_neighbors: int | None = setting(
-        None, optional(whole(0), none="default"), "most similar terms of a term in S"
+        None, optional(whole(0), none="default"), "maximum number of similar terms per term"
     )
-    min_similarity: float = setting(0.0, number(0.0, 1.0), "least similarity in S")
+    min_similarity: float = setting(0.0, number(0.0, 1.0), "minimum similarity in S")
     strategy: str = setting(
         "symmetric", choice("symmetric", "dominant", "rows"), "how S is made sparse"
     )
     order: str = setting(
         "rare_first",
         choice("rare_first", "frequent_first", "idf", "vocabulary"),
-        "which terms choose their neighbours first",
+        "terms whose neighbours are added first",
     )
     balanced: bool | None = setting(
-        None, optional(flag, none="auto"), "divides by the roots of the terms' sums"
+        None, optional(flag, none="auto"), "divides by the square roots of the terms' sums"
     )
     definite: bool | None = setting(
-        None, optional(flag, none="auto"), "shrinks similarities until S is definite"
+        None, optional(flag, none="auto"), "scales similarities until S is definite"
     )
-    guard: bool = setting(True, flag, "keeps antonyms and terms with digits apart")
-    plain: bool = setting(False, flag, "takes S = I")
+    guard: bool = setting(True, flag, "drops similarities of antonyms and terms with digits")
+    plain: bool = setting(False, flag, "uses S = I")
     source: TermSimilaritySource | MakeSource | None = None
 
     def __post_init__(self) -> None:

@@ -59,28 +59,26 @@ class Soft(SimilaritySettings):
     """
 
     called = "soft"
-    ranking: str = setting(RANKING, choice(*get_args(Ranking)), "what ranks")
+    ranking: str = setting(RANKING, choice(*get_args(Ranking)), "ranking function")
     tf: str = setting(
-        WEIGHTING.tf, choice("raw", "log", "binary", "bm25"), "what a term's frequency counts"
+        WEIGHTING.tf, choice("raw", "log", "binary", "bm25"), "weight of the term frequency"
     )
     idf: str = setting(
         WEIGHTING.idf,
         choice("none", "smooth", "probabilistic", "bm25"),
-        "what a term's rareness counts",
+        "inverse document frequency",
     )
-    k1: float = setting(WEIGHTING.k1, number(0.0), "how slowly frequency saturates")
-    b: float = setting(
-        WEIGHTING.b, number(0.0, 1.0), "how far documents are judged by their length"
-    )
+    k1: float = setting(WEIGHTING.k1, number(0.0), "saturation of the term frequency")
+    b: float = setting(WEIGHTING.b, number(0.0, 1.0), "strength of the length normalisation")
     fields: Mapping[str, float] | None = setting(
-        None, optional(weights), "fields that are spaces of their own"
+        None, optional(weights), "fields with scores of their own"
     )
     match: str = setting(
-        "text", choice("text", "fields"), "what of a query a field is compared with"
+        "text", choice("text", "fields"), "text of the query to compare with a field"
     )
     expand: bool = setting(True, flag, "finds documents that share no term with the query")
-    max_terms: int | None = setting(None, optional(whole(1)), "terms of a long query that count")
-    keep_stop_words: bool = setting(False, flag, "counts stop words of queries")
+    max_terms: int | None = setting(None, optional(whole(1)), "maximum number of query terms")
+    keep_stop_words: bool = setting(False, flag, "uses stop words of queries")
 
     def __post_init__(self) -> None:
         SimilaritySettings.__post_init__(self)
@@ -137,4 +135,4 @@ class SoftCosine(Soft):
     """`Soft` with ranking by soft cosine."""
 
     called = "soft_cosine"
-    ranking: str = setting("soft_cosine", choice(*get_args(Ranking)), "what ranks")
+    ranking: str = setting("soft_cosine", choice(*get_args(Ranking)), "ranking function")

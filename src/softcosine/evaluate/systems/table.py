@@ -44,20 +44,20 @@ class Entry:
 SYSTEMS: dict[str, Entry] = {
     "cosine": Entry("cosine:Cosine", "cosine of tf-idf vectors"),
     "bm25": Entry("bm25:BM25", "BM25 by bm25s", "evaluate"),
-    "soft": Entry("soft:Soft", "what SoftIndex does by default, and every setting of it"),
-    "soft_cosine": Entry("soft:SoftCosine", "the same, ranked by soft cosine"),
+    "soft": Entry("soft:Soft", "soft similarity with the defaults and settings of SoftIndex"),
+    "soft_cosine": Entry("soft:SoftCosine", "soft, ranked by soft cosine"),
     "distilled": Entry(
-        "distilled:Distilled", "BM25 and what an encoder of the documents taught terms", "minilm"
+        "distilled:Distilled", "BM25 plus a term space learned from an encoder", "minilm"
     ),
     "expansion": Entry(
         "expansion:Expansion", "queries expanded by similar terms, without soft norms", "evaluate"
     ),
-    "lsi": Entry("lsi:LSI", "cosine in a latent space of some dimensions (SVD)", "evaluate"),
-    "lda": Entry("lda:LDA", "how alike texts are in topics; minutes for 10,000 texts", "evaluate"),
-    "mean_vector": Entry("mean_vector:MeanVector", "cosine of the means of word vectors"),
-    "rwmd": Entry("rwmd:RWMD", "relaxed word mover's distance; linear in the texts' lengths"),
+    "lsi": Entry("lsi:LSI", "cosine in a latent space (SVD)", "evaluate"),
+    "lda": Entry("lda:LDA", "similarity of topics; minutes for 10,000 texts", "evaluate"),
+    "mean_vector": Entry("mean_vector:MeanVector", "cosine of mean word vectors"),
+    "rwmd": Entry("rwmd:RWMD", "relaxed word mover's distance; linear in the lengths of the texts"),
     "wmd": Entry(
-        "wmd:WMD", "word mover's distance by POT; milliseconds for each two texts", "evaluate"
+        "wmd:WMD", "word mover's distance by POT; milliseconds per pair of texts", "evaluate"
     ),
     "gensim": Entry(
         "gensim_soft_cosine:GensimSoftCosine", "soft cosine by gensim; for tiny data", "gensim"

@@ -34,7 +34,7 @@ class VectorSettings(WordSettings):
         See `WordSettings`; nothing is stemmed, because vectors belong to words.
     """
 
-    vectors: str = setting("english", text("a source that has vectors"), "vectors of the words")
+    vectors: str = setting("english", text("a source that has vectors"), "source of word vectors")
 
     def __post_init__(self) -> None:
         WordSettings.__post_init__(self)
