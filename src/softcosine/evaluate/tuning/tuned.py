@@ -165,8 +165,8 @@ class Tuned:
         """Summary of the result in one or two sentences."""
         if self.gain is None:
             return (
-                "Interrupted: these are the best settings so far, and what they bring on other "
-                "queries is not known."
+                "Interrupted: these are the best settings so far; their gain on unseen queries is "
+                "unknown."
             )
         told = (
             f"{self.gain.difference:+.4f} {self.measure} "
@@ -174,15 +174,15 @@ class Tuned:
         )
         if self.chosen.settings == self.default.settings:
             return (
-                "Tuning chose the default. On queries that it did not see, what it would have "
-                f"chosen without them changes {told}."
+                "Tuning chose the default. On unseen queries, the settings chosen without a fold "
+                f"change {told}."
             )
         if not self.certain:
             return (
-                f"Tuning brings nothing certain on queries that it did not see: {told}. The "
-                "default is kept."
+                f"The gain of tuning on unseen queries is not significant: {told}. The default is "
+                "kept."
             )
-        return f"On queries that it did not see, tuning brings {told} over the default."
+        return f"On unseen queries, tuning gains {told} over the default."
 
     def effects(self) -> dict[str, list[tuple[Any, float]]]:
         """Return for every setting the tried values, with all other settings as chosen.
@@ -278,9 +278,9 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
     measure, default = tuned.measure, tuned.default.settings
     lines = [f"# Settings tuned on {tuned.dataset}", "", tuned.verdict, ""]
     lines += [
-        f"{measure} of {tuned.n_queries} labelled queries, in {len(tuned.default.folds)} folds; "
+        f"{measure} of {tuned.n_queries} judged queries, in {len(tuned.default.folds)} folds; "
         f"{tuned.parts}. Each search tried at most {tuned.budget} settings"
-        f"{', and the budget ended one before it was done' if tuned.exhausted else ''}; the rule "
+        f"{', and the budget ended one of them' if tuned.exhausted else ''}; the rule "
         f"was {tuned.rule}, the seed {tuned.random_state}.",
         "",
     ]
@@ -295,11 +295,11 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
         ("", measure),
         [
             ("default, on all queries", f"{tuned.default.mean:.4f}"),
-            ("chosen, on the queries it was chosen on (too good)", f"{tuned.chosen.mean:.4f}"),
+            ("chosen, on all queries (biased by the choice)", f"{tuned.chosen.mean:.4f}"),
         ],
     )
     if tuned.by_fold:
-        lines += ["## Chosen without each fold, and measured on it", ""]
+        lines += ["## Settings chosen without each fold, measured on the fold", ""]
         rows = [
             (str(one.n_queries), f"{one.default:.4f}", f"{one.chosen:.4f}",
              one.settings.told(default))
@@ -323,14 +323,14 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
         for name, values in tuned.effects().items()
     ]
     lines += _table(("setting", f"values and {measure} on all queries"), rows)
-    lines += [f"## The best of {len(tuned.trials)} settings that were tried", ""]
+    lines += [f"## The best of {len(tuned.trials)} tried settings", ""]
     rows = [
         (f"{trial.mean:.4f}", trial.settings.told(default))
         for trial in tuned.trials[:_SHOWN_TRIALS]
     ]
     lines += _table((measure, "against the default"), rows)
     if commands:
-        lines += ["## To use them", "", *(f"    {command}" for command in commands), ""]
+        lines += ["## Use the settings", "", *(f"    {command}" for command in commands), ""]
     return "\n".join(lines)
 
 
