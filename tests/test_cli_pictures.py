@@ -143,7 +143,7 @@ def test_a_map_of_an_empty_index_is_drawn(run, tmp_path):
 
 
 def test_words_that_nobody_knows_draw_nothing(run, folder, tmp_path):
-    assert "is in no document" in run(
+    assert "stands in no document" in run(
         "terms", folder, "tea", "zzqx", "--plot", tmp_path / "t.png", code=1
     )
     assert "no document with the id" in run(
