@@ -327,7 +327,7 @@ def test_the_command_copies_and_says_so(index, tmp_path, run):
     out = run("backup", index.path, tmp_path / "b")
     assert "Copied 5 documents of commit 4" in " ".join(out.split())
     message = run("backup", index.path, tmp_path / "b", code=1)
-    assert "exists already; choose another name, or say --overwrite." in message
+    assert "exists already; choose another name, or pass --overwrite." in message
     told = json.loads(run("backup", index.path, tmp_path / "b", "--overwrite", "--links", "--json"))
     assert (told["documents"], told["generation"], told["engines"]) == (5, 4, [])
     run("check", tmp_path / "b")

@@ -119,7 +119,7 @@ def test_decisions_alone_stand_above_the_default(run, source_file, tmp_path):
     pins = tmp_path / "pins.txt"
     pins.write_text("tea = tyre 0.25\nnyc ! E99\n")
     shown = run("index", source_file, "-o", tmp_path / "a.index", "--decisions", pins)
-    assert "Decided about, but not in the vocabulary: nyc, E99." in " ".join(shown.split())
+    assert "Words of the decisions outside the vocabulary: nyc, E99." in " ".join(shown.split())
     assert "pinned 0.25" in run("terms", tmp_path / "a.index", "tea", "--origins")
     note = json.loads(run("info", tmp_path / "a.index", "--json"))["note"]
     assert "2 decisions of a person come before them." in note
@@ -128,13 +128,13 @@ def test_decisions_alone_stand_above_the_default(run, source_file, tmp_path):
         "similarity", "build", "english", "--vocabulary", tmp_path / "a.index",
         "--decisions", pins, "-o", tmp_path / "a.matrix",
     )  # fmt: skip
-    told = "not in the vocabulary: word0, word1, word2, word3, word4 and 2 more."
+    told = "outside the vocabulary: word0, word1, word2, word3, word4 and 2 more."
     assert told in " ".join(shown.split())
 
 
 def test_an_index_is_not_overwritten_unasked(run, source_file, folder, tmp_path):
     message = run("index", source_file, "-o", folder, code=1)
-    assert "exists already; choose another name, or say --overwrite." in message
+    assert "exists already; choose another name, or pass --overwrite." in message
     (tmp_path / "empty").mkdir()
     for place in (tmp_path / "empty", source_file):
         message = run("index", source_file, "-o", place, code=1)
@@ -177,8 +177,8 @@ def test_search_as_json_has_documented_keys(run, folder):
 
 def test_outside_and_unknown_words_are_named(run, folder):
     shown = run("search", folder, "wheel", "xyzzyx", "-e")
-    assert "In no document, so searched by similar words: wheel." in shown
-    assert "Unknown, so left out: xyzzyx." in shown
+    assert "Words in no document, replaced by similar words: wheel." in shown
+    assert "Unknown words, ignored: xyzzyx." in shown
     assert "wheel ~ " in shown
     assert ", once loaded; score" in shown
 
@@ -213,14 +213,14 @@ def test_an_explanation_is_a_table_that_ends_with_the_score(run, folder):
     assert f"{record['score']:.4f}" in shown
     assert "Bicycle tyres for sale" in shown
     nothing = run("explain", folder, "xyzzyx", "bike2")
-    assert "No word of the document is like a word of the query." in nothing
+    assert "No word of the document is similar to a word of the query." in nothing
 
 
 def test_terms_shows_similar_words(run, folder):
     assert "bicycle" in run("terms", folder, "bike")
     assert "in no document" in run("terms", folder, "bike")
-    assert "holds 2 terms" in run("terms", folder, "green tea", code=2)
-    assert "stands in no document" in run("terms", folder, "xyzzyx", code=1)
+    assert "has 2 terms" in run("terms", folder, "green tea", code=2)
+    assert "is in no document" in run("terms", folder, "xyzzyx", code=1)
 
 
 def test_info_and_verify_describe_an_index(run, folder):
@@ -228,7 +228,7 @@ def test_info_and_verify_describe_an_index(run, folder):
     facts = json.loads(run("info", folder, "--json"))
     assert facts["documents"] == 4
     assert facts["bytes"] > 0
-    assert "is whole" in run("check", folder)
+    assert "is intact" in run("check", folder)
     assert json.loads(run("check", folder, "--json"))["files"] > 5
 
 
@@ -241,7 +241,7 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
     file.write_bytes(data)
     message = run("check", path, code=1)
     assert "documents.sqlite has changed" in message
-    assert f"'softcosine salvage {path} -o NEW' saves what is whole." in message
+    assert f"'softcosine salvage {path} -o NEW' to copy the " in message
 
 
 @pytest.mark.parametrize(
@@ -399,4 +399,4 @@ def test_origins_as_json_are_trees(run, decided_folder):
 
 def test_origins_need_a_source(run, source_file, tmp_path):
     run("index", source_file, "-o", tmp_path / "a.index", "--plain")
-    assert "keeps no source" in run("terms", tmp_path / "a.index", "tea", "-o", code=2)
+    assert "the index has no source" in run("terms", tmp_path / "a.index", "tea", "-o", code=2)

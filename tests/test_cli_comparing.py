@@ -90,14 +90,14 @@ def test_pairs_are_written_to_a_file_by_its_name(run, folder, tmp_path, name):
         assert {name: str(value) for name, value in row.items()} == {
             name: str(value) for name, value in json.loads(line).items()
         }
-    assert "say --overwrite" in run("pairs", folder, "-k", 1, "-o", path, code=1)
+    assert "pass --overwrite" in run("pairs", folder, "-k", 1, "-o", path, code=1)
     run("pairs", folder, "-k", 1, "-o", path, "--overwrite")
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_tsv_cannot_hold_is_refused_and_no_file_is_left(tmp_path):
     with (
-        pytest.raises(InvalidInputError, match="a tab or a line break, which TSV cannot"),
+        pytest.raises(InvalidInputError, match="a tab or a line break, which TSV does not allow"),
         TableWriter(tmp_path / "p.tsv", ("first",)) as write,
     ):
         write({"first": "a\tb"})
@@ -122,7 +122,7 @@ def test_a_comparison_goes_on_from_its_checkpoint(run, folder, tmp_path, monkeyp
         message = run(
             "pairs", folder, "--min", 0.5, "--checkpoint", kept, "-o", tmp_path / "p.csv", code=130
         )
-    assert f"the same command goes on from what was found; {kept} keeps it." in message
+    assert f"the same command resumes from the checkpoint in {kept}." in message
     assert not (tmp_path / "p.csv").exists()
     assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
     assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
@@ -197,7 +197,7 @@ def test_what_is_to_be_dropped_can_be_deleted(run, folder, tmp_path, texts):
 def test_an_id_with_a_line_break_is_in_no_list(run, tmp_path):
     path = tmp_path / "a.index"
     SoftIndex.from_texts(["red", "red"], ids=["a", "b\nc"], plain=True).save(path)
-    assert "holds a line break" in run("dedupe", path, "--keep", "first", code=2)
+    assert "contains a line break" in run("dedupe", path, "--keep", "first", code=2)
     record = json.loads(run("dedupe", path, "--keep", "first", "--json"))
     assert record == {"id": "b\nc", "kept": "a", "similarity": pytest.approx(1.0)}
 
@@ -205,9 +205,9 @@ def test_an_id_with_a_line_break_is_in_no_list(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["pairs", "INDEX"], 2, "say how similar they are to be by --min"),
+        (["pairs", "INDEX"], 2, "pass the minimum similarity"),
         (["pairs", "INDEX", "--min", "0"], 2, "min_similarity is 0.0"),
-        (["pairs", "INDEX", "--min", "0.5", "-o", "p.xls"], 2, "the name does not tell the format"),
+        (["pairs", "INDEX", "--min", "0.5", "-o", "p.xls"], 2, "unknown format"),
         (["pairs", "INDEX", "--min", "0.5", "-o", "no/p.csv"], 1, "the folder no does not exist"),
         (["pairs", "INDEX", "-k", "0"], 2, "Invalid value for '-k'"),
         (["pairs", "INDEX", "-k", "1", "--threads", "0"], 2, "'--threads'"),

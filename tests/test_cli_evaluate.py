@@ -111,8 +111,8 @@ def test_pictures_and_reports_are_written_and_never_replaced_unasked(run, folder
     text = report.read_text(encoding="utf-8")
     assert text.startswith("| system | map | seconds |\n|---|---:|---:|\n")
     assert "### bm25 against cosine by map" in text
-    assert "say --overwrite" in run(*arguments, "--plot", picture, code=1)
-    assert "say --overwrite" in run(*arguments, "--markdown", report, code=1)
+    assert "pass --overwrite" in run(*arguments, "--plot", picture, code=1)
+    assert "pass --overwrite" in run(*arguments, "--markdown", report, code=1)
     run(*arguments, *files, "--overwrite")
     missing = tmp_path / "no" / "a.md"
     assert "the folder" in run(*arguments, "--markdown", missing, code=1)
@@ -180,7 +180,7 @@ def test_runs_are_written_one_a_system_and_set_and_measured_again(run, folder, t
     (runs / "toy.cosine.run").write_text("mine")
     for name in ("toy.bm25%3Ab=0.4,k1=0.9.run", "o ther.cosine.run"):
         (runs / name).unlink()
-    assert "say --overwrite" in run(*arguments, "--write-runs", runs, code=1)
+    assert "pass --overwrite" in run(*arguments, "--write-runs", runs, code=1)
     assert (runs / "toy.cosine.run").read_text() == "mine"
     assert len(list(runs.iterdir())) == 2  # nothing was written beside it
     run(*arguments, "--write-runs", runs, "--overwrite")
@@ -201,9 +201,9 @@ def test_runs_that_cannot_be_written_are_refused_before_any_work(run, folder, tm
         tmp_path / "labels.jsonl", [{"label": "xy"[i % 2], "text": str(i)} for i in range(8)]
     )
     said = run("evaluate", labels, "--compare", "cosine", "--write-runs", runs, code=2)
-    assert "labels has nothing to rank" in said
+    assert "labels has no queries" in said
     said = run("evaluate", folder, *arguments, "--write-runs", labels, code=1)
-    assert "labels.jsonl exists already" in said
+    assert "labels.jsonl already exists" in said
     assert not runs.exists()
 
 
@@ -289,14 +289,14 @@ def test_further_texts_are_learned_from(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name the data set, a folder or file"),
+        ((), "give the data set, a folder or file"),
         (("nowhere",), "nowhere does not exist"),
         (("FOLDER", "--compare", "cosine,magic"), "there is no system 'magic'"),
         (("FOLDER", "--compare", "cosine,cosine"), "is named twice"),
         (("FOLDER", "--compare", ""), "no system was named"),
         (("FOLDER", "--measures", "nap"), "no measure 'nap' for toy"),
         (("FOLDER", "--baseline", "lsi"), "the baseline 'lsi' is not among"),
-        (("FOLDER", "--qrels", "x"), "name the data set"),
+        (("FOLDER", "--qrels", "x"), "give the data set"),
         (("FOLDER", "--plot", "a.docx"), "a.docx"),
         (("FOLDER", "--kind", "novel"), "kind is 'novel'"),
         (("FOLDER", "--compare", "cosine", "--differences", 1), "needs a second system"),

@@ -37,7 +37,7 @@ def test_an_engine_is_filled_and_answers_as_the_index(run, folder, name):
     shown = " ".join(exported(run, folder, name).split())
     assert "5 documents of" in shown
     assert "by the route basis" in shown
-    assert "Of the 10 best, searches find 100.0%; with --rerank 100 100.0%" in shown
+    assert "Recall of the 10 best: 100.0%; with --rerank 100 100.0%" in shown
     assert f"--engine {name}" in shown
     query = ("search", folder, "bicycle repair", "--json")
     exact = json.loads(run(*query))
@@ -73,7 +73,7 @@ def test_the_summary_as_json_has_documented_keys(run, folder):
     wrong = run(
         "search", folder, "tyre", "--engine", "faiss", "--ranking", "soft_bm25", code=2
     )  # fmt: skip
-    assert "filled for soft_cosine; leave --ranking out" in wrong
+    assert "exported for soft_cosine; leave --ranking out" in wrong
 
 
 def test_pages_and_queries_from_standard_input_are_answered(run, folder, monkeypatch):
@@ -123,7 +123,7 @@ def test_a_changed_index_is_exported_again_or_followed(run, folder, tmp_path):
         (("usearch", "--factory", "Flat"), "the engine usearch has no setting 'factory'"),
         (("faiss", "--ranking", "best"), "ranking is 'best'"),
         (("faiss", "--memory", "much"), "--memory is 'much'"),
-        (("faiss", "--update", "--factory", "Flat"), "--update keeps the engine as it was made"),
+        (("faiss", "--update", "--factory", "Flat"), "--update keeps the settings of the engine"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(run, folder, arguments, message):

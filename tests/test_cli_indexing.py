@@ -132,7 +132,7 @@ def test_fields_are_spaces_of_their_own_that_count_by_their_weights(run, folder)
             {"name": "title", "weight": weights[0]}, {"name": "body", "weight": weights[1]}
         ]  # fmt: skip
         assert SoftIndex.open(name).search("tea")[0].id == first
-    assert "title (counts 1), body (counts 5)" in run("info", "b.index")
+    assert "title (weight 1), body (weight 5)" in run("info", "b.index")
 
 
 def test_places_of_words_find_phrases_without_texts(run, folder):
@@ -143,7 +143,7 @@ def test_places_of_words_find_phrases_without_texts(run, folder):
     facts = json.loads(run("info", "a.index", "--json"))
     assert facts["positions"]
     assert not facts["texts"]
-    assert "no texts, and the places of words" in run("info", "a.index")
+    assert "no texts, positions" in run("info", "a.index")
     run("index", "two.txt", "-o", "b.index", "--no-texts", "--plain")
     assert "phrase" in run("search", "b.index", '"green tea"', code=2)
 
@@ -211,18 +211,18 @@ def test_an_index_that_a_writer_has_open_is_not_replaced(run, folder, options):
             "index", "many.jsonl", "-o", "a.index", "--plain", "--overwrite", *options, code=1
         )
     assert message.count("\n") == 1
-    assert message.endswith("one at a time; try again when it has ended.\n")
+    assert message.endswith("one at a time; try again when that writer has finished.\n")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--memory", FEW, "--source", "snos"], "the source 'snos' must see all texts at once"),
-        (["--memory", "1K"], "--memory is '1K'; needed is a size from 1M"),
+        (["--memory", "1K"], "--memory is '1K'; give a size of at least 1M"),
         (["--field", "text", "--text", "text"], "--text and --field exclude each other"),
         (["--plain", "--join", "first"], "--plain and --join exclude each other"),
         (["--similarity", "m", "--join", "first"], "--join and --similarity exclude each other"),
-        (["--field", "text=0"], "--field is 'text=0'; needed are a name and a number above 0"),
+        (["--field", "text=0"], "--field is 'text=0'; give a name and a number above 0"),
         (["--field", "=2"], "--field is '=2'"),
         (["--field", "text=many"], "--field is 'text=many'"),
         (["--field", "text", "--field", "text=2"], "--field names 'text' twice"),
@@ -269,18 +269,18 @@ def test_an_index_by_fields_shows_the_field_of_the_title(run, folder):
 def test_leaving_out_every_word_is_told(run, folder):
     summary = json.loads(run("index", "many.jsonl", "-o", "a", "--min-df", 1000, "--json"))
     assert summary["terms"] == 0
-    told = "No word is indexed, so that searches find nothing: the texts have none"
+    told = "The index has no terms, so searches find nothing: the texts have no words"
     assert f"{told}, or --min-df, --stop-words or the settings leave them out." in summary["note"]
     Path("blank.jsonl").write_text('{"id": "a", "text": ""}\n')
     summary = json.loads(run("index", "blank.jsonl", "-o", "blank", "--json"))
     assert f"{told}." in summary["note"]
     summary = json.loads(run("index", "many.jsonl", "-o", "b", "--min-df", 2, "--json"))
-    assert "No word" not in summary["note"]
+    assert "no terms" not in summary["note"]
 
 
 def test_a_list_in_place_of_a_matrix_is_told_where_it_belongs(run, folder):
     Path("synonyms.txt").write_text("tea, chai\n", encoding="utf-8")
     options = ["index", "synonyms.txt", "-o", "x.index", "--similarity", "synonyms.txt"]
-    assert "lists of synonyms and files of vectors are given by --source synonyms.txt" in " ".join(
+    assert "pass lists of synonyms and files of vectors by --source synonyms.txt" in " ".join(
         run(*options, code=2).split()
     )

@@ -61,7 +61,7 @@ def test_a_picture_is_drawn_beside_what_is_printed(run, command, tmp_path):
 def test_a_picture_that_is_there_is_replaced_only_when_asked(run, command, tmp_path):
     path = tmp_path / "a.svg"
     path.write_text("mine", encoding="utf-8")
-    assert "a.svg exists already; say --overwrite" in run(*command, "--plot", path, code=1)
+    assert "a.svg already exists; pass --overwrite" in run(*command, "--plot", path, code=1)
     assert path.read_text(encoding="utf-8") == "mine"
     run(*command, "--plot", path, "--overwrite")
     assert path.read_bytes().startswith(b"<?xml")
@@ -110,7 +110,7 @@ def test_finding_nothing_draws_that(run, folder, tmp_path):
 
 
 def test_a_map_needs_somewhere_to_go(run, folder):
-    assert "say where to draw the map by --plot FILE" in run("map", folder, code=2)
+    assert "pass --plot FILE to draw the map" in run("map", folder, code=2)
 
 
 def test_a_map_is_printed_as_numbers(run, folder):

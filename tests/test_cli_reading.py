@@ -308,7 +308,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path, content):
     ("name", "content"), [("a.jsonl", ""), ("a.csv", "text\n"), ("a.txt", "\n")]
 )
 def test_a_file_without_documents_says_so(tmp_path, name, content):
-    with pytest.raises(InvalidInputError, match="there are no documents"):
+    with pytest.raises(InvalidInputError, match="no documents found"):
         read_documents([written(tmp_path / name, content)])
 
 

@@ -200,10 +200,10 @@ def test_a_word_list_gives_words_and_how_frequent_they_are(run, folder):
     assert stemmed.vocabulary.forms == (("moon",), ("tyre",), ("wheel",))
     (folder / "bad.txt").write_text("tea\t1\ntyre\tmany\n")
     message = run("similarity", "build", "english", "--words", "bad.txt", "-o", "x", code=2)
-    assert "bad.txt, line 2: 'many' is no whole number" in message
+    assert "bad.txt, line 2: 'many' is not a whole number" in message
     (folder / "none.txt").write_text("...\n")
     message = run("similarity", "build", "english", "--words", "none.txt", "-o", "x", code=2)
-    assert "none.txt: there is no word in it" in message
+    assert "none.txt: no words found" in message
 
 
 def test_the_words_of_an_index_or_a_matrix_are_taken(run, folder):
@@ -218,7 +218,7 @@ def test_the_words_of_an_index_or_a_matrix_are_taken(run, folder):
         message = run(
             "similarity", "build", "english", "--vocabulary", "s.matrix", *more, "-o", "x", code=2
         )
-        assert "s.matrix has its vocabulary already" in message
+        assert "s.matrix already has a vocabulary" in message
 
 
 def test_decisions_have_the_last_word(run, folder):
@@ -251,9 +251,9 @@ def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
     assert "cannot be balanced" in message
     shown = " ".join(run("similarity", "build", *arguments, "--as-given").split())
     assert "not positive semidefinite (an eigenvalue is -0.414)" in shown
-    assert "--definite would multiply similarities by 0.71" in shown
+    assert "--definite would multiply all similarities by 0.71" in shown
     shown = " ".join(run("similarity", "check", "s.matrix").split())
-    assert "Similarities times 0.706 would do" in shown
+    assert "multiply the similarities by 0.706" in shown
     record = json.loads(run("similarity", "check", "s.matrix", "--json"))
     assert set(record) == {
         "matrix", "files", "bytes", "symmetric", "dominant", "smallest_eigenvalue", "definite",
@@ -317,10 +317,10 @@ def test_neighbors_are_told_of_words_inside_and_outside(run, folder):
     (teas,) = run("similarity", "neighbors", "s.matrix", "teas", "--json", "-k", 1).splitlines()
     assert json.loads(teas) == {**first, "word": "teas"}
     message = run("similarity", "neighbors", "s.matrix", "xyzzyx", code=1)
-    assert "its sources do not know it" in message
+    assert "its sources do not have it" in message
     built(run, "vectors.txt", "--vocabulary", "docs.jsonl", "--no-source", output="bare.matrix")
     message = run("similarity", "neighbors", "bare.matrix", "cocoa", code=1)
-    assert "no source is kept with it" in message
+    assert "the matrix has no stored source" in message
     message = run("similarity", "neighbors", "bare.matrix", "tea", "--origins", code=2)
     assert "build it without --no-source" in message
 
@@ -367,7 +367,7 @@ def test_an_index_takes_a_matrix_and_asks_its_sources_for_further_words(run, fol
         (["--stemmer", "english"], "were not stemmed"),
         (["--plain"], "--plain and --similarity exclude each other"),
         (["--source", "english"], "--source and --similarity exclude each other"),
-        (["--max-neighbors", "3"], "--max-neighbors was settled"),
+        (["--max-neighbors", "3"], "--max-neighbors was set"),
     ],
 )
 def test_what_contradicts_a_matrix_is_refused(run, folder, arguments, message):
@@ -394,7 +394,7 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["wordnt", "--vocabulary", "nowhere.txt"], 2, "the source 'wordnt' is not understood"),
         (["vectors:no.vec", "--vocabulary", "nowhere.txt"], 1, "there is no file no.vec, which"),
         (["V", "--join", "best"], 2, "join is 'best'"),
-        (["V", "--calibrate"], 2, "--calibrate is of sources that are named"),
+        (["V", "--calibrate"], 2, "--calibrate needs named sources"),
         (["english", "--words", "words.txt", "--min-df", "2"], 2, "--words is a list"),
         (["nowhere.vec", "V"], 1, "there is no file nowhere.vec. A source is one of"),
         (["english"], 2, "come from --vocabulary FILE"),
@@ -441,7 +441,7 @@ def test_every_error_is_one_clear_line(run, folder, arguments, code, message):
 def test_documents_without_words_are_said_to_have_none(run, folder):
     (folder / "silent.jsonl").write_text('{"text": "!"}\n')
     shown = run("similarity", "build", "english", "--vocabulary", "silent.jsonl", "-o", "s.matrix")
-    assert "There are no words to find similarities for." in shown
+    assert "The vocabulary is empty." in shown
 
 
 def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
@@ -515,8 +515,7 @@ def test_an_interrupted_build_leaves_nothing_half_written_and_goes_on(run, folde
     command = ("similarity", "build", "vectors.txt", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
     message = run(*command, code=130)
     assert (
-        f"the same command goes on from what was found; {folder}/.s.matrix.building keeps it"
-        in message
+        f"the same command resumes from the checkpoint in {folder}/.s.matrix.building." in message
     )
     assert "nothing was left half-written" in message
     assert not (folder / "s.matrix").exists()

@@ -68,7 +68,7 @@ def test_settings_with_fields_index_them_as_spaces_of_their_own(run, folder):
         "index", "toy/corpus.jsonl", "-o", "b.index", "--settings", "tuned.json", "--text", "title",
         code=2,
     )  # fmt: skip
-    assert "weighs the fields title, text" in error
+    assert "has weights for the fields title, text" in error
 
 
 def test_documents_are_added_to_an_index_made_by_settings(run, folder):
@@ -138,7 +138,7 @@ def test_settings_that_were_not_written_are_written_from_what_is_kept(run, folde
 def test_a_home_that_cannot_be_written_to_keeps_nothing(run, folder, monkeypatch):
     Path("home").mkdir()
     monkeypatch.setattr("softcosine.cli.tuned.os.access", lambda *given: False)
-    assert "settings tried" in run("tune", "toy", *FAST)
+    assert "Tried " in run("tune", "toy", *FAST)
     assert not list(Path("home").iterdir())
 
 
@@ -163,8 +163,8 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch, capsys):
         main(["tune", "toy", "-o", "tuned.json", *map(str, FAST)])
     assert stop.value.code == 130
     told = capsys.readouterr()
-    assert "for minutes; figures are kept in .tuned.json.figures." in told.err
-    assert "goes on from the figures kept in .tuned.json.figures." in told.out
+    assert "which takes minutes; figures are stored in .tuned.json.figures." in told.err
+    assert "resumes from the figures in .tuned.json.figures." in told.out
     assert Settings.load("tuned.json")
     monkeypatch.undo()
     monkeypatch.chdir(folder)
@@ -182,23 +182,23 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch, capsys):
         (["toy", "--test-share", 0, "--test"], "no queries were left for a test", 2),
         (["toy", "--measure", "ndcg"], "", 0),
         (["toy", "--measure", "NDCG@10"], "ndcg@10 of 13 queries", 0),
-        (["toy", "-o", "a", "--report", "./a"], "-o and --report are both a; name two places", 2),
+        (["toy", "-o", "a", "--report", "./a"], "-o and --report are both a; choose two paths", 2),
         (["toy", "-o", "a", "--checkpoint", "a"], "-o and --checkpoint are both a", 2),
         (["toy", "-o", "a", "--index", "a"], "-o and --index are both a", 2),
         (["toy", "--measure", "best"], "no measure 'best'", 2),
         (["toy", "--source", "nothing.txt"], "there is no file nothing.txt", 1),
         (["toy", "--try", "exponent"], "a setting and its values, such as exponent=2,4", 2),
-        (["toy", "--try", "exponent=x"], "a number was needed", 2),
+        (["toy", "--try", "exponent=x"], "the value must be a number", 2),
         (["toy", "--try", "power=2"], "setting is 'power'", 2),
         (["toy", "--try", "fields=title:2"], "give each of these a weight", 2),
-        (["toy", "--try", "k1=1", "--try", "k1=2"], "names 'k1' twice", 2),
+        (["toy", "--try", "k1=1", "--try", "k1=2"], "has 'k1' twice", 2),
         (["toy", "--rule", "best"], "rule is 'best'", 2),
-        (["toy", "-o", "toy/corpus.jsonl"], "exists already", 1),
+        (["toy", "-o", "toy/corpus.jsonl"], "already exists", 1),
         (["toy", "-o", "no/tuned.json"], "does not exist", 1),
         (["toy", "--checkpoint", "toy/qrels.tsv"], "something other than figures", 1),
         (["pairs.tsv"], "without queries", 2),
-        ([], "name the data set, a folder or file", 2),
-        (["toy", "--qrels", "toy/qrels.tsv"], "name the data set, a folder or file", 2),
+        ([], "give the data set, a folder or file", 2),
+        (["toy", "--qrels", "toy/qrels.tsv"], "give the data set, a folder or file", 2),
         (["--qrels", "toy/qrels.tsv"], "--documents, --queries and --qrels are needed together", 2),
     ],
 )
@@ -211,12 +211,12 @@ def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--source", "english"], "--settings says all that --source would"),
-        (["--ranking", "soft_cosine", "--plain"], "--plain and --ranking would"),
-        (["--positions"], "--positions would"),
-        (["--no-texts"], "--no-texts would"),
-        (["--memory", "1G"], "--memory would"),
-        (["--join", "mean"], "--join would"),
+        (["--source", "english"], "--settings cannot be combined with --source"),
+        (["--ranking", "soft_cosine", "--plain"], "with --plain and --ranking;"),
+        (["--positions"], "with --positions;"),
+        (["--no-texts"], "with --no-texts;"),
+        (["--memory", "1G"], "with --memory;"),
+        (["--join", "mean"], "with --join;"),
     ],
 )
 def test_settings_exclude_what_they_say(run, folder, options, message):

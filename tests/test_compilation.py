@@ -70,5 +70,5 @@ def test_a_terminal_is_told_once_and_only_where_something_is_compiled(
         fresh()[1](1.0)
         fresh()[1](1.0)
     said = capsys.readouterr()
-    assert (said.out, said.err.count("Compiling kernels, once (about 10 s) ...")) == ("", 1)
+    assert (said.out, said.err.count("Compiling kernels, only once (about 10 s) ...")) == ("", 1)
     assert (logger.level, logger.handlers) == before

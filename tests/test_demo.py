@@ -77,11 +77,11 @@ def test_the_demo_answers_by_meaning_and_keeps_its_index(few_symbols, run):
     shown = run()
     assert "infinite ~ infinity" in shown
     assert "plain cosine: nothing" in shown
-    assert "Indexed in" in shown
+    assert "Built the index in" in shown
     assert "softcosine index" in shown
     assert max(map(len, shown.splitlines())) <= 80
     again = run()
-    assert "Indexed in" not in again
+    assert "Built the index in" not in again
     assert len(list(few_symbols.iterdir())) == 1
 
 
@@ -102,23 +102,23 @@ def test_the_demo_answers_own_words_as_json(few_symbols, run):
 def test_an_unknown_word_is_named(few_symbols, run):
     shown = run("xyzzyx")
     assert "nothing found" in shown
-    assert "unknown, so left out: xyzzyx" in shown
+    assert "unknown words, ignored: xyzzyx" in shown
 
 
 def test_a_broken_index_is_built_again(few_symbols, run):
     run("kitten")
     (folder,) = few_symbols.iterdir()
     (folder / "manifest.json").write_text("{}")
-    assert "Indexed in" in run("kitten")
-    assert "Indexed in" not in run("kitten")
-    assert "Indexed in" in run("kitten", "--rebuild")
+    assert "Built the index in" in run("kitten")
+    assert "Built the index in" not in run("kitten")
+    assert "Built the index in" in run("kitten", "--rebuild")
 
 
 def test_an_index_of_other_settings_is_replaced(few_symbols, run, monkeypatch):
     run("kitten")
     monkeypatch.setattr(symbols, "_SETTINGS", {"ranking": "soft_cosine", "max_neighbors": 50})
-    assert "Indexed in" in run("kitten")
-    assert "Indexed in" not in run("kitten")
+    assert "Built the index in" in run("kitten")
+    assert "Built the index in" not in run("kitten")
     assert len(list(few_symbols.iterdir())) == 1
 
 
@@ -126,7 +126,7 @@ def test_an_index_that_cannot_be_kept_is_used_all_the_same(few_symbols, run):
     few_symbols.write_text("a file, no folder")
     shown = run("kitten")
     assert "cat face" in shown
-    assert "could not be kept" in shown
+    assert "was not stored" in shown
 
 
 @pytest.mark.parametrize(

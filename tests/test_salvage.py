@@ -191,7 +191,7 @@ def test_the_command_tells_what_is_left(run, copied, tmp_path):
     spoil(copied, "part", "documents.sqlite", number=1)
     told = run("salvage", copied, "-o", tmp_path / "y")
     assert "documents.sqlite" in told
-    assert "has 2 documents; up to 2 are lost." in " ".join(told.split())
+    assert "has 2 documents; up to 2 were lost." in " ".join(told.split())
     facts = json.loads(run("salvage", copied, "-o", tmp_path / "y", "--overwrite", "--json"))
     assert (facts["documents"], facts["lost"], len(facts["damage"])) == (2, 2, 1)
     assert "exists already" in run("salvage", copied, "-o", tmp_path / "y", code=1)

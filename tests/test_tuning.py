@@ -406,7 +406,7 @@ def test_the_outcome_is_shown_as_a_table_a_page_and_html():
     found = small(judged_set(), score_test=True)
     assert len(found.to_pandas()) == len(found.trials)
     page = found.report(["softcosine index a|b"])
-    for title in ("# Settings tuned on toy", "## Test", "## Chosen without each fold"):
+    for title in ("# Settings tuned on toy", "## Test", "## Settings chosen without each fold"):
         assert title in page
     assert "    softcosine index a|b" in page
     assert "<table>" in found._repr_html_()

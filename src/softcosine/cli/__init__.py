@@ -1,4 +1,10 @@
-"""The command line: ``softcosine index``, ``search`` and the others.
+"""The command line ``softcosine``.
 
-Nothing heavy is imported before a command needs it, so that ``--help`` answers at once.
+Heavy modules are imported inside commands, so that ``--help`` is fast.
+
+`app` lists the commands and has `main`; `options` the options that several commands share;
+`failures` turns exceptions into messages and exit codes; `output` prints results as tables or
+JSON. Each command is in the file of its task: `searching`, `indexing`, `writing` (add, delete,
+merge, refresh, shard, join), `maintenance` (info, check, backup, salvage), `similarity`,
+`near_duplicates`, `evaluating`, `tuning`, `exporting`, `pictures` (map), `demo`.
 """

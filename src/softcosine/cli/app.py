@@ -1,10 +1,10 @@
-"""The command ``softcosine``: its commands, and how they are run; see `failures` for its errors."""
+"""The typer application ``softcosine``: the table of commands, their help, and `main`."""
 
 from __future__ import annotations
 
 from softcosine.cli.signals import interrupted_quietly, orderly_ends
 
-with interrupted_quietly():  # these take a moment
+with interrupted_quietly():  # these imports take a moment
     import gc
     import inspect
     import re
@@ -38,7 +38,7 @@ __all__ = ["app", "main"]
 
 
 class _Commands(TyperGroup):
-    """A group whose errors end as one line on standard error."""
+    """A group that prints each error as one line on standard error."""
 
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
         with clear_errors():
@@ -70,27 +70,27 @@ def _version(asked: bool) -> None:
 
 
 def _help(command: Callable[..., None]) -> str:
-    """Return a command's help from its docstring, indented examples kept as they are."""
+    """Return a command's docstring as help text that keeps the lines of indented examples."""
     return re.sub("\n\n(?= )", "\n\n\b\n", inspect.getdoc(command) or "")
 
 
 def _softcosine(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Tell the version."),
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option("--debug", envvar="SOFTCOSINE_DEBUG", help="Show where an error arose."),
+        typer.Option("--debug", envvar="SOFTCOSINE_DEBUG", help="Show the traceback of an error."),
     ] = False,
 ) -> None:
-    """Search texts by meaning: cosine similarity that knows which words mean alike.
+    """Search texts by meaning: cosine similarity that counts similar words as well as equal ones.
 
       softcosine index faq.jsonl -o faq.index
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
 
-    A score says how much of the query a document answers, by the same words and by similar ones;
-    it is 0 where no word of one is like a word of the other. --explain says which words made it.
+    A score measures how well a document matches a query by equal and by similar words; it is 0 if
+    no word of the query is similar to a word of the document. --explain shows the words behind it.
     """
 
 
@@ -98,13 +98,13 @@ app.callback(help=_help(_softcosine))(_softcosine)
 
 
 def _similarity() -> None:
-    """Build, show, ask, check and compare the matrices that say which words are similar.
+    """Build, inspect, check and compare term similarity matrices.
 
       softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
       softcosine similarity neighbors faq.matrix tyre
 
-    A matrix is a folder that 'build' writes, and that 'index --similarity' and 'set' use; the
-    others take an index in its place as well.
+    'build' writes a matrix as a folder; 'index --similarity' and 'set' use it. The other commands
+    also accept an index and read its matrix.
     """
 
 
@@ -113,52 +113,56 @@ _matrices.callback(help=_help(_similarity))(_similarity)
 
 _Table = tuple[tuple[str, Callable[..., None], str], ...]
 _COMMANDS: _Table = (
-    ("index", indexing.index, "Index documents: from files to a folder to search."),
-    ("search", searching.search, "Find the documents that are most like some words."),
-    ("similar", searching.similar, "Find the documents that are most like one of them."),
-    ("explain", searching.explain, "Say by which words a document got its score."),
-    ("terms", searching.terms, "Show which words are similar to a word."),
+    ("index", indexing.index, "Build an index from files of documents."),
+    ("search", searching.search, "Find the documents most similar to a query."),
+    ("similar", searching.similar, "Find the documents most similar to a document."),
+    ("explain", searching.explain, "Explain a score by pairs of words."),
+    ("terms", searching.terms, "Show the words similar to a word."),
     ("pairs", near_duplicates.pairs, "Find all pairs of similar documents, or nearest neighbours."),
     ("dedupe", near_duplicates.dedupe, "Find groups of near duplicates."),
-    ("map", pictures.draw_map, "Draw documents as a map: similar ones lie together."),
-    ("add", writing.add, "Add documents to an index, or replace them."),
-    ("delete", writing.delete, "Delete documents from an index."),
-    ("merge", writing.merge, "Join an index's segments, and free the room of what is deleted."),
-    ("refresh", writing.refresh, "Count an index's words anew, for their weights."),
-    ("shard", writing.shard, "Make an empty index with the words and weights of another."),
+    ("map", pictures.draw_map, "Draw a map of the documents."),
+    ("add", writing.add, "Add or replace documents."),
+    ("delete", writing.delete, "Delete documents."),
+    ("merge", writing.merge, "Merge segments and free the space of deleted documents."),
+    ("refresh", writing.refresh, "Update the document frequencies and term weights."),
+    ("shard", writing.shard, "Make an empty index with the terms and weights of another."),
     ("join", writing.join, "Add all documents of shards to an index."),
     ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
-    ("tune", tuning.tune, "Choose settings on labelled queries, and say what that brings."),
-    ("export", exporting.export, "Bring an index into another engine, such as Faiss."),
-    ("info", maintenance.info, "Tell what an index holds."),
-    ("check", maintenance.check, "Check that an index is whole."),
-    ("backup", maintenance.backup, "Copy an index, also while it is written."),
-    ("salvage", maintenance.salvage, "Save what can be read of a damaged index."),
-    ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files."),
+    ("tune", tuning.tune, "Choose settings on judged queries and measure their gain."),
+    ("export", exporting.export, "Export an index to a vector engine such as Faiss."),
+    ("info", maintenance.info, "Show the contents and settings of an index."),
+    ("check", maintenance.check, "Check the integrity of an index."),
+    ("backup", maintenance.backup, "Copy an index, even during a write."),
+    ("salvage", maintenance.salvage, "Copy the intact segments of a damaged index."),
+    ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files of yours."),
 )
 _OF_MATRICES: _Table = (
-    ("build", similarity.build, "Build a matrix from sources of similarity."),
-    ("show", similarity.show, "Tell what a matrix holds, with histograms."),
-    ("neighbors", similarity.neighbors, "Show which words are similar to a word."),
-    ("check", similarity.check, "Check that a matrix is whole, and definite."),
-    ("set", similarity.exchange, "Give an index another matrix."),
-    ("diff", similarity.diff, "Show what changed from one matrix to another."),
+    ("build", similarity.build, "Build a matrix from sources of term similarity."),
+    ("show", similarity.show, "Show the size, settings and histograms of a matrix."),
+    ("neighbors", similarity.neighbors, "Show the words similar to a word."),
+    ("check", similarity.check, "Check the integrity and definiteness of a matrix."),
+    ("set", similarity.exchange, "Replace the matrix of an index."),
+    ("diff", similarity.diff, "Compare two matrices."),
 )
 for _group, _commands in ((app, _COMMANDS), (_matrices, _OF_MATRICES)):
     for _name, _command, _short in _commands:
         _group.command(_name, help=_help(_command), short_help=_short)(_command)
-app.add_typer(_matrices, name="similarity", short_help="Matrices of which words are similar.")
+app.add_typer(
+    _matrices,
+    name="similarity",
+    short_help="Term similarity matrices: build, show, check, compare.",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave by SystemExit.
+    """Run the command line; always raises SystemExit.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        What stands after the command's name; the process's own by default.
+        Command-line arguments without the program name; default: those of the process.
     """
-    # Imports make many objects and no garbage: collecting it meanwhile costs a tenth of a second.
+    # Imports make many objects and no garbage: garbage collection would cost a tenth of a second.
     gc.set_threshold(100_000, 50, 100)
     prepare_streams()
     with (

@@ -1,4 +1,4 @@
-"""By which name this program was called, for the commands that it suggests."""
+"""The name under which this program was called, for the commands that messages suggest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = "softcosine"
 
 
 def program() -> str:
-    """Return what to type to call this program again: ``softcosine``, or a path to it."""
+    """Return the shell command that calls this program: ``softcosine`` or a path to it."""
     called = Path(sys.argv[0] if sys.argv else _NAME)
     if called.name == "__main__.py":
         return f"{Path(sys.executable).name} -m {_NAME}"

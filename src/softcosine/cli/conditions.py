@@ -1,4 +1,4 @@
-"""What ``--where`` means: a filter in JSON, or a comparison such as ``year>=2020``."""
+"""Parser of ``--where``: a filter in JSON, or a comparison such as ``year>=2020``."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ Conditions = Annotated[
     typer.Option(
         "--where",
         metavar="FILTER",
-        help="Only documents whose metadata are so: lang=en, 'year>=2020', or JSON; repeatable, "
-        "all must hold.",
+        help="Filter by metadata: lang=en, 'year>=2020', or JSON; repeatable, all filters must "
+        "match.",
     ),
 ]
 
 _OPERATORS = ("=", "==", "!=", "<", "<=", ">", ">=")
-# All signs up to the value are taken for the operator, so that one that there is not is noticed.
+# The operator takes all signs up to the value, so that an unknown operator is noticed.
 _COMPARISON = re.compile(
     r"\s*(?P<key>[^=<>!~\s](?:[^=<>!]*[^=<>!~\s])?)\s*(?P<sign>~*[=<>!]+~*)(?P<value>.*)", re.DOTALL
 )
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")  # as JSON writes it
-# What these join stands behind them in a filter; a backslash makes them keys like others.
+# Keys that combine filters; a backslash makes them ordinary keys.
 _JOINTS = ("all", "any", "not")
 _EQUAL = {"=": "in", "==": "in", "!=": "not in"}
 
 
 def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
-    """Read the filters of a command line.
+    """Return the filters of a command line as one filter.
 
-    In a comparison, what reads as JSON is meant as that: 2020 is a number, true a boolean. Where it
-    is to be equal, text that looks the same is too, since text formats hold nothing else.
+    A value that is valid JSON has its JSON type: 2020 is a number, true a boolean. An equality
+    also matches the same text, because CSV and TSV files have no other type.
 
     Parameters
     ----------
     given : sequence of str, or None
-        All must hold.
+        All of them must match.
 
     Returns
     -------
     dict or None
-        As ``where=`` of `SoftIndex.search` takes it; None for no filter.
+        The ``where=`` of `SoftIndex.search`; None for no filter.
 
     Raises
     ------
     InvalidInputError
-        If one is neither JSON nor a comparison, has an operator that there is not, or compares with
-        a number beyond the range of float64.
+        If one is neither JSON nor a comparison, has an unknown operator, or compares with a
+        number beyond the range of float64.
     """
     read = [_json(one) if one.lstrip().startswith("{") else _comparison(one) for one in given or ()]
     if not read:
@@ -68,7 +68,7 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
 
 
 def why_none_passes(opened: SoftIndex, where: dict[str, Any] | None) -> str:
-    """Say why no document passes a filter; an empty string where there is none, or some pass."""
+    """Return why no document passes a filter; an empty string if some do or there is no filter."""
     from softcosine.index.query.filters import Where
     from softcosine.index.search.sorting import keys_of
 
@@ -84,19 +84,19 @@ def why_none_passes(opened: SoftIndex, where: dict[str, Any] | None) -> str:
             told.append(f"No document has the key {_shown(key)}.")
         elif "text" in kinds and compared == {"number"}:
             told.append(
-                f"{_shown(key)} holds text, as all that CSV and TSV files hold, and is compared "
-                f"with a number; put it in quotation marks, as in '{key}>=\"2020\"'."
+                f"{_shown(key)} is text, like every value of CSV and TSV files, and is compared "
+                f"with a number; put the number in quotation marks, as in '{key}>=\"2020\"'."
             )
         elif "number" in kinds and compared == {"text"}:
             told.append(
-                f"{_shown(key)} holds numbers and is compared with text; write a number without "
+                f"{_shown(key)} is a number and is compared with text; write a number without "
                 f"quotation marks, as in '{key}>=2020'."
             )
     return " ".join(dict.fromkeys(told))
 
 
 def _kind(value: object) -> str:
-    """Return what a value can be compared with."""
+    """Return the kind of values that a value can be compared with."""
     from softcosine.index.segment.metadata_columns import is_number
 
     return "text" if isinstance(value, str) else "number" if is_number(value) else "another"
@@ -107,7 +107,7 @@ def _json(given: str) -> dict[str, Any]:
         value = parsed_json(given)
     except ValueError as error:
         raise InvalidInputError(
-            f"--where {_shown(given)} begins like JSON and is none ({error}); write it as "
+            f"--where {_shown(given)} begins like JSON but is not valid ({error}); write it as "
             '\'{"lang": "en", "year": {">=": 2020}}\', or compare: lang=en.'
         ) from error
     assert isinstance(value, dict), "what begins with { is an object"
@@ -118,7 +118,7 @@ def _comparison(given: str) -> dict[str, Any]:
     found = _COMPARISON.fullmatch(given)
     if found is None:
         raise InvalidInputError(
-            f"--where {_shown(given)} is no filter; write KEY=VALUE, such as lang=en, or "
+            f"--where {_shown(given)} is not a filter; write KEY=VALUE, such as lang=en, or "
             "'year>=2020' (also !=, <, <=, >), or JSON, such as "
             '\'{"lang": {"in": ["en", "de"]}}\'.'
         )
@@ -126,13 +126,13 @@ def _comparison(given: str) -> dict[str, Any]:
     if sign not in _OPERATORS:
         raise InvalidInputError(
             f"--where {_shown(given)} has the unknown operator {_shown(sign)}; use one of "
-            f"{', '.join(_OPERATORS)}. A value that begins with a sign stands in quotation "
-            f"marks: '{key}=\"{sign[1:] or sign}...\"'."
+            f"{', '.join(_OPERATORS)}. Put a value that begins with a sign in quotation marks: "
+            f"'{key}=\"{sign[1:] or sign}...\"'."
         )
     if not text and sign not in _EQUAL:
         raise InvalidInputError(
-            f"--where {_shown(given)} has no value after {sign}; write what to "
-            f"compare with, such as '{key}{sign}2020'."
+            f"--where {_shown(given)} has no value after {sign}; add one, such as "
+            f"'{key}{sign}2020'."
         )
     key = f"\\{key}" if key in _JOINTS else key
     value = _value(given, text)
@@ -144,9 +144,8 @@ def _comparison(given: str) -> dict[str, Any]:
 def _value(given: str, text: str) -> Any:
     if _NUMBER.fullmatch(text) and math.isinf(float(text)):
         raise InvalidInputError(
-            f"--where {_shown(given)} compares with a number beyond the range of numbers, which "
-            f"ends at {sys.float_info.max:.3g}; take a smaller one, or write it in quotation marks "
-            "if a text is meant."
+            f"--where {_shown(given)} compares with a number above {sys.float_info.max:.3g}, the "
+            "largest one; use a smaller number, or put it in quotation marks if it is text."
         )
     try:
         return parsed_json(text)

@@ -1,4 +1,4 @@
-"""``softcosine demo``: questions to the names of Python's Unicode symbols, no download needed."""
+"""Command ``softcosine demo``: searches in the names of Unicode symbols."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CANDIDATES", "answer", "choose_questions", "demo"]
 
-# Asked are the first of these that share no word and no stem with any name.
+# The demo searches the first of these that share no word and no stem with any name.
 CANDIDATES = (
     "illness", "infinite", "kitten", "burger", "weeping feline", "spouse", "radiation", "voting",
     "laughter", "forbidden", "insect", "alcohol", "puppy", "infant", "danger", "spacecraft",
@@ -31,7 +31,7 @@ _N_QUESTIONS = 6
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What soft and plain cosine say to a question."""
+    """Results of soft and plain cosine for a query."""
 
     hits: Hits
     why: tuple[Explanation, ...]
@@ -42,25 +42,25 @@ class _Answer:
 
 def demo(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="WORDS", help="Your own question.")
+        list[str] | None, typer.Argument(metavar="WORDS", help="Your own query.")
     ] = None,
     k: Annotated[
-        int | None, typer.Option("-k", min=1, metavar="N", help="Most answers to a question.")
+        int | None, typer.Option("-k", min=1, metavar="N", help="Maximum number of results.")
     ] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Index the names again, as on the first call.")
+        bool, typer.Option("--rebuild", help="Build the index of the names again.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Ask the names of Unicode's symbols for meanings: no files and no download needed.
+    """Search Unicode's symbols by meaning; needs no files and no download.
 
       softcosine demo
       softcosine demo "sick infant" -k 5
 
-    The first call indexes the names of the symbols that this Python knows, and keeps the index
-    among your data (SOFTCOSINE_HOME names another folder). Without words, it asks six questions
-    whose words, even stemmed, stand in no name. A score is the soft cosine, from 0 to 1; behind it
-    stand the words that made it, and below what plain cosine answers.
+    The first call indexes the names of the symbols of this Python version and stores the index in
+    your data folder (SOFTCOSINE_HOME sets another folder). Without arguments, the command runs six
+    queries whose words are in no name, not even stemmed. It prints the soft cosine (0 to 1), the
+    pairs of words behind it, and the results of plain cosine.
 
     JSON: unicode, symbols, index, built_seconds, and answers of query, seconds, outside, unknown,
     hits and plain; a hit is rank, character, code_point, name and score, with parts as in 'search'.
@@ -71,7 +71,7 @@ def demo(
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
     with Reporter() as report:
-        report.announce("The first call indexes the names, which takes some seconds.")
+        report.announce("The first call builds the index, which takes some seconds.")
         opened = open_symbols(report, rebuild=rebuild)
     index = opened.index
     questions = choose_questions(index.vocabulary, CANDIDATES)
@@ -87,7 +87,7 @@ def demo(
     if not words:
         out.print(
             f"{len(index):,} symbols of Unicode {unicodedata.unidata_version}, searched by their "
-            "names. No word of these\nquestions stands in any name, not even its stem.\n"
+            "names. No word of these\nqueries is in any name, not even its stem.\n"
         )
     for one in answers:
         _show(one)
@@ -100,7 +100,7 @@ def choose_questions(vocabulary: Vocabulary, candidates: Sequence[str]) -> tuple
     Parameters
     ----------
     vocabulary : Vocabulary
-        Of the names, stemmed or not.
+        Vocabulary of the names, stemmed or not.
     candidates : sequence of str
     """
     from softcosine.text.analyzer import Analyzer
@@ -119,7 +119,7 @@ def choose_questions(vocabulary: Vocabulary, candidates: Sequence[str]) -> tuple
 
 
 def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer:
-    """Ask both indexes, and time the soft one, its compiled code loaded before."""
+    """Search both indexes, and time the soft one after a first search that loads its kernels."""
     index.search(question, k=k)
     started = time.perf_counter()
     hits = index.search(question, k=k)
@@ -196,9 +196,9 @@ def _show(one: _Answer) -> None:
     if len(one.hits):
         print_table(table)
     else:
-        out.print(f"  nothing found{'' if one.asked else ': the question holds no word'}")
+        out.print(f"  nothing found{'' if one.asked else ': the query has no words'}")
     if one.hits.unknown:
-        out.print(f"  unknown, so left out: {', '.join(map(printable, one.hits.unknown))}")
+        out.print(f"  unknown words, ignored: {', '.join(map(printable, one.hits.unknown))}")
     found = "; ".join(f"{hit.id} {hit.text} {score_shown(hit.score)}" for hit in one.plain[:2])
     out.print(f"  plain cosine: {found or 'nothing'}\n", style="dim")
 
@@ -209,21 +209,21 @@ def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> No
 
     out = console()
     seconds = sorted(one.seconds for one in answers)[len(answers) // 2]
-    built = f"Indexed in {duration(opened.built)}, once. " if opened.built is not None else ""
+    built = f"Built the index in {duration(opened.built)}. " if opened.built is not None else ""
     each = "" if len(answers) == 1 else " each"
-    out.print(f"{built}Answered in {duration(seconds)}{each}, once loaded.", style="dim")
+    out.print(f"{built}Searched in {duration(seconds)}{each}, once loaded.", style="dim")
     if opened.problem:
         out.print(
-            f"The index could not be kept ({opened.problem}); SOFTCOSINE_HOME names another place.",
+            f"The index was not stored ({opened.problem}); set SOFTCOSINE_HOME to another folder.",
             style="yellow",
         )
     if own:
         return
     out.print(
-        "Scores are soft cosines, from 0 to 1; behind them, what each pair of words adds.\n",
+        "Scores are soft cosines, from 0 to 1, followed by the contributions of pairs of words.\n",
         style="dim",
     )
     name = program()
-    out.print(f'Your own words:  {name} demo "sick infant"')
+    out.print(f'Your own query:  {name} demo "sick infant"')
     out.print(f"Your own texts:  {name} index FILE -o my.index  (.jsonl .csv .txt, a folder)")
     out.print(f'                 {name} search my.index "your words" --explain')

@@ -1,4 +1,4 @@
-"""Characters that disturb a terminal, and the escapes that stand for them."""
+"""Escapes for characters that disturb a terminal."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ __all__ = ["is_harmless", "printable"]
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which nothing disturbs a terminal or turns its direction.
+    r"""Return a text with escapes for characters that disturb a terminal or its text direction.
 
     Control and format characters, line breaks, unassigned characters and lone surrogates become
-    escapes, such as ``\x1b`` and ``\u202e``. Blanks of all widths stay, and so do the two joiners
-    (U+200C, U+200D) that Persian, Hindi and emoji are written with.
+    escapes, such as ``\x1b`` and ``\u202e``. Blanks of all widths stay, and so do the joiners
+    U+200C and U+200D of Persian, Hindi and emoji.
     """
     return "".join(map(_shown, text)) if not text.isprintable() else text
 
 
 def is_harmless(character: str) -> bool:
-    """Whether a character shows as itself and moves nothing."""
+    """Whether a character can be printed without an escape."""
     return (
         character.isprintable()
         or character in "\u200c\u200d"

@@ -1,4 +1,4 @@
-"""``softcosine evaluate``: systems compared on a judged collection."""
+"""Command ``softcosine evaluate``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 USUAL_SYSTEMS = "cosine,bm25,soft"
-_LONGEST_NAME = 90  # of a data set or a system in the name of a file, which may have 255 bytes
+_LONGEST_NAME = 90  # of a data set or a system in a file name, which may have 255 bytes
 
 
 def evaluate(
@@ -44,69 +44,76 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="DATASET...",
-            help="Folders or files of judged texts; see above.",
+            help="Folders or files of judged collections; see above.",
             readable=False,
         ),
     ] = None,
     compare: Annotated[
         str,
-        typer.Option(metavar="SYSTEMS", help="With commas, with settings: bm25:k1=0.9,b=0.4,lsi"),
+        typer.Option(
+            metavar="SYSTEMS", help="Comma-separated systems with settings: bm25:k1=0.9,b=0.4,lsi"
+        ),
     ] = USUAL_SYSTEMS,
     measures: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="With commas, such as ndcg@10,map [by the data set]."),
+        typer.Option(
+            metavar="NAMES", help="Comma-separated measures: ndcg@10,map [by the data set]."
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="SYSTEM", help="What to compare with [cosine, else the first]."),
+        typer.Option(metavar="SYSTEM", help="System to compare with [cosine, else the first]."),
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The part to score [test..., where there is]."),
+        typer.Option(metavar="NAME", help="Split to score [splits named test..., if any]."),
     ] = None,
     documents: JudgedDocuments = None,
     queries: JudgedQueries = None,
     qrels: JudgedQrels = None,
     run: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="Compare a TREC run too; repeatable."),
+        typer.Option(metavar="NAME=FILE", help="Also compare a TREC run; repeatable."),
     ] = None,
     background: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Further texts to learn from, one a line; repeatable."),
+        typer.Option(metavar="FILE", help="More texts to learn from, one per line; repeatable."),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="retrieval, questions, classification, pairs or words [by its files]."),
+        typer.Option(
+            help="Kind of data set: retrieval, questions, classification, pairs or words [by its "
+            "files]."
+        ),
     ] = None,
     grades: Grades = None,
     topic_fields: TopicFields = "title",
     depth: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Documents ranked for a query.")
+        int, typer.Option(min=1, metavar="N", help="Number of documents ranked per query.")
     ] = 1000,
     n_resamples: Annotated[
-        int, typer.Option("--resamples", min=1, metavar="N", help="Of the bootstrap.")
+        int, typer.Option("--resamples", min=1, metavar="N", help="Resamples of the bootstrap.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0,
     n_differences: Annotated[
         int,
         typer.Option(
             "--differences",
             min=0,
             metavar="N",
-            help="Show the N largest wins and losses of the last system, and why.",
+            help="Show and explain the N largest wins and losses of the last system.",
         ),
     ] = 0,
     plot: Plot = None,
     markdown: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the table, and differences, there as Markdown."),
+        typer.Option(metavar="FILE", help="Write the table and the differences as Markdown."),
     ] = None,
     write_runs: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write each system's rankings there, one TREC run for each data set.",
+            help="Write a TREC run per system and data set.",
         ),
     ] = None,
     overwrite: Annotated[
@@ -115,15 +122,17 @@ def evaluate(
     ] = False,
     encoding: Encoding = "utf-8",
     list_systems: Annotated[
-        bool, typer.Option("--systems", help="List the systems that there are, and end.")
+        bool, typer.Option("--systems", help="List the systems and exit.")
     ] = False,
     settings_of: Annotated[
         str | None,
-        typer.Option("--settings", metavar="SYSTEM", help="Tell a system's settings, and end."),
+        typer.Option(
+            "--settings", metavar="SYSTEM", help="List the settings of a system and exit."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
 ) -> None:
-    """Compare systems on a judged collection: what each finds, and whether it is more than chance.
+    """Compare systems on judged collections, with confidence intervals and tests.
 
       softcosine evaluate cranfield/
       softcosine evaluate cranfield/ --compare cosine,bm25,lsi,soft --plot cranfield.png
@@ -132,24 +141,28 @@ def evaluate(
       softcosine evaluate --documents docs.trec.gz --queries topics.txt --qrels qrels.txt
       softcosine evaluate r8.jsonl --compare cosine,soft:exponent=3 --json
 
-    DATASET is one of these, compressed or not, and told by its content. A folder with documents
-    (corpus.jsonl, or TREC's <DOC>), queries (or topics) and qrels (three columns, or TREC's four).
-    Questions with candidates: JSON lines with orgq_id, relq_id, org_subject, org_body, rel_subject,
-    rel_body and relevant. Documents to label by their nearest neighbours: JSON lines with label,
-    text and perhaps split (train and test; else ten random splits). Pairs of sentences: lines of a
-    score and two sentences, with tabs. Pairs of words: two words and a score.
+    DATASET has one of these formats, compressed or not, recognised by its content:
 
-    The best of every measure is bold. Differences to the baseline come with intervals of 95 % and
-    p by paired bootstrap over queries (documents, pairs): where the interval leaves out 0, chance
-    alone would hardly do it. Of several data sets the means follow, each set counting the same.
-    Seconds are those of learning and of answering; the first use of a system compiles its kernels.
-    Systems learn from texts alone, never from what is scored. --write-runs keeps their rankings in
-    files DATASET.SYSTEM.run (characters that a file name cannot hold as %XX), which --run reads.
+      retrieval       a folder with documents (corpus.jsonl, or TREC's <DOC>), queries (or topics)
+                      and qrels (three columns, or TREC's four)
+      questions       JSON lines with orgq_id, relq_id, org_subject, org_body, rel_subject, rel_body
+                      and relevant
+      classification  JSON lines with label, text and optionally split (train and test; default:
+                      ten random splits)
+      pairs           lines with a score and two sentences, separated by tabs
+      words           lines with two words and a score
+
+    The best value of every measure is bold. Differences to the baseline have 95% intervals and p
+    values of a paired bootstrap over queries (documents, pairs): a difference is significant if its
+    interval excludes 0. For several data sets, the means over data sets follow. Seconds are those
+    of learning and of searching; the first use of a system compiles its kernels. Systems learn from
+    texts, never from judgements. --write-runs writes rankings to files DATASET.SYSTEM.run (special
+    characters as %XX), which --run reads.
 
     JSON: systems of NAME of MEASURE: value; intervals of NAME of MEASURE: difference, low, high, p
     and p_randomized (the randomisation test); baseline, dataset, n_units, ranges (intervals of
-    values), seconds of NAME: fit and answer; and differences, if asked for. Of several data sets:
-    systems (means), intervals, gains (relative) and datasets, which has all this by their names.
+    values), seconds of NAME: fit and answer; and differences, with --differences. For several data
+    sets: systems (means), intervals, gains (relative) and datasets, with all of this per data set.
     """
     from softcosine.cli.output import print_json
     from softcosine.cli.progress import Reporter
@@ -164,7 +177,7 @@ def evaluate(
     check_plot(plot, overwrite=overwrite)
     check_file(markdown, overwrite=overwrite)
     systems = [spec for spec in split_specs(compare) if spec]
-    for spec in systems:  # what is wrong is told before anything is read
+    for spec in systems:  # raise errors before anything is read
         from_spec(spec)
     runs = dict(_run(given, encoding) for given in run or ())
     names = [*systems, *runs]
@@ -242,7 +255,7 @@ class _Options:
 def _all_loaded(
     paths: Sequence[Path], parts: Sequence[Sequence[Path]], options: _Options
 ) -> list[DataSet]:
-    """Read the data sets, or the one whose three parts were named."""
+    """Read the data sets, or the one given by three files."""
     from softcosine.evaluate.datasets import load
 
     check_named(bool(paths), parts)
@@ -262,7 +275,7 @@ def _all_loaded(
 
 
 def _tested(found: DataSet, split: str | None) -> DataSet:
-    """Take the test parts of queries where nothing else was asked for and there are others."""
+    """Return only the test splits if no split is given and there are others."""
     from softcosine.evaluate.datasets import RankingSet
 
     if split is None and isinstance(found, RankingSet):
@@ -277,26 +290,30 @@ def _run(given: str, encoding: str) -> tuple[str, Run]:
 
     name, equals, path = given.partition("=")
     if not equals or not name.strip() or not path:
-        raise InvalidInputError(f"--run is {given!r}; needed is a name and a file, as bm25=run.txt")
+        raise InvalidInputError(
+            f"--run is {given!r}; give a name and a file, such as bm25=run.txt."
+        )
     return name.strip(), Run.read(path, encoding=encoding)
 
 
 def _run_files(
     folder: Path | None, dataset: DataSet, systems: Sequence[str], *, overwrite: bool
 ) -> dict[str, Path]:
-    """Return the file of every system's run, after a check of all that would keep it unwritten."""
+    """Return the run file of every system, after checking that it can be written."""
     from softcosine.evaluate.datasets import RankingSet
     from softcosine.evaluate.datasets.trec import check_trec_ids
 
     if folder is None:
         return {}
     if not isinstance(dataset, RankingSet):
-        raise InvalidInputError(f"{dataset.name} has nothing to rank, so it has no runs to write.")
+        raise InvalidInputError(
+            f"{dataset.name} has no queries, so it has no runs; leave --write-runs out."
+        )
     check_trec_ids("query", dataset.judged.ids)
     check_trec_ids("document", dataset.documents.ids)
     files = {name: folder / f"{_quoted(dataset.name)}.{_quoted(name)}.run" for name in systems}
     if not folder.is_dir():
-        check_file(folder, overwrite=False)  # it is made when there is a run to write
+        check_file(folder, overwrite=False)  # created with the first run
         return files
     for file in files.values():
         check_file(file, overwrite=overwrite)
@@ -314,7 +331,7 @@ def _write_runs(made: Evaluation, files: Mapping[str, Path], *, overwrite: bool)
 
 
 def _quoted(name: str) -> str:
-    """Return a name that every file system takes, different for different names."""
+    """Return a valid file name for every file system, different for different names."""
     quoted = quote(name, safe=" ()+,=@")
     if len(quoted) <= _LONGEST_NAME:
         return quoted
@@ -338,14 +355,14 @@ def _differences(made: Evaluation, last: str, n: int) -> Differences | None:
 
 
 def _tell_systems(one: str | None) -> None:
-    """Print what systems there are, or the settings of one."""
+    """Print the systems, or the settings of one."""
     from rich.table import Table
 
     from softcosine.cli.output import console, print_table
     from softcosine.evaluate.systems.table import SYSTEMS, described, from_spec
 
     if one is not None:
-        from_spec(one)  # says which there are where this is none
+        from_spec(one)  # raises for an unknown system
         console().print(described(one.partition(":")[0].strip()))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
@@ -356,5 +373,5 @@ def _tell_systems(one: str | None) -> None:
         table.add_row(name, f"{entry.what}{extra}")
     print_table(table)
     console().print(
-        "--settings SYSTEM tells what can be set, as in bm25:k1=0.9,b=0.4.", style="dim"
+        "--settings SYSTEM lists the settings of a system, as in bm25:k1=0.9,b=0.4.", style="dim"
     )

@@ -1,4 +1,4 @@
-"""What ``softcosine evaluate`` prints for people."""
+"""Printed tables of ``softcosine evaluate``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["show_differences", "show_evaluation", "show_overall"]
 
 
 def show_evaluation(made: Evaluation) -> None:
-    """Print a table of values, the best in bold, then the differences to the baseline."""
+    """Print a table of values with the best in bold, then the differences to the baseline."""
     from softcosine.cli.output import console, printable, show_table
     from softcosine.evaluate.reports import evaluation_table, intervals_table
 
@@ -29,7 +29,7 @@ def show_evaluation(made: Evaluation) -> None:
 
 
 def show_differences(found: Differences) -> None:
-    """Print the largest wins and losses, and by which words they came."""
+    """Print the largest wins and losses, and the pairs of words behind them."""
     from softcosine.cli.output import console, printable
     from softcosine.evaluate.differences import headline, reasons, shown_line
 
@@ -48,7 +48,7 @@ def show_differences(found: Differences) -> None:
 
 
 def show_overall(together: Overall) -> None:
-    """Print the means over data sets, their differences and relative gains."""
+    """Print means over data sets, their differences and relative gains."""
     from softcosine.cli.output import console, show_table
 
     console().print(f"{together.title}:", style="bold")

@@ -1,4 +1,4 @@
-"""``softcosine export``: an index brought into another engine; and asked there by ``search``."""
+"""Command ``softcosine export``, and the option ``--engine`` of ``search``."""
 
 from __future__ import annotations
 
@@ -29,49 +29,56 @@ def export(
     ],
     factory: Annotated[
         str | None,
-        typer.Option(metavar="STRING", help="What Faiss makes: Flat, HNSW32, IVF256,Flat, PQ32."),
+        typer.Option(
+            metavar="STRING", help="Index type of Faiss: Flat, HNSW32, IVF256,Flat, PQ32."
+        ),
     ] = None,
     route: Annotated[
         str,
-        typer.Option(help="basis (nothing is lost), lsa (few dimensions), or auto: what fits."),
+        typer.Option(
+            help="Kind of vectors: basis (lossless), lsa (few dimensions), or auto (basis if it "
+            "fits into --memory)."
+        ),
     ] = "auto",
     dimensions: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Dimensions of the route lsa; 256 by default."),
+        typer.Option(min=1, metavar="N", help="Number of dimensions of the route lsa [256]."),
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How broadly searches look; see the docs."),
+        typer.Option(min=1, metavar="N", help="Search width: larger is slower and more exact."),
     ] = None,
     given: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the engine."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Another setting of the engine; repeatable."
+        ),
     ] = None,
     ranking: Annotated[
-        str | None, typer.Option("--ranking", help="If not the index's own; see 'search'.")
+        str | None, typer.Option("--ranking", help="As in 'search' [that of the index].")
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Most that vectors by the route basis may take [1G]."),
+        typer.Option(metavar="SIZE", help="Maximum size of the vectors of the route basis [1G]."),
     ] = None,
     update: Annotated[
         bool,
-        typer.Option("--update", help="Follow the index where it has changed, if the engine can."),
+        typer.Option("--update", help="Apply the changes of the index to the engine."),
     ] = False,
     threads: Threads = None,
     as_json: Summary = False,
 ) -> None:
-    """Bring an index into another engine, which then answers 'search --engine'.
+    """Export an index to a vector engine for 'search --engine'.
 
       softcosine export faq.index faiss --factory HNSW32
       softcosine export faq.index usearch --route lsa --dimensions 512 --set dtype=f16
       softcosine search faq.index "bicycle tire repair" --engine faiss --rerank 100
       softcosine export faq.index faiss --update
 
-    The engine's files lie inside the index, in place of earlier ones of the same engine, and stand
-    for its documents as they are now: when these change, export again, or --update. How much is
-    found of what the index itself finds is measured on words of its documents, and told, with and
-    without scoring 100 candidates exactly (--rerank 100).
+    The files of the engine are stored inside the index and replace earlier files of the same
+    engine. They hold the documents of the current commit: after a change, export again or use
+    --update. The command measures the recall of the engine against the index on words of the
+    documents, with and without exact scores of 100 candidates (--rerank 100).
 
     JSON: index, engine, package, settings, route, note, dimensions, documents, ranking, exact,
     bytes, seconds, recall, recall_reranked, path; with --update also added, deleted, rebuilt.
@@ -129,14 +136,14 @@ def export(
 def asking_engine(
     opened: SoftIndex, engine: str, ranking: str | None, *, rerank: int | None, width: int | None
 ) -> tuple[Callable[..., Hits], str]:
-    """Return what answers a query in place of the index, and by which ranking."""
+    """Return the search function of an exported engine, and its ranking."""
     from softcosine.engines.engine_index import EngineIndex
 
     served = EngineIndex.open_in(opened, engine)
     if ranking not in (None, served.ranking):
         raise InvalidInputError(
-            f"the engine {engine} was filled for {served.ranking}; leave --ranking out, or export "
-            f"again with --ranking {ranking}."
+            f"the engine {engine} was exported for {served.ranking}; leave --ranking out, or "
+            f"export again with --ranking {ranking}."
         )
 
     def find(query: str, **asked: Any) -> Hits:
@@ -147,7 +154,7 @@ def asking_engine(
 
 
 def _settings(engine: str, given: list[str] | None, **named: object) -> dict[str, Any]:
-    """Return the engine's settings: those of options of their own, and NAME=VALUE."""
+    """Return the settings of the engine: those of named options and of ``--set NAME=VALUE``."""
     settings = {name: value for name, value in named.items() if value is not None}
     for one in given or ():
         name, sign, value = one.partition("=")
@@ -163,7 +170,7 @@ def _settings(engine: str, given: list[str] | None, **named: object) -> dict[str
 
 
 def _value(written: str) -> Any:
-    """Read a value: a number, true or false, or else text."""
+    """Parse a value: a number, true or false, else text."""
     for read in (int, float):
         try:
             return read(written)
@@ -182,7 +189,7 @@ def _check_update(
     given = (dimensions, ranking, memory)
     if settings or route != "auto" or any(one is not None for one in given):
         raise InvalidInputError(
-            "--update keeps the engine as it was made; leave its settings out, or export anew "
+            "--update keeps the settings of the engine; leave the settings out, or export again "
             "without --update."
         )
 
@@ -195,11 +202,11 @@ def _tell(facts: dict[str, Any], as_json: bool) -> None:
         print_json(facts)
         return
     out = console()
-    done = "Brought into"
+    done = "Exported to"
     if "rebuilt" in facts:
         done = (
             f"Updated ({facts['added']:,} added, {facts['deleted']:,} deleted"
-            f"{', all put in anew' if facts['rebuilt'] else ''}):"
+            f"{', rebuilt' if facts['rebuilt'] else ''}):"
         )
     out.print(
         f"{done} {facts['package']}: {counted(facts['documents'], 'document')} of "
@@ -207,10 +214,10 @@ def _tell(facts: dict[str, Any], as_json: bool) -> None:
         f"{size(facts['bytes'])}, in {duration(facts['seconds'])}."
     )
     if facts["note"]:
-        out.print(f"Not by the route basis: {facts['note']}.", style="dim")
+        out.print(f"Without the route basis: {facts['note']}.", style="dim")
     out.print(
-        f"Of the {_K} best, searches find {facts['recall']:.1%}; with --rerank {_RERANK} "
-        f"{facts['recall_reranked']:.1%}, with the index's own scores."
+        f"Recall of the {_K} best: {facts['recall']:.1%}; with --rerank {_RERANK} "
+        f"{facts['recall_reranked']:.1%}, with the scores of the index."
     )
     call = f'{program()} search {facts["index"]} "..." --engine {facts["engine"]}'
     out.print(printable(f"Search it: {call}"), style="dim")

@@ -1,7 +1,7 @@
-"""How every error becomes one clear line on standard error, and a number for scripts.
+"""Conversion of exceptions into one line on standard error and an exit code.
 
-Exit codes: 0 done, also where nothing was found; 1 an error, such as an index that is not there;
-2 wrong usage or input that cannot be read; 130 interrupted.
+Exit codes: 0 success, even without results; 1 an error, such as a missing index; 2 wrong usage or
+unreadable input; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ __all__ = ["clear_errors", "saying_how_to_go_on", "show_warning"]
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _LONGEST = 1200  # characters of a message
-_TAKING_WORDS = (" search", " explain", " terms", " similar")  # in arguments
-# What typer calls wrong usage; it does not export the class itself.
+_TAKING_WORDS = (" search", " explain", " terms", " similar")  # commands with words as arguments
+# The exception for wrong usage, which typer does not export.
 _UsageError: Any = typer.BadParameter.__base__
 
 
 @contextmanager
 def clear_errors(*, debug: bool = False) -> Iterator[None]:
-    """Turn whatever is raised into one line and typer.Exit.
+    """Print any exception as one line and raise typer.Exit.
 
     Parameters
     ----------
     debug : bool
-        Whether to show where an error arose before.
+        Whether to print the traceback first.
     """
     try:
         yield
     except (typer.Exit, typer.Abort):
         raise
     except BrokenPipeError:
-        # Whoever read us has enough; nothing may be written when the interpreter ends.
+        # The reader closed the pipe; the interpreter must not write to it when it ends.
         drop_output()
         raise typer.Exit(_FAILED) from None
     except KeyboardInterrupt:
         _say("interrupted; nothing was left half-written.", debug)
         raise typer.Exit(_INTERRUPTED) from None
     except _UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # the whole help, where nothing was asked
+        if type(error).__name__ == "NoArgsIsHelpError":  # typer prints the help itself
             raise
         _say(_usage(error), debug)
         raise typer.Exit(_BAD_INPUT) from None
@@ -67,51 +67,51 @@ def clear_errors(*, debug: bool = False) -> Iterator[None]:
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:
-    """Print a warning as ``warnings.showwarning`` is asked to."""
+    """Print a warning; a replacement for ``warnings.showwarning``."""
     _say(str(message), debug=False)
 
 
 @contextmanager
 def saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
-    """Say that work which is interrupted goes on from what a folder keeps, if there is one."""
+    """Print on Ctrl-C that the same command resumes from a checkpoint folder, if there is one."""
     try:
         yield
     except KeyboardInterrupt:
         if folder is not None:
-            show_warning(f"the same command goes on from what was found; {folder} keeps it.")
+            show_warning(f"the same command resumes from the checkpoint in {folder}.")
         raise
 
 
 def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        # Writing to a file says which; only standard output has no name.
+        # Errors of files have a file name; those of standard output have none.
         place = "standard output" if error.errno == errno.ENOSPC else None
         place = error.filename if error.filename is not None else place
         return f"{error.strerror}." if place is None else f"{place}: {error.strerror}."
     if isinstance(error, IndexLockedError) and "timeout=" in str(error):
-        return f"{str(error).rpartition(';')[0]}; try again when it has ended."
+        return f"{str(error).rpartition(';')[0]}; try again when that writer has finished."
     if isinstance(error, AlreadyExistsError):
-        return str(error).replace("pass overwrite=True", "say --overwrite")
+        return str(error).replace("pass overwrite=True", "pass --overwrite")
     if isinstance(error, SoftCosineError | OSError):
         return str(error)
     if isinstance(error, MemoryError):
-        return f"there is not enough memory ({error or 'no more is to be had'})."
+        return f"not enough memory ({error or 'no details'})."
     return (
-        f"unexpected {type(error).__name__}: {error}; this is a fault of softcosine or a damaged "
-        "index (softcosine check INDEX tells); --debug shows where."
+        f"unexpected {type(error).__name__}: {error}; this is a bug in softcosine or a damaged "
+        "index (run softcosine check INDEX); --debug shows the traceback."
     )
 
 
 def _usage(error: Any) -> str:
-    """Return what is wrong with the arguments, what was given, and where to read on."""
+    """Return the message of a usage error with the given value and the help command."""
     problem = error.format_message().removesuffix(".")
     details = getattr(error.__cause__, "errors", None)
-    if callable(details):  # some versions of typer do not say it themselves
+    if callable(details):  # some versions of typer leave the value out
         problem += f"; given was {details()[0].get('input')!r}"
     path = error.ctx.command_path if error.ctx is not None else "softcosine"
     end = "" if problem.endswith("?") else "."
     if type(error).__name__ == "NoSuchOption" and path.endswith(_TAKING_WORDS):
-        end += f" Words that begin with - stand at the end, after --: {path} INDEX -- '-word'."
+        end += f" Put words that begin with - at the end, after --: {path} INDEX -- '-word'."
     return f"{problem}{end} See {path} --help."
 
 

@@ -1,4 +1,4 @@
-"""Folders of text files: which of them are read, and each as one record."""
+"""Reader of folders of text files: one record per file."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from softcosine.files import Record, opened
 
 __all__ = ["read_folder"]
 
-# What counts as a text file, where no pattern is given.
+# Text files if no pattern is given.
 _TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex")
 
 
 def read_folder(
     folder: str, *, pattern: str | None = None, encoding: str = "utf-8", advice: str
 ) -> Iterator[Record]:
-    """Read a folder's text files, one record a file, named by its path inside the folder.
+    """Yield one record per text file; the id is the path inside the folder.
 
     Parameters
     ----------
     folder : str
-        Searched with its subfolders in order of the names; hidden files and folders are left out.
+        Read with its subfolders in order of names; hidden files and folders are skipped.
     pattern : str, optional
-        Which names are read, in the folder and its subfolders, such as ``"*.py"`` or
-        ``"notes/*.txt"``; by default those of plain text and its mark-ups.
+        Names to read in the folder and its subfolders, such as ``"*.py"`` or ``"notes/*.txt"``;
+        default: the endings of plain text and markup.
     encoding : str
     advice : str
-        What to do where a text is in another encoding.
+        Advice in the error for a text in another encoding.
 
     Raises
     ------
     InvalidInputError
-        If no file qualifies.
+        If no file matches.
     OSError
         If a subfolder cannot be read.
     """
@@ -70,7 +70,7 @@ def read_folder(
 
 
 def _visible(root: Path) -> Iterator[Path]:
-    """Every file that is not hidden, by its path inside the folder."""
+    """Yield the path inside the folder of every file that is not hidden."""
 
     def fail(error: OSError) -> None:
         raise error
@@ -84,7 +84,7 @@ def _visible(root: Path) -> Iterator[Path]:
 
 
 def _matches(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Whether the end of a path matches; ``**`` stands for any number of folders."""
+    """Whether the end of a path matches a pattern; ``**`` matches any number of folders."""
     return any(_matches_whole(name[start:], pattern) for start in range(len(name) + 1))
 
 
@@ -92,7 +92,7 @@ def _matches_whole(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     if not pattern:
         return not name
     if pattern[0] == "**":
-        # At the end it stands for a file of any name, too.
+        # A final ** matches a file of any name, too.
         return any(_matches_whole(name[start:], pattern[1:]) for start in range(len(name) + 1))
     return bool(name) and fnmatch(name[0], pattern[0]) and _matches_whole(name[1:], pattern[1:])
 

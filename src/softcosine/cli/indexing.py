@@ -1,4 +1,4 @@
-"""``softcosine index``: from files to an index on disk."""
+"""Command ``softcosine index``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["index"]
 
-_NO_WORDS = "No word is indexed, so that searches find nothing: "
+_NO_WORDS = "The index has no terms, so searches find nothing: "
 _NO_WORDS_BY = {
-    False: "the texts have none.",
-    True: "the texts have none, or --min-df, --stop-words or the settings leave them out.",
+    False: "the texts have no words.",
+    True: "the texts have no words, or --min-df, --stop-words or the settings leave them out.",
 }
 
 
@@ -45,7 +45,7 @@ def index(
         Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to write.")
     ],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+        bool, typer.Option("--overwrite", help="Replace an existing index.")
     ] = False,
     id_field: IdField = None,
     text_fields: TextFields = None,
@@ -54,8 +54,8 @@ def index(
         typer.Option(
             "--field",
             metavar="FIELD=WEIGHT",
-            help="In place of --text: a text that is a space of its own, and what its score "
-            "counts, such as title=2; repeatable.",
+            help="Instead of --text: a text field with a score of its own, and the weight of that "
+            "score, such as title=2; repeatable.",
         ),
     ] = None,
     format: Format = None,
@@ -64,19 +64,18 @@ def index(
     positions: Annotated[
         bool,
         typer.Option(
-            "--positions", help="Keep the places of words: phrases are found without the texts."
+            "--positions", help="Store positions, so that phrases are found without stored texts."
         ),
     ] = False,
-    texts: Annotated[
-        bool, typer.Option("--texts/--no-texts", help="Keep the texts, or their words alone.")
-    ] = True,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
     source: Annotated[
         list[str] | None,
         typer.Option(
             "--source",
             metavar="SOURCE",
-            help="Of similarities, in place of the default (repeatable): a file of word vectors or "
-            "of synonyms, or a name, such as english or edit-distance; see 'similarity build'.",
+            help="Source of term similarity instead of the default (repeatable): a file of word "
+            "vectors or synonyms, or a name such as english or edit-distance; see 'similarity "
+            "build'.",
         ),
     ] = None,
     join: Join = "strongest",
@@ -85,17 +84,17 @@ def index(
         Path | None,
         typer.Option(
             metavar="MATRIX",
-            help="A matrix of 'similarity build' in place of the default similarities.",
+            help="Term similarity matrix made by 'similarity build', instead of the default.",
         ),
     ] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Ordinary cosine: no word is like another.")
+        bool, typer.Option("--plain", help="Use no similar words: ordinary cosine.")
     ] = False,
     settings: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Settings that 'tune' chose, in place of sources, matrix, language, ranking and "
+            help="Settings chosen by 'tune', instead of sources, matrix, language, ranking and "
             "fields.",
         ),
     ] = None,
@@ -105,24 +104,26 @@ def index(
         str | None,
         typer.Option(
             metavar="LANGUAGE",
-            help="Leave out words such as 'the' and 'of', by language [none]. Long questions gain.",
+            help="Do not index stop words of this language, such as 'the' [none].",
         ),
     ] = None,
     ranking: Annotated[
         str | None,
-        typer.Option(help="soft_cosine, inner_product, expanded_cosine or soft_bm25."),
+        typer.Option(
+            help="Default ranking: soft_cosine, inner_product, expanded_cosine or soft_bm25."
+        ),
     ] = None,
     max_neighbors: MaxNeighbors = None,
     min_df: MinDf = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="About how much memory the documents in work take: 512M, 2G [1G]."
+            metavar="SIZE", help="Approximate memory for buffered documents: 512M, 2G [1G]."
         ),
     ] = None,
     as_json: Summary = False,
 ) -> None:
-    """Index documents, so that they can be searched by meaning.
+    """Build an index from files of documents.
 
       softcosine index faq.jsonl -o faq.index
       softcosine index items.csv -o items.index --id sku --text title --text body
@@ -133,20 +134,20 @@ def index(
       softcosine index faq.jsonl -o faq.index --settings tuned.json
       zcat log.gz | softcosine index - -o log.index --memory 512M --positions --no-texts
 
-    Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with a document a line
-    (each also .gz), parquet, and folders of text files. The text stands in 'text', and in 'title'
-    before it, which hits show; the id stands in 'id' or '_id', as in BEIR's corpus.jsonl, or in
-    'docid'. Fields that are neither become metadata and come back with every answer. Without
-    --source and --similarity, similarities come from bundled English word vectors, if the text is
-    English, and else from the texts themselves.
+    Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with one document per line
+    (each also as .gz), parquet, and folders of text files. The default text fields are 'title' and
+    'text'; hits show the title. The default id field is 'id', '_id' (as in BEIR's corpus.jsonl) or
+    'docid'. All other fields become metadata and are returned with every hit. Without --source and
+    --similarity, the similar words come from bundled English word vectors if the texts are English,
+    else from the texts themselves.
 
-    Files are read as they are indexed, so there may be more than memory holds. The index is there
-    once it is whole; 'add' and 'delete' change it later.
+    Files are streamed and may be larger than memory. The index appears under its name when it is
+    complete; 'add' and 'delete' change it later.
 
-    The summary says which entries of your own lists of synonyms are used, and why others
-    are not.
+    The summary counts the entries of your synonym lists that are used, with the reasons for
+    unused ones.
 
-    JSON: index, documents, terms, bytes, seconds, note (where similarities come from), list_use
+    JSON: index, documents, terms, bytes, seconds, note (source of the similarities), list_use
     (null without lists): entries, used, in_queries, reasons, unused.
     """
     from softcosine.similarity.combine.by_name import JOINS
@@ -170,8 +171,7 @@ def index(
         named = [name for name, given in others.items() if given not in (None, False)]
         if named:
             raise InvalidInputError(
-                f"--settings says all that {' and '.join(named)} would, or works on all texts at "
-                "once; give one or the other."
+                f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
             )
     stop_words = None if stop_words == "none" else stop_words
     _check_one(stop_words=stop_words, similarity=similarity)
@@ -180,7 +180,7 @@ def index(
         raise InvalidInputError("--max-neighbors and --plain exclude each other; give one of them.")
     if similarity is not None and max_neighbors is not None:
         raise InvalidInputError(
-            f"--max-neighbors was settled when {similarity} was built; leave it out."
+            f"--max-neighbors was set when {similarity} was built; leave it out."
         )
 
     if settings is not None:
@@ -238,14 +238,14 @@ def index(
             with IndexWriter(made[1], memory=limit, builder=matrix, progress=report) as writer:
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
-            del made  # so that no file is open when the folder is renamed
+            del made  # closes all files before the folder is renamed
     note = SoftIndex.open(output).note
     limited = min_df is not None or stop_words is not None or matrix is not None
     _show(output, decided, note, time.perf_counter() - started, as_json, limited=limited)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:
-    """Read fields and their weights."""
+    """Return the weight of each field of ``--field``; None without fields."""
     if not given:
         return None
     weights: dict[str, float] = {}
@@ -257,7 +257,7 @@ def _weights(given: list[str] | None) -> dict[str, float] | None:
             weight = math.nan
         if not name or not 0 < weight < math.inf:
             raise InvalidInputError(
-                f"--field is {one!r}; needed are a name and a number above 0, such as title=2."
+                f"--field is {one!r}; give a name and a number above 0, such as title=2."
             )
         if name in weights:
             raise InvalidInputError(f"--field names {name!r} twice; name each field once.")
@@ -315,10 +315,10 @@ def _show(
         return
     out, shown = console(), printable(str(output))
     out.print(
-        f"Indexed {counted(len(made), 'document')} of {counted(len(made.vocabulary), 'term')} in "
+        f"Indexed {counted(len(made), 'document')} with {counted(len(made.vocabulary), 'term')} in "
         f"{duration(seconds)}: {shown} ({size(n_bytes)})."
     )
     print_note(note, made.language, made.analyzer)
     if use is not None:
         out.print(str(use), style="dim", markup=False)
-    out.print(f'Ask it: {program()} search {shown} "your words" --explain', style="dim")
+    out.print(f'Search it: {program()} search {shown} "your words" --explain', style="dim")

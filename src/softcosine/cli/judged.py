@@ -1,4 +1,4 @@
-"""Options by which commands name judged texts, and how these are read."""
+"""Options for judged collections, and their reader."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ __all__ = [
 
 JudgedDocuments = Annotated[
     list[Path] | None,
-    typer.Option("--documents", metavar="FILE", help="In place of DATASET: documents; repeatable."),
+    typer.Option("--documents", metavar="FILE", help="Documents, instead of DATASET; repeatable."),
 ]
 JudgedQueries = Annotated[
     list[Path] | None,
-    typer.Option("--queries", metavar="FILE", help="In place of DATASET: queries or TREC topics."),
+    typer.Option("--queries", metavar="FILE", help="Queries or TREC topics, instead of DATASET."),
 ]
 JudgedQrels = Annotated[
     list[Path] | None,
-    typer.Option("--qrels", metavar="FILE", help="In place of DATASET: judgements."),
+    typer.Option("--qrels", metavar="FILE", help="Judgements, instead of DATASET."),
 ]
 TopicFields = Annotated[
     str,
     typer.Option(
-        metavar="NAMES", help="Of TREC topics: title (query), description (question), narrative."
+        metavar="NAMES", help="Fields of TREC topics to use: title, description, narrative."
     ),
 ]
 Grades = Annotated[
     str | None,
-    typer.Option(help="What judgements hold: gains, or cleverdon (Cranfield) [by its name]."),
+    typer.Option(help="Scale of judgements: gains, or cleverdon (Cranfield) [by the name]."),
 ]
 
 
 def names_in(given: str) -> list[str]:
-    """Return the names in a text that has commas between them."""
+    """Return the names in a comma-separated text."""
     return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def check_named(whole: bool, parts: Sequence[Sequence[Path]]) -> None:
-    """Raise InvalidInputError unless a data set is named whole, or by its three parts."""
+    """Raise InvalidInputError unless a data set is given as a whole, or by its three files."""
     if whole == any(parts):
         raise InvalidInputError(
-            "name the data set, a folder or file, or --documents, --queries and --qrels in its "
-            "place; --help says what can be read."
+            "give the data set, a folder or file, or --documents, --queries and --qrels instead; "
+            "--help describes the formats."
         )
     if any(parts) and not all(parts):
         raise InvalidInputError("--documents, --queries and --qrels are needed together.")
@@ -67,7 +67,7 @@ def check_named(whole: bool, parts: Sequence[Sequence[Path]]) -> None:
 def read_parts(
     parts: Sequence[Sequence[Path]], *, grades: str | None, topic_fields: str, encoding: str
 ) -> RankingSet:
-    """Read documents, queries and judgements that were named one by one."""
+    """Read a collection from files of documents, queries and judgements."""
     from softcosine.evaluate.datasets import read_collection
 
     documents, queries, qrels = parts

@@ -1,4 +1,4 @@
-"""``softcosine info``, ``check``, ``backup`` and ``salvage``: what an index is, and kept whole."""
+"""Commands ``softcosine info``, ``check``, ``backup`` and ``salvage``."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def info(
         bool,
         typer.Option(
             "--quality",
-            help="Search 1,000 words of the documents one by one, and tell for how many the first "
-            "answer lacks the word.",
+            help="Search 1,000 words of the documents one by one, and count those whose first hit "
+            "does not contain the word.",
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Tell what an index holds, where its similarities come from, and how large it is.
+    """Show the contents, settings, source of similarities and size of an index.
 
       softcosine info faq.index
       softcosine info faq.index --quality
 
-    Who asks for one word of the documents expects to see it first. The more first answers lack it,
-    the more weight similar words have beside the word itself; a higher --exponent or --threshold of
-    'similarity build' gives them less, and 'search --exact-first' puts the word before all.
+    --quality: a search for a single word should return a document with that word first. If many
+    first hits lack the word, similar words have too much weight: raise --exponent or --threshold
+    of 'similarity build', or use 'search --exact-first'.
 
-    JSON: index, generation (commits so far), epoch, frozen, documents, deleted (still taking
-    room), segments, counted (documents that term weights rest on), terms, postings, fields of name
-    and weight, positions, texts (whether they are kept), bytes, ranking, weighting, analyzer,
+    JSON: index, generation (number of the commit), epoch, frozen, documents, deleted (not merged
+    away yet), segments, counted (documents behind the term weights), terms, postings, fields of
+    name and weight, positions, texts (true if stored), bytes, ranking, weighting, analyzer,
     language, note, and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null
-    without lists of your own): entries, used, in_queries (with one word in no document), reasons,
-    and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
+    without synonym lists): entries, used, in_queries (with one word in no document), reasons, and
+    the first hundred unused, of left, right and reason; with --quality also quality of n_words,
     n_lacking, share, and examples of word and id.
     """
     from softcosine.cli.output import print_json
@@ -64,17 +64,17 @@ def info(
 
 
 def check(index: Index, as_json: Json = False) -> None:
-    """Read an index whole, compare every file's checksum, and check that its parts fit.
+    """Check the checksums and the consistency of an index.
 
       softcosine check faq.index
 
-    Beside the checksums: postings are the inverse of the documents' terms, every document is found
-    by its id and no two have the same, similarities and lengths are what they say they are. The
-    last commit is checked, and may be while the index is written. 'salvage' saves what is whole of
-    a damaged index.
+    The command compares every file of the last commit with its checksum, postings with the terms of
+    the documents, ids with documents, and the stored similarities and lengths with their
+    definitions. It also works during a write. 'salvage' copies the intact segments of a damaged
+    index.
 
-    JSON: index, generation, files, bytes, seconds. The first file that has changed, or part that
-    does not fit, is named, and ends the command with exit code 1.
+    JSON: index, generation, files, bytes, seconds. At the first error, the command prints the file
+    or array and ends with exit code 1.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
@@ -88,7 +88,8 @@ def check(index: Index, as_json: Json = False) -> None:
             generation = check_index(store, report)
         except CorruptIndexError as error:
             raise CorruptIndexError(
-                f"{error} Without a copy, 'softcosine salvage {index} -o NEW' saves what is whole."
+                f"{error} Restore a backup, or run 'softcosine salvage {index} -o NEW' to copy the "
+                "intact segments."
             ) from error
     seconds = time.perf_counter() - started
     n_files = files_of(generation)
@@ -105,7 +106,7 @@ def check(index: Index, as_json: Json = False) -> None:
         )
     else:
         console().print(
-            f"{printable(str(index))} is whole: {n_files} files, {size(n_bytes)}, read in "
+            f"{printable(str(index))} is intact: {n_files} files, {size(n_bytes)}, checked in "
             f"{duration(seconds)}."
         )
 
@@ -114,12 +115,12 @@ def backup(
     index: Index,
     to: Annotated[Path, typer.Argument(metavar="TO", help="The folder to write.")],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+        bool, typer.Option("--overwrite", help="Replace an existing index.")
     ] = False,
     links: Annotated[
         bool,
         typer.Option(
-            "--links", help="Share files by hard links: at once, but no help if a disk fails."
+            "--links", help="Use hard links: fast, but no protection against a disk failure."
         ),
     ] = False,
     verify: Annotated[
@@ -127,17 +128,17 @@ def backup(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Copy the last commit of an index, also while it is written.
+    """Copy the last commit of an index, even during a write.
 
       softcosine backup faq.index /backups/faq.index
       softcosine backup faq.index /backups/faq.index --overwrite
 
-    The copy is an index like any other, there whole or not at all. Files are copied, so that no
-    damage of one reaches the other; --links shares them instead, where the file system can.
-    Engines that were made of this commit are copied too.
+    The copy is a complete index and appears under its name when it is finished. --links shares the
+    files by hard links, if the file system supports them, so damage to one index damages the other.
+    Exported engines of this commit are copied too.
 
-    JSON: index, backup, generation, documents, bytes, engines (those copied), left_out (a message
-    for each of the others), seconds.
+    JSON: index, backup, generation, documents, bytes, engines (copied), left_out (a message for
+    each engine not copied), seconds.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
@@ -176,21 +177,21 @@ def backup(
 def salvage(
     index: Index,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the new index; needed.")
+        Path, typer.Option("--output", "-o", help="Folder of the new index (required).")
     ],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+        bool, typer.Option("--overwrite", help="Replace an existing index.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Save what can be read of a damaged index as a new one; the old one stays as it is.
+    """Copy the intact segments of a damaged index to a new index.
 
       softcosine salvage faq.index -o salvaged.index
 
-    For when 'check' names a file that has changed, and there is no copy to restore it from. Every
-    file is read; a segment with a file that is missing or altered is left out whole. Add the
-    documents that are lost anew. Without its manifest or its vocabulary, nothing can be read. The
-    source of its similarities may be lost: the message says what that means.
+    Use it if 'check' reports damage and there is no backup. Every file is read; a segment with a
+    missing or changed file is left out. Add its documents again with 'add'. The manifest and the
+    vocabulary must be intact. If the source of the similarities is lost, a message describes the
+    consequences. The damaged index does not change.
 
     JSON: index, documents, lost (documents of the segments left out), damage (a list of messages).
     """
@@ -209,21 +210,21 @@ def salvage(
         )
         return
     for message in report.damage:
-        console().print(printable(message), soft_wrap=True)  # a path is copied in one piece
+        console().print(printable(message), soft_wrap=True)  # no line breaks in paths
     told, shown = counted(report.n_docs, "document"), printable(str(output))
     if report.n_lost:
-        console().print(f"{shown} has {told}; up to {report.n_lost:,} are lost.")
+        console().print(f"{shown} has {told}; up to {report.n_lost:,} were lost.")
     else:
         console().print(f"{shown} has all {told}.")
 
 
 def files_of(generation: Commit) -> int:
-    """How many files an index has, manifests included."""
+    """Return the number of files of a commit, including manifests."""
     return sum(len(part.files) + 1 for part in generation.parts.values()) + 1
 
 
 def bytes_of(folder: Path) -> int:
-    """Size on disk of everything in a folder; what vanishes meanwhile counts not."""
+    """Return the size on disk of a folder; files deleted meanwhile are not counted."""
     n_bytes = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
@@ -295,7 +296,7 @@ def _show(facts: dict[str, Any]) -> None:
         "fields": _fields(facts["fields"]),
         "terms": f"{facts['terms']:,}",
         "words": _words(facts["analyzer"]),
-        "kept": _kept(facts),
+        "stored": _kept(facts),
         **_ranked(facts),
         "similar words": _similar(facts["similarity"]),
         "source": facts["note"] or _unnamed_source(facts),
@@ -314,15 +315,15 @@ def _show(facts: dict[str, Any]) -> None:
 
 def _documents(facts: dict[str, Any]) -> str:
     deleted = facts["deleted"]
-    more = f", and {deleted:,} deleted, which take room until a merge" if deleted else ""
+    more = f", and {deleted:,} deleted, which take space until a merge" if deleted else ""
     return f"{facts['documents']:,}{more}"
 
 
 def _fields(fields: list[dict[str, Any]]) -> str:
-    """Name several fields and what each counts."""
+    """Return names and weights of the fields; an empty string for one field."""
     if len(fields) == 1:
         return ""
-    return ", ".join(f"{one['name']} (counts {one['weight']:g})" for one in fields)
+    return ", ".join(f"{one['name']} (weight {one['weight']:g})" for one in fields)
 
 
 def _words(analyzer: dict[str, Any]) -> str:
@@ -330,17 +331,17 @@ def _words(analyzer: dict[str, Any]) -> str:
     if analyzer["stop_words"]:
         words.append(f"without {analyzer['stop_words']} stop words")
     if analyzer["segmenter"]:
-        words.append(f"cut by a segmenter ({analyzer['segmenter']})")
+        words.append(f"segmented ({analyzer['segmenter']})")
     if analyzer["max_ngram"] > 1:
-        words.append(f"up to {analyzer['max_ngram']} words a term")
+        words.append(f"up to {analyzer['max_ngram']} words per term")
     if analyzer.get("phrases"):
-        words.append(f"{counted(len(analyzer['phrases']), 'phrase')} of your lists")
+        words.append(f"{counted(len(analyzer['phrases']), 'phrase')} from your lists")
     return ", ".join(words)
 
 
 def _kept(facts: dict[str, Any]) -> str:
-    texts = "the texts" if facts["texts"] else "no texts"
-    return f"{texts}, and the places of words" if facts["positions"] else texts
+    texts = "texts" if facts["texts"] else "no texts"
+    return f"{texts}, positions" if facts["positions"] else texts
 
 
 def _ranked(facts: dict[str, Any]) -> dict[str, str]:
@@ -350,26 +351,26 @@ def _ranked(facts: dict[str, Any]) -> dict[str, str]:
     named = ("k1", "b") if ranking == "soft_bm25" else ("tf", "idf")
     weights = ", ".join(f"{name} {weighting[name]}" for name in named)
     if facts["counted"] != facts["documents"]:
-        weights += f", counted when there were {counted(facts['counted'], 'document')}"
+        weights += f", computed for {counted(facts['counted'], 'document')}"
     return {"ranking": f"{ranking} ({RANKINGS[ranking]})", "weights": weights}
 
 
 def _unnamed_source(facts: dict[str, Any]) -> str:
-    return "a source that was given" if facts["terms"] else "as the first documents decide"
+    return "a source without a name" if facts["terms"] else "chosen by the first documents"
 
 
 def _similar(S: dict[str, Any]) -> str:
     return (
         f"{S['n_terms_with_neighbors']:,} of {S['n_terms']:,} terms have some; "
-        f"{S['mean_neighbors']:.1f} on average over all terms, {S['max_neighbors']} at most; mean "
+        f"{S['mean_neighbors']:.1f} per term on average, {S['max_neighbors']} at most; mean "
         f"similarity {S['mean_similarity']:.2f}"
     )
 
 
 def _single_words(quality: dict[str, Any]) -> str:
     told = (
-        f"of {quality['n_words']:,} searched, the first answer lacks the word for "
-        f"{quality['n_lacking']:,} ({quality['share']:.1%})"
+        f"of {quality['n_words']:,} searched words, {quality['n_lacking']:,} "
+        f"({quality['share']:.1%}) are not in their first hit"
     )
     if quality["examples"]:
         shown = ", ".join(f"{one['word']} ({one['id']})" for one in quality["examples"][:5])

@@ -1,4 +1,4 @@
-"""What ``softcosine similarity`` prints of matrices: facts, histograms, differences."""
+"""Printed facts, histograms and differences of term similarity matrices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show_built(
     seconds: float,
     as_json: bool,
 ) -> None:
-    """Say what was built, and what is to be known about it."""
+    """Print the summary of a matrix that was built."""
     from softcosine.cli.calling import program
     from softcosine.cli.maintenance import bytes_of
     from softcosine.cli.output import (
@@ -72,7 +72,7 @@ def show_built(
     out, shown = console(), printable(str(output))
     out.print(
         f"Found {figures.n_neighbors:,} neighbours of {figures.n_terms:,} terms, "
-        f"{figures.mean_neighbors:.1f} each, in {duration(seconds)}: {shown} "
+        f"{figures.mean_neighbors:.1f} per term, in {duration(seconds)}: {shown} "
         f"({size(bytes_of(output))})."
     )
     analyzer = S.settings.get("analyzer")
@@ -83,7 +83,7 @@ def show_built(
     )
     if use is not None:
         out.print(str(use), style="dim", markup=False)
-    out.print(f"Look at it: {program()} similarity show {shown}", style="dim")
+    out.print(f"Show it: {program()} similarity show {shown}", style="dim")
 
 
 def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
@@ -95,7 +95,7 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     figures, settings = S.statistics(eigenvalue=False), S.settings
     limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
     if settings.get("min_similarity"):
-        limits.append(f"from {settings['min_similarity']:g}")
+        limits.append(f"at least {settings['min_similarity']:g}")
     if S.scales is not None:
         limits.append("balanced")
     if settings.get("shrunk", 1.0) < 1:
@@ -106,15 +106,15 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
         "terms": f"{figures.n_terms:,}",
         "neighbours": (
             f"{figures.n_neighbors:,}: {figures.n_terms_with_neighbors:,} of "
-            f"{figures.n_terms:,} terms have some, {figures.mean_neighbors:.1f} on average over "
-            f"all terms, {figures.max_neighbors} at most"
+            f"{figures.n_terms:,} terms have some, {figures.mean_neighbors:.1f} per term on "
+            f"average, {figures.max_neighbors} at most"
         ),
         "similarity": f"{figures.mean_similarity:.2f} on average",
         "kind": f"{kind}, diagonally dominant" if figures.dominant else kind,
         "limits": ", ".join(limits),
         "order": str(settings.get("order", "")).replace("_", " "),
         "sources": ", ".join(sources),
-        "joined by": settings["recipe"]["combine"] if len(sources) > 1 else "",
+        "combined by": settings["recipe"]["combine"] if len(sources) > 1 else "",
         "made from": settings.get("source", ""),
         "words": ", ".join(settings.get("vocabulary", ())),
         "extended": ", ".join(f"by {one['terms']:,} terms" for one in settings.get("extended", ())),
@@ -131,7 +131,7 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
 
 
 def show_histogram(histogram: Histogram) -> None:
-    """Print a histogram as bars."""
+    """Print a histogram as horizontal bars."""
     from rich.bar import Bar
     from rich.table import Table
 
@@ -149,24 +149,24 @@ def show_histogram(histogram: Histogram) -> None:
 
 
 def definiteness_told(facts: dict[str, Any]) -> str:
-    """Say whether soft cosines above 1 can occur, of what ``check --json`` prints."""
+    """Return a sentence on definiteness from the facts that ``check --json`` prints."""
     if not facts["symmetric"]:
-        return "It is asymmetric, good for searches alone; build it with --strategy symmetric."
+        return "It is asymmetric and only fit for searches; build it with --strategy symmetric."
     lowest = f"its smallest eigenvalue is {facts['smallest_eigenvalue']:.3g}"
     if facts["dominant"]:
         return f"It is strictly diagonally dominant, so positive definite; {lowest}."
     if facts["definite"]:
-        return f"It is positive semidefinite: {lowest}, so that no soft cosine exceeds 1."
+        return f"It is positive semidefinite: {lowest}, so no soft cosine exceeds 1."
     return (
-        f"It is not positive semidefinite: {lowest}, so that soft cosines above 1 can occur. "
-        f"Similarities times {facts['factor']:.3f} would do: build it with --definite."
+        f"It is not positive semidefinite: {lowest}, so soft cosines above 1 can occur. "
+        f"Build it with --definite to multiply the similarities by {facts['factor']:.3f}."
     )
 
 
 def difference_record(
     found: MatrixDifference, before: Path, after: Path, limit: int
 ) -> dict[str, Any]:
-    """Return what changed as ``diff --json`` prints it."""
+    """Return the difference of two matrices as ``diff --json`` prints it."""
     return {
         "before": str(before),
         "after": str(after),
@@ -187,7 +187,7 @@ def difference_record(
 
 
 def show_difference(found: MatrixDifference, limit: int) -> None:
-    """Print the pairs that changed most, the terms that came and went, and a sum."""
+    """Print the pairs with the largest changes, the added and removed terms, and a summary."""
     from softcosine.cli.output import console, printable, show_table
     from softcosine.evaluate.tables import Cell, Row, Table
 
@@ -209,6 +209,6 @@ def show_difference(found: MatrixDifference, limit: int) -> None:
 
 
 def _sources(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of the sources that a matrix was built of."""
+    """Return the names of the sources of a matrix."""
     recipe = settings.get("recipe")
     return [] if recipe is None else recipe["sources"] or ["default"]

@@ -1,4 +1,4 @@
-"""What ``softcosine similarity build`` does, from words and sources to a matrix on disk."""
+"""Implementation of ``softcosine similarity build``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What ``softcosine similarity build`` is to make; see `softcosine.cli.similarity.build`."""
+    """Arguments of ``softcosine similarity build``; see `softcosine.cli.similarity.build`."""
 
     recipe: SimilarityRecipe
     output: Path
@@ -75,11 +75,11 @@ def recipe_of(
         told = "--definite" if definite else "--balanced"
         raise InvalidInputError(
             f"--strategy rows gives an asymmetric matrix, which cannot be "
-            f"{'made definite' if definite else 'balanced'}; leave {told} out, or take another "
+            f"{'made definite' if definite else 'balanced'}; leave {told} out, or choose another "
             "strategy."
         )
     if calibrate and not sources:
-        raise InvalidInputError("--calibrate is of sources that are named; name some.")
+        raise InvalidInputError("--calibrate needs named sources; name at least one.")
     scaling = "definite" if definite else {None: "auto", True: "balanced", False: "none"}[balanced]
     return SimilarityRecipe(
         sources=tuple(sources) or None, combine=join, calibrate=calibrate,
@@ -91,7 +91,7 @@ def recipe_of(
 
 
 def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str, ListUse | None]:
-    """Build a matrix and write it; returned with what is to be said about it and its lists."""
+    """Build and write a matrix; returns it with a note and the use of its lists."""
     from softcosine.cli.sources import words_outside
     from softcosine.matrix.checkpoint import NeighborCheckpoint
     from softcosine.matrix.list_use import list_use
@@ -100,7 +100,7 @@ def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str,
 
     check_target(plan.output, "matrix", overwrite=plan.overwrite)
     if plan.words is not None and plan.min_df is not None:
-        raise InvalidInputError("--min-df is of documents, and --words is a list; leave it out.")
+        raise InvalidInputError("--min-df needs documents, but --words is a list; leave it out.")
     corpus = _corpus(plan, report)
     folder = (
         plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
@@ -121,7 +121,7 @@ def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str,
     S.save(plan.output, source=made.source if plan.keep_source else None, overwrite=plan.overwrite)
     if folder is not None:
         NeighborCheckpoint(folder).remove()
-    note = made.note if len(S) else "There are no words to find similarities for."
+    note = made.note if len(S) else "The vocabulary is empty."
     outside = words_outside(plan.recipe.overrides, corpus.vocabulary, analyzer=corpus.analyzer)
     use = list_use(S, made.source, analyzer=corpus.analyzer, queries=plan.keep_source)
     note = " ".join(filter(None, (note, outside, _indefinite(S), corpus.note)))
@@ -129,12 +129,12 @@ def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str,
 
 
 def document_limit(given: str) -> int | float:
-    """Read ``--min-df``: a number of documents, or a share of them."""
+    """Parse ``--min-df``: a number of documents, or a share of them."""
     try:
         return int(given) if given.isdecimal() else float(given)
     except ValueError:
         raise InvalidInputError(
-            f"--min-df is {given!r}; it must be a number of documents or a share of them."
+            f"--min-df is {given!r}; give a number of documents or a share of them."
         ) from None
 
 
@@ -165,7 +165,7 @@ def _needed(corpus: Corpus) -> tuple[str, ...]:
 
 
 def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
-    """Return what the matrix is to say of how it was made."""
+    """Return the record of the build for the settings of the matrix."""
     record: dict[str, Any] = {
         "recipe": plan.recipe.to_dict(),
         "vocabulary": list(plan.vocabulary) if plan.words is None else [plan.words],
@@ -178,18 +178,18 @@ def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
 
 
 def _indefinite(S: TermSimilarityMatrix) -> str:
-    """Say where soft cosines above 1 can occur, or what it has cost that they cannot."""
+    """Return a note if soft cosines above 1 can occur, or if scaling prevents them."""
     from softcosine.matrix.definiteness import ROUNDING, smallest_eigenvalue
 
     shrunk = float(S.settings.get("shrunk", 1.0))
     if shrunk < 1.0:
-        return f"Similarities were multiplied by {shrunk:.3g}, so that no soft cosine exceeds 1."
+        return f"All similarities are multiplied by {shrunk:.3g}, so no soft cosine exceeds 1."
     if not S.symmetric or S.dominant:
         return ""
     lowest = smallest_eigenvalue(S.to_scipy(), tolerance=1e-2)
     if lowest >= -ROUNDING:
         return ""
     return (
-        f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so that soft cosines "
-        f"above 1 can occur; --definite would multiply similarities by {1 / (1 - lowest):.2g}."
+        f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines above 1 "
+        f"can occur; --definite would multiply all similarities by {1 / (1 - lowest):.2g}."
     )

@@ -1,4 +1,4 @@
-"""A matrix that was built before, brought to the words of an index."""
+"""Adapter of a saved matrix to the vocabulary of an index."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["SavedMatrix"]
 
 @dataclass(frozen=True, slots=True)
 class SavedMatrix:
-    """A matrix on disk, or that of an index, and what is kept with it.
+    """A matrix on disk or of an index, with its source and analyzer.
 
     Attributes
     ----------
     path : Path
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
-        Asked about words that S does not have; without it these are like themselves alone.
+        Source for words outside S; without it such words have no similar words.
     analyzer : Analyzer or None
-        By which texts become its words; None where it is not known.
+        Analyzer of the terms of S; None if unknown.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class SavedMatrix:
         Raises
         ------
         InvalidInputError
-            If texts are to be stemmed otherwise than its words, or it is a file.
+            If `stemmer` differs from that of the matrix, or `path` is a file.
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
         from softcosine.cli.matrix_words import opened_with_source
@@ -56,8 +56,8 @@ class SavedMatrix:
 
         if path.is_file():
             raise InvalidInputError(
-                f"{path} is a file, and --similarity takes a folder that 'similarity build' wrote; "
-                f"lists of synonyms and files of vectors are given by --source {path}."
+                f"{path} is a file, but --similarity needs a folder made by 'similarity build'; "
+                f"pass lists of synonyms and files of vectors by --source {path}."
             )
         S, source = opened_with_source(path)
         settings = S.settings.get("analyzer")
@@ -65,12 +65,12 @@ class SavedMatrix:
         if rules is not None and stemmer not in (None, rules.stemmer or "none"):
             raise InvalidInputError(
                 f"--stemmer is {stemmer!r}, but the words of {path} were {_stemmed(rules)}; "
-                "leave --stemmer out, or build the matrix anew."
+                "leave --stemmer out, or build the matrix again."
             )
         return cls(path, S, source, rules)
 
     def check_stems(self, index: Path, rules: Analyzer) -> None:
-        """Raise InvalidInputError if the words of an index are stemmed otherwise."""
+        """Raise InvalidInputError if an index has another stemmer."""
         if self.analyzer is not None and self.analyzer.stemmer != rules.stemmer:
             raise InvalidInputError(
                 f"the words of {index} are {_stemmed(rules)}, those of {self.path} "
@@ -79,11 +79,11 @@ class SavedMatrix:
             )
 
     def phrases(self) -> tuple[str, ...]:
-        """Return none: the matrix has its terms."""
+        """Return an empty tuple: a saved matrix adds no phrases."""
         return ()
 
     def needs_texts(self, language: str | None = None) -> bool:
-        """No: the matrix is there."""
+        """Return False: a saved matrix learns nothing from texts."""
         return False
 
     def build(
@@ -95,19 +95,19 @@ class SavedMatrix:
         language: str | None = None,
         report: Report | None = None,
     ) -> BuiltSimilarity:
-        """Bring the matrix to the terms of an index, as `SimilarityRecipe.build` makes one."""
+        """Return the matrix over a vocabulary; same interface as `SimilarityRecipe.build`."""
         from softcosine.matrix.recipe import BuiltSimilarity
 
         S, note = self.over(vocabulary, report or silent)
         return BuiltSimilarity(S, self.source, note)
 
     def over(self, vocabulary: Vocabulary, report: Report) -> tuple[TermSimilarityMatrix, str]:
-        """Return S over a vocabulary, and where its similarities come from in a sentence.
+        """Return S over a vocabulary, and a note on the source of its similarities.
 
         Raises
         ------
         InvalidInputError
-            If the matrix has none of its words.
+            If the matrix has no term of the vocabulary.
         """
         from softcosine.text.vocabulary import Vocabulary
 
@@ -115,8 +115,8 @@ class SavedMatrix:
         n = len(vocabulary)
         if n and not known:
             raise InvalidInputError(
-                f"{self.path} has none of the {n} words of the documents; build it for them: "
-                "similarity build --vocabulary FILE."
+                f"{self.path} has none of the {n} words of the documents; build a matrix for them "
+                "by similarity build --vocabulary FILE."
             )
         note = f"Similarities come from {self.path}"
         if len(known) == n:
@@ -133,7 +133,7 @@ class SavedMatrix:
             warn=False,
             progress=partial(report, "finding similar terms"),
         )
-        return larger, f"{note}; for the others its sources were asked."
+        return larger, f"{note}; the others come from its sources."
 
 
 def _stemmed(rules: Analyzer) -> str:

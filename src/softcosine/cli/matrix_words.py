@@ -1,4 +1,4 @@
-"""A matrix on disk, or that of an index, opened and asked about words."""
+"""Reader of a matrix on disk or of an index, and the neighbours of a word in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["neighbors_record", "opened_matrix", "opened_with_source"]
 
 
 def opened_matrix(path: Path) -> TermSimilarityMatrix:
-    """Open a matrix, or that of an index."""
+    """Open a matrix, or the matrix of an index."""
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -27,7 +27,7 @@ def opened_matrix(path: Path) -> TermSimilarityMatrix:
 
 
 def opened_with_source(path: Path) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
-    """Open a matrix, or that of an index, and the source that is kept with it."""
+    """Open a matrix, or the matrix of an index, and the source stored with it."""
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -54,7 +54,7 @@ def neighbors_record(
     k: int,
     origins: bool,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return a word's neighbours as ``--json`` prints them, and where each comes from."""
+    """Return a word's neighbours as ``--json`` prints them, and the origin of each."""
     term = _term(S, word)
     if term is not None:
         asked = S.representatives[S.vocabulary.index(term)]
@@ -71,9 +71,9 @@ def neighbors_record(
             raise UnknownTermError(
                 f"{word!r} is not among the {len(S)} terms of the matrix"
                 + (
-                    ", and no source is kept with it."
+                    ", and the matrix has no stored source."
                     if source is None
-                    else ", and its sources do not know it."
+                    else ", and its sources do not have it."
                 )
             )
         (row,) = outside_rows(S, [asked], source)
@@ -93,7 +93,7 @@ def neighbors_record(
 
 
 def _term(S: TermSimilarityMatrix, word: str) -> str | None:
-    """Return the term that a word means: itself, normalised, what it is a form of, or its stem."""
+    """Return the term of a word: itself, normalised, the term it is a form of, or its stem."""
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.words import normalize
 

@@ -1,4 +1,4 @@
-"""``softcosine pairs`` and ``dedupe``: all documents of an index compared with each other."""
+"""Commands ``softcosine pairs`` and ``dedupe``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["dedupe", "pairs"]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
-        metavar="FOLDER", help="Keep there what is found, so that the same command goes on from it."
+        metavar="FOLDER", help="Store intermediate results, so that the same command can resume."
     ),
 ]
 
@@ -37,25 +37,27 @@ def pairs(
     index: Index,
     min_similarity: Annotated[
         float | None,
-        typer.Option("--min", metavar="S", help="Least similarity, above 0; needed without -k."),
+        typer.Option(
+            "--min", metavar="S", help="Minimum similarity, above 0; required without -k."
+        ),
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option("-k", min=1, metavar="N", help="For each document, only the N most similar."),
+        typer.Option(
+            "-k", min=1, metavar="N", help="Find the N most similar documents of each document."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write them there, by its name: .jsonl .csv .tsv"
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="File to write: .jsonl, .csv or .tsv."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file of that name.")
+        bool, typer.Option("--overwrite", help="Replace an existing file.")
     ] = False,
     checkpoint: Checkpoint = None,
     threads: Threads = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One line of JSON for each pair.")
+        bool, typer.Option("--json", help="Print one line of JSON per pair.")
     ] = False,
 ) -> None:
     """Find all pairs of similar documents, or the nearest neighbours of every document.
@@ -64,10 +66,11 @@ def pairs(
       softcosine pairs faq.index -k 10 -o neighbors.csv --checkpoint neighbors.state
       softcosine pairs faq.index --min 0.8 --json | jq -c 'select(.similarity < 0.9)'
 
-    A line is the soft cosine, from 0 to 1, and two ids, with tabs between. Pairs come as they are
-    found, by the order of their documents, each once; with -k they come at the end, each document's
-    best first, and a pair may come from both sides. All is exact. The checkpoint stays when all is
-    done, and then gives the same at once; delete it when it is no longer needed.
+    A line has the soft cosine (0 to 1) and two ids, separated by tabs. Without -k each pair is
+    printed once, as soon as it is found, in document order; with -k all pairs are printed at the
+    end, the most similar of each document first, and a pair can occur in both directions. Results
+    are exact. The checkpoint remains at the end and makes the next run immediate; delete it when
+    you no longer need it.
 
     JSON: first, second, similarity, and with -k also rank.
     """
@@ -77,13 +80,13 @@ def pairs(
 
     if min_similarity is None and k is None:
         raise InvalidInputError(
-            "say how similar they are to be by --min, such as --min 0.8, or how many are wanted "
-            "of each document by -k."
+            "pass the minimum similarity, such as --min 0.8, or the number of neighbours per "
+            "document, such as -k 10."
         )
     if output is not None:
         check_table(output, overwrite=overwrite)
     started, opened = time.perf_counter(), SoftIndex.open(index)
-    # Where lines appear as they are found, they show how far it is, and bars would disturb them.
+    # Lines printed on a terminal show the progress themselves; a bar would disturb them.
     shown = output is None and k is None and sys.stdout.isatty()
     report = Reporter()
     names = ("first", "second", "similarity", *(("rank",) if k is not None else ()))
@@ -114,19 +117,19 @@ def pairs(
 def dedupe(
     index: Index,
     min_similarity: Annotated[
-        float, typer.Option("--min", metavar="S", help="Least similarity of near duplicates.")
+        float, typer.Option("--min", metavar="S", help="Minimum similarity of near duplicates.")
     ] = 0.9,
     method: Annotated[
         str,
         typer.Option(
-            help="leaders (each is so similar to its group's first document) or components (a "
-            "chain of similar pairs joins them)."
+            help="leaders (each document is similar to the first of its group) or components "
+            "(chains of similar pairs form a group)."
         ),
     ] = "leaders",
     keep: Annotated[
         str | None,
         typer.Option(
-            metavar="first", help="List the ids to drop, so that each group's first one stays."
+            metavar="first", help="Print the ids to delete: all but the first of each group."
         ),
     ] = None,
     checkpoint: Checkpoint = None,
@@ -139,17 +142,18 @@ def dedupe(
       softcosine dedupe faq.index --min 0.95 --keep first > drop.txt
       softcosine delete faq.index --from drop.txt
 
-    A group begins with its earliest document; with the others stands their soft cosine to it.
+    A group begins with its earliest document; the other documents follow with their soft cosine to
+    it.
 
-    JSON: one line a group: id (of the first document), and others of id and similarity; with
-    --keep one line an id to drop: id, kept (the document that stands for it), similarity.
+    JSON: one line per group: id (of the first document), and others of id and similarity; with
+    --keep one line per id to delete: id, kept (the document that stays), similarity.
     """
     from softcosine.cli.progress import Reporter
     from softcosine.index.soft_index import SoftIndex
 
     check_choice("method", method, _METHODS)
     if keep not in (None, "first"):
-        raise InvalidInputError(f"--keep is {keep!r}; 'first' is what can be kept.")
+        raise InvalidInputError(f"--keep is {keep!r}; the only choice is 'first'.")
     started, opened = time.perf_counter(), SoftIndex.open(index)
     with saying_how_to_go_on(checkpoint), Reporter() as report:
         groups = opened.dedupe(
@@ -165,13 +169,13 @@ def dedupe(
     n_others = sum(len(group.others) for group in groups)
     _conclude(
         f"{counted(len(groups), 'group')} of {counted(len(groups) + n_others, 'document')}, "
-        f"{n_others:,} to drop, among {len(opened):,}",
+        f"{n_others:,} to delete, among {len(opened):,}",
         started,
     )
 
 
 def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
-    """Return what prints a pair."""
+    """Return the function that prints a pair."""
     from softcosine.cli.output import print_json, printable, score_shown
 
     def plain(row: dict[str, Any]) -> None:
@@ -202,10 +206,10 @@ def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
     for one in () if as_json else dropped:
         if len(one.other.splitlines()) != 1:
             raise InvalidInputError(
-                f"the id {shortened(one.other)} holds a line break, so that a list of ids cannot "
-                "hold it; say --json."
+                f"the id {shortened(one.other)} contains a line break and does not fit on a line; "
+                "use --json."
             )
-    shown = printable if sys.stdout.isatty() else str  # another program gets the ids as they are
+    shown = printable if sys.stdout.isatty() else str  # programs get unescaped ids
     for one in dropped:
         if as_json:
             print_json({"id": one.other, "kept": one.id, "similarity": one.score})
@@ -214,7 +218,7 @@ def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
 
 
 def _say_nothing_found(least: float | None) -> None:
-    """Say on standard error, where it stays out of lists, that no documents are similar."""
+    """Print on standard error that no documents are similar."""
     from softcosine.cli.output import console
 
     so = f"have a similarity of at least {least:g}" if least else "are similar"
@@ -222,7 +226,7 @@ def _say_nothing_found(least: float | None) -> None:
 
 
 def _conclude(told: str, started: float) -> None:
-    """Say on standard error what was found, if people read it there."""
+    """Print a summary on standard error, if that is a terminal."""
     from softcosine.cli.output import console, duration
 
     sys.stdout.flush()

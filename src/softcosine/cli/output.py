@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for machines; see `progress` for the rest."""
+"""Printed results: tables for people, JSON for programs. `progress` shows progress bars."""
 
 from __future__ import annotations
 
@@ -72,15 +72,16 @@ def _console(stream: int) -> Console:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return what prints to a terminal with styles, and elsewhere without.
+    """Return the rich console of standard output or error.
 
-    Elsewhere no line is folded either, so that it can be searched, unless COLUMNS is set.
+    Outside a terminal it prints no styles, and folds no lines unless COLUMNS is set, so that the
+    output can be searched.
     """
     return _console(2 if stderr else 1)
 
 
 def print_table(table: Table) -> None:
-    """Print a table; where no terminal pads its lines, without blanks at their ends."""
+    """Print a table, outside a terminal without trailing blanks."""
     out = console()
     if out.is_terminal:
         out.print(table)
@@ -92,7 +93,7 @@ def print_table(table: Table) -> None:
 
 
 def show_table(table: Rows) -> None:
-    """Print a table of words and numbers; the best in bold, with an asterisk where nothing is."""
+    """Print a table with the best values in bold, or with an asterisk outside a terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -117,7 +118,7 @@ def show_table(table: Rows) -> None:
 
 
 def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
-    """Print a note, what it says of a recognised language on stderr."""
+    """Print a note; the sentence about the detected language goes to standard error."""
     from softcosine.index.language import language_note
 
     told = "" if language is None else language_note(language, analyzer)
@@ -129,7 +130,7 @@ def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as one line of JSON; on a terminal, with escapes for what could disturb it."""
+    """Print a value as one line of JSON; on a terminal, control characters are escaped."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf8sig")
     line = json.dumps(value, ensure_ascii=plain)
     if sys.stdout.isatty():
@@ -143,19 +144,19 @@ def score_shown(score: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in a readable unit."""
+    """Return seconds as text in ms, s or min."""
     if seconds < 0.0995:
         return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number of things, such as ``1 document`` or ``1,200 documents``."""
+    """Return a count with its noun, such as ``1 document`` or ``1,200 documents``."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def size(n_bytes: int) -> str:
-    """Return a number of bytes in a readable unit."""
+    """Return a number of bytes as text in B, kB, MB, GB or TB."""
     amount = float(n_bytes)
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 999.5:
@@ -168,7 +169,7 @@ def size(n_bytes: int) -> str:
 def hits_record(
     hits: Hits, seconds: float, explanations: Sequence[Explanation], *, plan: bool = False
 ) -> dict[str, Any]:
-    """Return the answer to a query as ``--json`` prints it."""
+    """Return the results of a query as ``--json`` prints them."""
     told: dict[str, Any] = {}
     if plan:
         told["plan"] = {"method": hits.plan.method, "reason": hits.plan.reason}
@@ -204,7 +205,7 @@ def hits_record(
 
 
 def hit_record(rank: int, hit: Hit, explanation: Explanation | None) -> dict[str, Any]:
-    """Return one document that was found as ``--json`` prints it."""
+    """Return a hit as ``--json`` prints it."""
     passage = hit.snippet
     record: dict[str, Any] = {
         "rank": rank,
@@ -254,7 +255,7 @@ def show_hits(
     plan: bool = False,
     more: Iterable[str] = (),
 ) -> None:
-    """Print documents with their rank, score, id and passage, and what became of the query."""
+    """Print hits with rank, score, id and passage, then facets and notes on the query."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -286,7 +287,7 @@ def show_hits(
         values = [f"{_value_shown(one.value)} {one.n_docs:,}" for one in counts[:_SHOWN_VALUES]]
         if len(counts) > _SHOWN_VALUES:
             values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
-        out.print(f"{printable(key)}: {', '.join(values) or 'in none of them'}")
+        out.print(f"{printable(key)}: {', '.join(values) or 'no values'}")
     for line in (*_notes(hits), *more):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
@@ -299,32 +300,32 @@ def show_hits(
 
 
 def _value_shown(value: object) -> str:
-    """Show a value of metadata: text as it is, all else as JSON."""
+    """Return a metadata value as text, or as JSON if it is not text."""
     return printable(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _notes(hits: Hits) -> Iterable[str]:
     if hits.outside:
         words = ", ".join(map(printable, hits.outside))
-        yield f"In no document, so searched by similar words: {words}."
+        yield f"Words in no document, replaced by similar words: {words}."
     if hits.unknown:
-        yield f"Unknown, so left out: {', '.join(map(printable, hits.unknown))}."
+        yield f"Unknown words, ignored: {', '.join(map(printable, hits.unknown))}."
     if hits.suggestions:
         meant = "; ".join(
             " or ".join(printable(other.word) for other in one.candidates[:_SHOWN_CANDIDATES])
             + f" for {printable(one.word)}"
             for one in hits.suggestions
         )
-        yield f"Did you mean: {meant}?{' --fuzzy searches by that.' if hits.unknown else ''}"
+        yield f"Did you mean: {meant}?{' Use --fuzzy to search for it.' if hits.unknown else ''}"
     if hits.left_out:
         words = ", ".join(map(printable, hits.left_out[:_SHOWN_WORDS]))
         more = len(hits.left_out) - _SHOWN_WORDS
         words += f" and {more:,} more" if more > 0 else ""
-        yield f"The query is long, and these weigh least, so they did not count: {words}."
+        yield f"The query is long; these words have the lowest weights and were ignored: {words}."
 
 
 def marked(passage: Snippet) -> Text:
-    """Return a passage with exact words bold and similar ones underlined."""
+    """Return a passage with equal words bold and similar words underlined."""
     from rich.text import Text
 
     text = Text()
@@ -339,7 +340,7 @@ def marked(passage: Snippet) -> Text:
 
 
 def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
-    """Return the largest parts of a score, each as ``tire ~ tyre .19``, and the sum of the rest."""
+    """Return the largest parts of a score as ``tire ~ tyre .19``, and the sum of the others."""
     shown = []
     for part in parts[:limit]:
         words = f"{printable(part.query_word)} {part.sign} {printable(part.document_word)}"
@@ -351,7 +352,7 @@ def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
 
 
 class _Unbroken:
-    """Pieces of text in lines as wide as there is room, broken between pieces only."""
+    """Comma-separated texts in lines of the available width, broken only between texts."""
 
     def __init__(self, pieces: Sequence[str], style: str) -> None:
         self._pieces = pieces
@@ -372,13 +373,13 @@ class _Unbroken:
 
 
 def _short(contribution: float) -> str:
-    """Return a part of a score in two decimals, without a zero before the point if below 1."""
+    """Return a contribution in two decimals, without the leading zero if it is below 1."""
     shown = f"{contribution:.2f}"
     return shown.replace("0.", ".", 1) if shown.lstrip("-").startswith("0.") else shown
 
 
 def show_explanation(explanation: Explanation, passage: str) -> None:
-    """Print the parts of a score as a table that sums to it."""
+    """Print the contributions to a score as a table that sums to it."""
     from rich.table import Table
 
     out = console()
@@ -403,21 +404,21 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
         )
     print_table(table)
     if not explanation.parts:
-        out.print("No word of the document is like a word of the query.")
+        out.print("No word of the document is similar to a word of the query.")
     out.print(f"Score: {RANKINGS.get(explanation.ranking, explanation.ranking)}.", style="dim")
 
 
 def show_neighbors(record: dict[str, Any], told: Sequence[str], forbidden: Sequence[str]) -> None:
-    """Print the neighbours of a word, and where each comes from, if that was asked for.
+    """Print the neighbours of a word, with their origins if there are any.
 
     Parameters
     ----------
     record : dict
-        As ``terms --json`` prints it.
+        The record that ``terms --json`` prints.
     told : sequence of str
         The origin of each neighbour, or empty strings.
     forbidden : sequence of str
-        Words that a person keeps off, and who else says what.
+        Forbidden words and their origins.
     """
     from rich.table import Table
 

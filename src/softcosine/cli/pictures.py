@@ -1,4 +1,4 @@
-"""``softcosine map``, and what ``--plot`` of other commands draws."""
+"""Command ``softcosine map``, and the option ``--plot`` of other commands."""
 
 from __future__ import annotations
 
@@ -21,36 +21,35 @@ __all__ = ["Overwrite", "Plot", "check_plot", "draw_hits", "draw_map"]
 
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw a picture there too: .png, .svg or .pdf."),
+    typer.Option("--plot", metavar="FILE", help="Also draw a picture: .png, .svg or .pdf."),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Let --plot replace a file of that name.")
+    bool, typer.Option("--overwrite", help="Let --plot replace an existing file.")
 ]
-# Whether it can be read is seen on opening, which says more.
 _Index = Annotated[
     Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
 ]
 
 
 def check_plot(path: Path | None, *, overwrite: bool, rows: int = 0) -> None:
-    """Find out what is wrong with a picture before there is anything to draw.
+    """Check the arguments of a picture before any work is done.
 
     Parameters
     ----------
     path : Path or None
-        Where it is to be saved; None for no picture.
+        The file to write; None for no picture.
     overwrite : bool
     rows : int
-        How many documents a heat map may have to show.
+        Maximum number of documents in the heat map.
 
     Raises
     ------
     InvalidInputError
-        If the name tells no kind of picture, or there are too many rows.
+        If the file name has no known ending, or there are too many rows.
     AlreadyExistsError
-        If the file is there, and is not to be overwritten.
+        If the file exists and `overwrite` is false.
     FileNotFoundError
-        If its folder is not there.
+        If its folder does not exist.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -74,7 +73,7 @@ def check_plot(path: Path | None, *, overwrite: bool, rows: int = 0) -> None:
 
 
 def draw_hits(opened: SoftIndex, hits: Hits, path: Path, asked: str | None = None) -> None:
-    """Draw how similar the documents found are to each other, with their ranks.
+    """Draw a heat map of the similarities between the documents found, with their ranks.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def draw_hits(opened: SoftIndex, hits: Hits, path: Path, asked: str | None = Non
     hits : Hits
     path : Path
     asked : str, optional
-        Id of the document whose like was looked for; it is drawn too.
+        Id of the document of ``similar``; it is drawn too.
     """
     from softcosine.plots.heat_maps import similarity_heat_map
 
@@ -96,16 +95,18 @@ def draw_map(
     index: _Index,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw it there: .png, .svg or .pdf."),
+        typer.Option("--plot", metavar="FILE", help="Picture to write: .png, .svg or .pdf."),
     ] = None,
     color_by: Annotated[
         str | None,
-        typer.Option(metavar="FIELD", help="Colour documents by this field of their metadata."),
+        typer.Option(metavar="FIELD", help="Colour documents by this metadata field."),
     ] = None,
     where: Conditions = None,
     max_documents: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Of more documents, draw a random sample of N."),
+        typer.Option(
+            min=1, metavar="N", help="Draw a random sample of N documents if there are more."
+        ),
     ] = 2000,
     threads: Threads = None,
     overwrite: Overwrite = False,
@@ -113,20 +114,19 @@ def draw_map(
         bool, typer.Option("--json", help="Print places, regions and colours as JSON.")
     ] = False,
 ) -> None:
-    """Draw the documents of an index as a map: similar ones lie together.
+    """Draw a map of the documents of an index.
 
       softcosine map faq.index --plot faq.png
       softcosine map faq.index --plot faq.png --color-by lang --where 'year>=2020'
 
-    Every document is drawn near those most similar to it by soft cosine; regions are named by the
-    words that set them apart. What lies near is similar. What lies far apart need not be more
-    different than what lies half as far, and the directions mean nothing. The same index gives the
-    same map.
+    Each document is drawn near the documents most similar to it by soft cosine; regions are named
+    by their characteristic words. Documents that are close on the map are similar. Large distances
+    and directions have no meaning. The same index gives the same map.
 
     JSON: documents of id, x, y, region (its place in the list, or -1) and value (of --color-by);
-    regions of words, x, y and n_documents; n_candidates (documents to choose from), left_out (ids
-    of documents like no other), n_neighbors and kept_neighbors: the share of each document's
-    nearest that are its nearest on the map.
+    regions of words, x, y and n_documents; n_candidates (documents that pass --where), left_out
+    (ids of documents similar to no other), n_neighbors and kept_neighbors: the share of each
+    document's nearest neighbours that are also its nearest on the map.
     """
     from softcosine.cli.conditions import read_where
     from softcosine.cli.output import print_json
@@ -135,7 +135,7 @@ def draw_map(
     from softcosine.plots.document_map import document_map
 
     if plot is None and not as_json:
-        raise InvalidInputError("say where to draw the map by --plot FILE, or --json for numbers.")
+        raise InvalidInputError("pass --plot FILE to draw the map, or --json to print its numbers.")
     check_plot(plot, overwrite=overwrite)
     only = read_where(where)
     opened = SoftIndex.open(index)

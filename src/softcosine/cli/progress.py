@@ -1,4 +1,4 @@
-"""How far long work is, on standard error."""
+"""Progress bars on standard error."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SLOW = 0.6  # seconds of work before progress is shown
 
 
 class Reporter:
-    """Shows the progress of long work on standard error, if that is a terminal.
+    """Progress callback that shows a bar on standard error, if that is a terminal.
 
-    Call it with what is being done, how far it is, and out of how many or None. Nothing is shown
-    in the first moments, and nothing stays afterwards.
+    Call it with the name of the step, the number of items done, and their total or None. The bar
+    appears after a short time and is removed at the end.
     """
 
     def __init__(self) -> None:
@@ -39,17 +39,17 @@ class Reporter:
         self.stop()
 
     def stop(self) -> None:
-        """Show nothing any more."""
+        """Remove the bar and show no other."""
         if self._progress is not None:
             self._progress.stop()
         self._terminal = False
 
     def announce(self, message: str) -> None:
-        """Have a line printed before the first progress, if there is any."""
+        """Print a line before the first progress, if there is any."""
         self._announcement = message
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Tell how far the work is."""
+        """Report progress."""
         if self._announcement:
             if self._terminal:
                 console(stderr=True).print(self._announcement, style="dim")
@@ -71,7 +71,7 @@ class Reporter:
 
 @contextmanager
 def announcing_compilation() -> Iterator[None]:
-    """Print a line on standard error before the first kernel is compiled, if that is a terminal."""
+    """Announce the first compilation of a kernel on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -83,7 +83,7 @@ def announcing_compilation() -> Iterator[None]:
     class Announcement(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             stop()
-            console(stderr=True).print("Compiling kernels, once (about 10 s) ...", style="dim")
+            console(stderr=True).print("Compiling kernels, only once (about 10 s) ...", style="dim")
 
     def stop() -> None:
         logger.removeHandler(announcement)
@@ -108,5 +108,5 @@ def _progress_bars() -> Progress:
         TimeElapsedColumn(),
         console=console(stderr=True),
         transient=True,
-        redirect_stdout=False,  # what is printed meanwhile goes where it is meant to
+        redirect_stdout=False,  # rich would redirect prints to standard error
     )

@@ -1,4 +1,4 @@
-"""From the files and folders of a command line to documents, each once."""
+"""Reader of the documents in the files and folders of a command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REPORTED = 1000  # documents between two reports of progress
 def fields_named(
     id: str | None = None, text: Iterable[str] | None = None, *, separate: bool = False
 ) -> Fields:
-    """Return which fields of a record are what, as ``--id`` and ``--text`` say."""
+    """Return the fields of id and text that ``--id`` and ``--text`` name."""
     return Fields(
         id,
         tuple(text) if text else None,
@@ -55,7 +55,7 @@ class ReadDocuments:
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> Self:
-        """Take documents of joined fields."""
+        """Collect documents whose text is one string."""
         read = cls()
         for document in documents:
             assert isinstance(document.text, str)
@@ -74,7 +74,7 @@ def read_documents(
     pattern: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ReadDocuments:
-    """Read all documents of some files and folders at once; see `each_document`."""
+    """Return all documents of files and folders in memory; see `each_document`."""
     return ReadDocuments.of(
         each_document(
             inputs,
@@ -97,9 +97,9 @@ def each_document(
     first_number: Callable[[], int] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Document]:
-    """Read the documents of some files and folders one after the other, each once.
+    """Yield the documents of files and folders.
 
-    Memory does not grow with their number: ids that were seen lie in a temporary file.
+    Memory does not grow with their number: the ids read so far are in a temporary file.
 
     Parameters
     ----------
@@ -109,19 +109,20 @@ def each_document(
     format, encoding
         See `softcosine.files.read_records`.
     pattern : str, optional
-        Which files of a folder are read.
+        Pattern of the file names to read in folders.
     first_number : callable, optional
-        Says where running numbers begin, if documents are to have them; 1 by default.
+        Returns the first running number for documents without ids; default 1.
     progress : callable, optional
-        Called now and then with the number of documents read.
+        Called every 1000 documents with the number of documents read.
 
     Raises
     ------
     InvalidInputError
-        If a field is missing or holds no text, or there is no document; names file and line, and
-        the fields that there are. That a text field is in no document is found at the end.
+        If a field is missing or is not text, or there is no document; the message has the file,
+        the line and the existing fields. A text field that is in no document is an error at the
+        end.
     DuplicateIdError
-        If two documents have one id; names both places.
+        If two documents have the same id; the message has both places.
     MalformedFileError
     """
     reader = RecordReader(fields)
@@ -136,14 +137,14 @@ def each_document(
             elif before := seen.add(id, record.path, record.line):
                 raise DuplicateIdError(
                     f"{place(record)}: the id {id[:80]!r} was given before, at {before}; "
-                    "ids must be distinct. Choose another field by --id, or correct the file."
+                    "ids must be unique. Choose another field by --id, or correct the file."
                 )
             n_read += 1
             if progress is not None and n_read % _REPORTED == 0:
                 progress(n_read)
             yield Document(id, text, reader.metadata(record))
     if not n_read:
-        raise InvalidInputError(f"{', '.join(map(_shown, inputs))}: there are no documents in it.")
+        raise InvalidInputError(f"{', '.join(map(_shown, inputs))}: no documents found.")
     reader.check_all_seen()
 
 

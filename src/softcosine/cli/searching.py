@@ -1,4 +1,4 @@
-"""``softcosine search``, ``similar``, ``explain`` and ``terms``: questions to an index."""
+"""Commands ``softcosine search``, ``similar``, ``explain`` and ``terms``."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "search", "similar", "terms"]
 
-# Whether it can be read is seen on opening, which says more.
 MinScore = Annotated[
     float, typer.Option("--min", metavar="SCORE", help="Leave out documents of a lower score.")
 ]
 Explained = Annotated[
-    bool, typer.Option("--explain", "-e", help="Say which words made each score.")
+    bool, typer.Option("--explain", "-e", help="Show the pairs of words behind each score.")
 ]
 Fuzzy = Annotated[
     bool,
-    typer.Option("--fuzzy", help="Search unknown words by the indexed words of nearest spelling."),
+    typer.Option("--fuzzy", help="Replace unknown words by indexed words of similar spelling."),
 ]
 KeepStopWords = Annotated[
     bool,
-    typer.Option("--keep-stop-words", help="Count words such as 'how' and 'the' of the query too."),
+    typer.Option("--keep-stop-words", help="Also use words such as 'how' and 'the' of the query."),
 ]
 RankingName = Annotated[
     str | None,
     typer.Option(
         "--ranking",
-        help="soft_cosine, inner_product, expanded_cosine or soft_bm25, if not the index's own.",
+        help="soft_cosine, inner_product, expanded_cosine or soft_bm25 [that of the index].",
     ),
 ]
 
@@ -51,80 +50,82 @@ def search(
     index: Index,
     words: Annotated[
         list[str],
-        typer.Argument(metavar="WORDS", help="The query; - reads one from each line of stdin."),
+        typer.Argument(metavar="WORDS", help="The query; - reads one query per line from stdin."),
     ],
     k: Limit = 10,
     offset: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Pass over the N best."),
+        typer.Option(min=0, metavar="N", help="Skip the N best results."),
     ] = None,
     page: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The Nth page of -k answers.")
+        int | None, typer.Option(min=1, metavar="N", help="Show the Nth page of -k results.")
     ] = None,
     min_score: MinScore = 0.0,
     where: Conditions = None,
     exact_first: Annotated[
         bool,
-        typer.Option("--exact-first", help="Documents with every word of the query come first."),
+        typer.Option("--exact-first", help="Rank documents with every word of the query first."),
     ] = False,
     syntax: Annotated[
         bool,
-        typer.Option("--syntax/--no-syntax", help='Whether + - " and ^ mean something.'),
+        typer.Option("--syntax/--no-syntax", help='Treat + - " and ^ as operators.'),
     ] = True,
     max_terms: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Only the N weightiest words of the query count; 0 for all."
+            min=0,
+            metavar="N",
+            help="Use only the N words of the query with the highest weights; 0 for all.",
         ),
     ] = 512,
     fuzzy: Fuzzy = False,
     keep_stop_words: KeepStopWords = False,
     fill: Annotated[
         bool,
-        typer.Option("--fill", help="Documents of score 0 follow, in order of insertion."),
+        typer.Option("--fill", help="Append documents of score 0 in order of insertion."),
     ] = False,
     mmr: Annotated[
         float | None,
         typer.Option(
             "--mmr",
             metavar="SHARE",
-            help="Rank for diversity: from 1, by score alone, to 0, as different as can be.",
+            help="Diversify the results: from 1 (by score alone) to 0 (by diversity alone).",
         ),
     ] = None,
     sort: Annotated[
         list[str] | None,
-        typer.Option(
-            "--sort", metavar="KEY", help="Order by metadata: year, or -year; repeatable."
-        ),
+        typer.Option("--sort", metavar="KEY", help="Sort by metadata: year, or -year; repeatable."),
     ] = None,
     facets: Annotated[
         list[str] | None,
         typer.Option(
-            "--facet", metavar="KEY", help="Count the values of a key of metadata; repeatable."
+            "--facet", metavar="KEY", help="Count the values of a metadata key; repeatable."
         ),
     ] = None,
     explain: Explained = False,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Say how the answer was found, and why so.")
+        bool, typer.Option("--plan", help="Show how the search was executed, and why.")
     ] = False,
     ranking: RankingName = None,
     engine: Annotated[
         str | None,
-        typer.Option("--engine", metavar="NAME", help="Ask an engine that 'export' filled."),
+        typer.Option("--engine", metavar="NAME", help="Search in an engine that 'export' made."),
     ] = None,
     rerank: Annotated[
         int | None,
-        typer.Option("--rerank", min=1, metavar="N", help="Score N of its candidates exactly."),
+        typer.Option(
+            "--rerank", min=1, metavar="N", help="Rescore N candidates of the engine exactly."
+        ),
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option("--width", min=1, metavar="N", help="How broadly it looks."),
+        typer.Option("--width", min=1, metavar="N", help="Search width of the engine."),
     ] = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find the documents that are most like some words.
+    """Find the documents most similar to a query.
 
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
       softcosine search faq.index '+tyre -car "flat tyre" repair^2' --page 2
@@ -134,32 +135,33 @@ def search(
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
-    In the query, +word must be there itself, -word must not, "some words" must stand there one
-    after the other, and word^2 counts twice; quote the whole, or the shell takes the marks. Words
-    such as 'how' and 'the' do not count beside others, unless they are so marked.
+    Query syntax: documents must contain +word, must not contain -word, and must contain "some
+    words" as a phrase; word^2 doubles the weight of a word. Put the query in single quotes, so that
+    the shell keeps the operators. Stop words such as 'how' and 'the' do not count beside other
+    words, unless they have an operator.
 
-    Words of the query are bold in the answers, similar words underlined. A score of soft BM25 is 0
-    where no word is like another, has no upper bound, and compares documents for one query only; a
-    soft cosine goes from 0 to 1, for the same words. Each answer says which it is.
+    The results show words of the query in bold and similar words underlined, and name the ranking.
+    A soft BM25 score has no upper bound and compares documents of one query only; a soft cosine
+    lies between 0 and 1. Both are 0 if no words are similar.
 
-    For unknown words it suggests indexed words of similar spelling; --fuzzy searches by them. Words
-    after + and - and in quotes must match as spelled. With --mmr 0.5 the best documents are ordered
-    so that each also differs from those before it.
+    For unknown words, the command suggests indexed words of similar spelling; --fuzzy searches for
+    them. Words with + or - and in quotes must match exactly. --mmr 0.5 orders the best documents so
+    that each one also differs from those before it.
 
-    --plot draws the soft cosines of every two of the documents found, similar ones side by side.
+    --plot draws the soft cosines between the documents found, with similar documents side by side.
 
-    --sort and --facet cover all documents that match, not only the best: --facet lang counts them
-    by language.
+    --sort and --facet cover all matching documents, not only the best: --facet lang counts the
+    documents per language.
 
-    With --engine another engine finds the documents, which 'export' has brought them into; it may
-    miss some. Scores are then its own, but with --rerank 100 those of the index.
+    --engine searches in an engine that 'export' made. It may miss documents and returns scores of
+    its own; --rerank 100 replaces them by scores of the index.
 
-    JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words that
-    did not count), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan
-    also plan {method, reason}, with --facet also facets (for each key a list of value and
-    documents), and hits of rank, id, score, title (or null), text, metadata,
-    snippet {text, marks}, with --explain also parts of query_word, document_word, similarity,
-    contribution, exact and spelled, which sum to the score.
+    JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words not
+    used), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan also
+    plan {method, reason}, with --facet also facets (for each key a list of value and documents),
+    and hits of rank, id, score, title (or null), text, metadata, snippet {text, marks}, with
+    --explain also parts of query_word, document_word, similarity, contribution, exact and spelled,
+    which sum to the score.
     """
     from softcosine.cli.conditions import read_where
 
@@ -217,19 +219,19 @@ def similar(
     where: Conditions = None,
     explain: Explained = False,
     ranking: Annotated[
-        str, typer.Option("--ranking", help="See 'search'; the index's own counts here not.")
+        str, typer.Option("--ranking", help="As in 'search', without the default of the index.")
     ] = "soft_cosine",
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Find the documents that are most like one of the index.
+    """Find the documents most similar to a document of the index.
 
       softcosine similar faq.index faq-17 --min 0.5 --explain
       softcosine similar faq.index faq-17 --where lang=en
 
-    The score is the soft cosine: from 0, no word is like another, to 1, for equal texts. --plot
-    draws how similar they are to each other. JSON as for 'search'.
+    The score is the soft cosine, from 0 (no similar words) to 1 (equal texts). --plot draws the
+    similarities between the documents found. JSON: as in 'search'.
     """
     from softcosine.cli.conditions import read_where
 
@@ -245,7 +247,7 @@ def similar(
 
 def explain(
     index: Index,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     ranking: RankingName = None,
     fuzzy: Fuzzy = False,
@@ -254,16 +256,16 @@ def explain(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Say why a document scores what it scores: pairs of words that sum to the score.
+    """Explain the score of a document by pairs of words that sum to it.
 
       softcosine explain faq.index "bicycle tire repair" faq-17
       softcosine explain faq.index "bicycle tire repair" faq-17 --plot why.png
 
-    A pair joined by = is one and the same word, by ~ two similar ones. What a pair adds grows with
-    its similarity (0 to 1) and the weights of both words, and shrinks with the length of the text.
+    = joins equal words, ~ similar words. The contribution of a pair grows with its similarity (0 to
+    1) and the weights of both words, and shrinks with the length of the text.
 
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
-    exact, spelled (similar by their spelling alone).
+    exact, spelled (similar by spelling only).
     """
     from softcosine.cli.output import explanation_record, print_json, printable, show_explanation
 
@@ -286,21 +288,21 @@ def terms(
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
     k: Limit = 10,
     origins: Annotated[
-        bool, typer.Option("--origins", "-o", help="Say where each similarity comes from.")
+        bool, typer.Option("--origins", "-o", help="Show the source of each similarity.")
     ] = False,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Show which indexed words are similar to a word, itself indexed or not.
+    """Show the indexed words similar to a word, which need not be indexed itself.
 
       softcosine terms faq.index tyre puncture --origins
       softcosine terms faq.index tyre puncture --plot words.png
 
-    A similarity lies between 0 and 1: how much of its weight the other word counts for. Its
-    origins are the sources that it rests on, such as english (the bundled vectors), texts (what
-    the indexed texts teach) or pinned (a person's decision), each with what it says; in brackets
-    those that say something else. Words that a person forbids beside it are named too.
+    A similarity from 0 to 1 is the share of its weight with which the other word counts. --origins
+    shows the sources of each similarity and their values: english (the bundled vectors), texts
+    (learned from the indexed texts), pinned (your decision), and so on; sources in brackets do not
+    count. It also lists the pairs that you forbid.
 
     JSON: word, indexed, and neighbors of word and similarity; with --origins also of origin, a
     tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
@@ -364,33 +366,33 @@ def _answer(
 
 
 def _beyond(hits: Hits, ask: Callable[..., Hits] | None) -> str:
-    """Say that a page lies behind the last answer, with their number if that can be asked."""
+    """Return a note for a page after the last result, with the number of results if countable."""
     from softcosine.cli.output import counted
 
     if len(hits) or not hits.offset:
         return ""
     if ask is None:
-        return f"There are no more than {counted(hits.offset, 'answer')}."
+        return f"There are at most {counted(hits.offset, 'result')}."
     n_hits = len(ask(k=hits.offset, offset=0))
     verb = "is" if n_hits == 1 else "are"
-    there = f"There {verb} {counted(n_hits, 'answer')}, and {hits.offset:,} were passed over."
+    there = f"There {verb} only {counted(n_hits, 'result')}, and {hits.offset:,} were skipped."
     return there if n_hits else ""
 
 
 def _unknown_keys(opened: SoftIndex, sort: list[str] | None) -> list[str]:
-    """Say which keys that answers are to be sorted by no document has."""
+    """Return a note for each key of ``--sort`` that no document has."""
     from softcosine.cli.output import printable
     from softcosine.index.search.sorting import keys_of, parse_sort
 
     return [
-        f"No document has the key {printable('.'.join(key.path))}, so --sort does nothing by it."
+        f"No document has the key {printable('.'.join(key.path))}; --sort ignores it."
         for key in parse_sort(sort)
         if not keys_of(opened.snapshot, key.path)
     ]
 
 
 def _show_query(query: str, *, first: bool) -> None:
-    """Print a query of several above its answers."""
+    """Print one of several queries as a heading above its results."""
     from softcosine.cli.output import console, printable
 
     if not first:
@@ -399,7 +401,7 @@ def _show_query(query: str, *, first: bool) -> None:
 
 
 def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax: bool) -> str:
-    """Say why nothing could be found, if nothing was asked."""
+    """Return why nothing was found, if the filter or the query cannot match anything."""
     from softcosine.cli.conditions import why_none_passes
     from softcosine.index.query.parser import parse_syntax
 
@@ -410,11 +412,11 @@ def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax
     if hits.outside or hits.unknown or hits.query.startswith("like "):
         return ""
     if not opened.analyzer.words(hits.query):
-        return "The query holds no word."
+        return "The query has no words."
     if not opened.analyzer.terms(hits.query):
-        return "The query holds stop words only."
+        return "The query has only stop words."
     if syntax and all(one.kind == "must_not" for one in parse_syntax(hits.query).clauses):
-        return "The query says only what must not be there; say what is looked for."
+        return "The query only excludes words; add words to search for."
     return ""
 
 
@@ -426,12 +428,11 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
     if n_terms != 1:
         raise InvalidInputError(
-            f"{shortened(word)} holds {n_terms} terms; give one word, or several as several "
-            "arguments."
+            f"{shortened(word)} has {n_terms} terms; give each word as an argument of its own."
         )
     if parsed.unknown:
         raise UnknownTermError(
-            f"{shortened(word)} stands in no document, and nothing similar to it is known."
+            f"{shortened(word)} is in no document, and no source has similar words for it."
         )
     neighbors = opened.neighbors(word, k=k)
     record: dict[str, Any] = {"word": word, "indexed": not parsed.outside}
@@ -439,7 +440,7 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
     if not origins:
         told, forbidden = [""] * len(neighbors), []
     else:
-        # A source is asked about the word that stands for a term.
+        # Sources know words, so the representative of the term is looked up.
         asked = opened.S.representatives[parsed.terms[0]] if not parsed.outside else None
         asked = parsed.outside[0].word if asked is None else asked
         found, kept_off = _origins(opened, asked, [other for other, _ in neighbors])
@@ -457,13 +458,13 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
 def _origins(
     opened: SoftIndex, word: str, others: list[str]
 ) -> tuple[list[Origin], dict[str, Origin]]:
-    """Where similarities come from, and which words a person forbids beside the word."""
+    """Return the origin of each similarity, and the words forbidden beside the word."""
     from softcosine.similarity.provenance import origins, overruled
 
     if opened.source is None:
         raise InvalidInputError(
-            "the index keeps no source of its similarities, so that their origins are not known; "
-            "it was made without one, or with one that cannot be saved."
+            "the index has no source of term similarity, so the origins are unknown; build it with "
+            "a source that can be saved."
         )
     kept_off = overruled(opened.source, word)
     found = origins(opened.source, [word] * len(others + kept_off), others + kept_off)

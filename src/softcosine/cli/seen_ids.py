@@ -1,4 +1,4 @@
-"""Which ids have been read, and where, in memory that does not grow with their number."""
+"""Set of the ids read so far and their places, in constant memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _CACHE = 32  # megabytes that stay in memory
 
 
 class SeenIds:
-    """Ids and the places where they were read; what is too much goes to a temporary file.
+    """Ids and the places where they were read, in a cache and a temporary file.
 
-    A context manager; the file vanishes at its end, and with the process however that ends.
+    A context manager; the file is deleted at the end, also if the process is killed.
     """
 
     def __init__(self) -> None:
-        # A database without a name is SQLite's own temporary file, written only where it must be.
+        # A database without a name is a temporary file, written only if SQLite's cache is full.
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         for statement in (
             f"PRAGMA cache_size = {-1000 * _CACHE}",
@@ -38,18 +38,18 @@ class SeenIds:
         self._connection.close()
 
     def add(self, id: str, path: str, line: int | None) -> str | None:
-        """Remember an id; where it was before, return that place, such as ``a.csv, line 3``.
+        """Add an id; return the place of an earlier equal id, such as ``a.csv, line 3``, or None.
 
         Raises
         ------
         OSError
-            If there is no room for the temporary file.
+            If the disk is full.
         """
         try:
             return self._add(_bytes(id), path, line)
         except sqlite3.OperationalError as error:
             raise OSError(
-                errno.ENOSPC, f"the ids cannot be kept in a temporary file: {error}", "ids"
+                errno.ENOSPC, f"cannot write the ids to a temporary file: {error}", "ids"
             ) from error
 
     def _add(self, id: bytes, path: str, line: int | None) -> str | None:

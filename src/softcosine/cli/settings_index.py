@@ -1,4 +1,4 @@
-"""What ``softcosine index --settings`` does: an index by settings that ``tune`` chose."""
+"""Option ``--settings`` of ``softcosine index``: an index with settings chosen by ``tune``."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ def index_with_settings(
     encoding: str,
     pattern: str | None,
 ) -> str:
-    """Read documents, index them by settings, and write the index whole or not at all.
+    """Read documents, index them with settings, and write the index atomically.
 
-    Fields that the settings weigh are spaces of their own; otherwise `text_fields` are one text.
+    Fields with a weight in the settings have scores of their own; otherwise `text_fields` are
+    joined into one text.
 
     Returns
     -------
     str
-        Where the similarities come from.
+        The note on the source of the similarities.
 
     Raises
     ------
     InvalidInputError
-        If text fields are named, and the settings name others.
+        If `text_fields` are given and the settings have fields.
     FileNotFoundError, MalformedFileError
     """
     from softcosine.cli.progress import Reporter
@@ -47,7 +48,7 @@ def index_with_settings(
     weighed = tuple(name for name, _ in chosen.fields or ())
     if weighed and text_fields:
         raise InvalidInputError(
-            f"{settings} weighs the fields {', '.join(weighed)}; leave --text out."
+            f"{settings} has weights for the fields {', '.join(weighed)}; leave --text out."
         )
     fields = fields_named(id_field, weighed or text_fields, separate=True)
     with Reporter() as report:

@@ -1,4 +1,4 @@
-"""Being ended from outside, by Ctrl-C, a closed terminal or whoever stops the process: tidily."""
+"""Clean exit on Ctrl-C, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ if TYPE_CHECKING:
 __all__ = ["interrupted_quietly", "orderly_ends"]
 
 _NAMES = ("SIGTERM", "SIGHUP")
-_AGAIN = 0.02  # seconds after which a lost interrupt comes again
+_AGAIN = 0.02  # seconds until a swallowed interrupt is raised again
 
 
 class _Ended(SystemExit):
-    """A signal that ends the process, after everything has tidied up."""
+    """SystemExit raised by a signal, so that cleanup code runs."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(128 + number)  # as a shell tells it
+        super().__init__(128 + number)  # the exit code that shells use
         self.number = number
 
 
 @contextmanager
 def interrupted_quietly() -> Iterator[None]:
-    """Leave without a word when Ctrl-C comes where nobody else says one, and let none get lost.
+    """Exit silently on Ctrl-C; raise interrupts again that callbacks swallow.
 
-    Where Ctrl-C meets code that nobody can raise an error through, such as what LLVM calls back
-    while kernels are loaded, Python reports it and goes on; here it comes again a moment later.
+    An exception cannot pass through some code, such as the callbacks of LLVM while kernels are
+    loaded: Python reports the KeyboardInterrupt there and continues. This context manager raises
+    it again a moment later.
     """
     report = sys.unraisablehook
 
@@ -62,9 +63,9 @@ def interrupted_quietly() -> Iterator[None]:
 
 @contextmanager
 def orderly_ends() -> Iterator[None]:
-    """Turn signals that end a process into SystemExit, so that everything tidies up.
+    """Turn SIGTERM and SIGHUP into SystemExit, so that cleanup code runs.
 
-    Signals that are ignored, as under ``nohup``, stay so.
+    Signals that are ignored, as under ``nohup``, stay ignored.
     """
     from threading import current_thread, main_thread
 
@@ -83,7 +84,7 @@ def orderly_ends() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    # Once is enough: what tidies up is not to be ended too.
+    # A second signal must not interrupt the cleanup.
     for name in _NAMES:
         other = getattr(signal, name, None)
         if other is not None:

@@ -1,4 +1,4 @@
-"""``softcosine similarity``: term similarity matrices built, shown, asked, checked and compared."""
+"""Commands of ``softcosine similarity``: build, show, neighbors, check, set, diff."""
 
 from __future__ import annotations
 
@@ -43,88 +43,95 @@ def build(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="MATRIX", help="The folder to write (needed)."),
+        typer.Option("--output", "-o", metavar="MATRIX", help="The folder to write (required)."),
     ] = None,
     vocabulary: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Documents whose words are meant, as 'index' reads them (repeatable); or an "
-            "index, or a matrix, for the same words.",
+            help="Source of the terms: documents as 'index' reads them (repeatable), or an index, "
+            "or a matrix.",
         ),
     ] = None,
     words: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="In place of --vocabulary: a plain list of words, one a line."
+            metavar="FILE", help="Instead of --vocabulary: a list of words, one per line."
         ),
     ] = None,
     join: Join = "strongest",
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Bring each source to one scale before joining."),
+        typer.Option("--calibrate", help="Map all sources to one scale before combining them."),
     ] = False,
     decisions: DecisionsFile = None,
     max_neighbors: MaxNeighbors = None,
     min_similarity: Annotated[
-        float, typer.Option(metavar="S", help="Leave out similarities below it.")
+        float, typer.Option(metavar="S", help="Drop similarities below S.")
     ] = 0.0,
     threshold: Annotated[
         float | None,
-        typer.Option(metavar="COSINE", help="Least cosine of vectors that counts [0.3]."),
+        typer.Option(metavar="COSINE", help="Minimum cosine of word vectors [0.3]."),
     ] = None,
     exponent: Annotated[
-        float | None, typer.Option(metavar="E", help="Power that their cosines are raised to [4].")
+        float | None, typer.Option(metavar="E", help="Exponent of the cosines of word vectors [4].")
     ] = None,
     approximate: Annotated[
         str | None,
         typer.Option(
             metavar="ENGINE",
-            help="Let faiss, usearch or torch (on a GPU) propose the neighbours of vectors; what "
-            "share of the nearest it finds is measured.",
+            help="Search neighbours of word vectors with faiss, usearch or torch (on a GPU); the "
+            "recall is measured.",
         ),
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="symmetric, dominant (fewer, surely definite) or rows.")
+        str,
+        typer.Option(
+            help="symmetric, dominant (fewer entries, always positive definite) or rows "
+            "(asymmetric)."
+        ),
     ] = "symmetric",
     order: Annotated[
         str,
-        typer.Option(help="Which words choose first: rare, frequent, idf or none (by spelling)."),
+        typer.Option(
+            help="Words whose neighbours are added first: rare, frequent, idf or none (by "
+            "spelling)."
+        ),
     ] = "rare",
     balanced: Annotated[
         bool | None,
         typer.Option(
             "--balanced/--as-given",
-            help="Keep many neighbours of a word from outweighing it [balanced, where a source is "
-            "named].",
+            help="Scale similarities, so that many neighbours of a word do not outweigh it "
+            "[balanced if a source is named].",
         ),
     ] = None,
     definite: Annotated[
         bool,
         typer.Option(
             "--definite",
-            help="Multiply all by the largest factor after which no soft cosine exceeds 1.",
+            help="Scale all similarities by the largest factor for which no soft cosine exceeds 1.",
         ),
     ] = False,
     guard: Annotated[
         bool,
         typer.Option(
-            "--guard/--no-guard", help="Keep antonyms apart, and terms with digits alone."
+            "--guard/--no-guard", help="Drop similarities of antonyms and of terms with digits."
         ),
     ] = True,
     keep_source: Annotated[
         bool,
         typer.Option(
             "--keep-source/--no-source",
-            help="Keep the sources in the matrix, for words that it does not have.",
+            help="Store the sources with the matrix, for words outside it.",
         ),
     ] = True,
     resume: Annotated[
         bool,
         typer.Option(
             "--resume/--in-one-piece",
-            help="Keep what was found, to go on after an interruption; in one piece, vectors are "
-            "compared up to twice as fast.",
+            help="Store intermediate results, to resume after an interruption; in one piece, "
+            "vectors are compared up to twice as fast.",
         ),
     ] = True,
     language: Language = None,
@@ -133,16 +140,16 @@ def build(
     text_fields: TextFields = None,
     format: Annotated[
         str | None,
-        typer.Option(help="Of --vocabulary: jsonl, json, csv, tsv, lines, text or parquet."),
+        typer.Option(help="Format of --vocabulary: jsonl, json, csv, tsv, lines, text or parquet."),
     ] = None,
     encoding: Encoding = "utf-8",
     pattern: Pattern = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a matrix of that name.")
+        bool, typer.Option("--overwrite", help="Replace an existing matrix.")
     ] = False,
     as_json: Summary = False,
 ) -> None:
-    r"""Build the matrix of which words are similar, from one or several sources.
+    r"""Build a term similarity matrix from one or several sources.
 
       softcosine similarity build --vocabulary faq.jsonl -o faq.matrix
       softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
@@ -150,15 +157,15 @@ def build(
           --calibrate --decisions pins.txt --vocabulary faq.index -o faq.matrix
       softcosine index faq.jsonl -o faq.index --similarity faq.matrix
 
-    Files of vectors and of synonyms are told apart by their endings, and .txt by what is in it;
-    vectors:FILE and synonyms:FILE say which it is. With several sources the strongest similarity
-    counts, unless --join says otherwise.
+    Files of vectors and of synonyms are recognised by their endings, .txt files by their content;
+    vectors:FILE and synonyms:FILE fix the kind. Of several sources the largest similarity counts,
+    unless --join names another method.
 
-    Similarities are balanced: divided by the roots of both words' sums of similarities, where
-    these exceed 1, so that a word's many neighbours do not outweigh it and no soft cosine exceeds
-    1. --as-given leaves them as the sources say, and --definite multiplies all by one factor
-    instead. Pinned pairs, and those of synonyms:FILE, keep their value; thesaurus:FILE is a list
-    that is balanced as other sources are, such as a large one that you did not write.
+    Balanced similarities are divided by the square roots of both words' sums of similarities, if
+    these exceed 1; so many neighbours do not outweigh a word, and no soft cosine exceeds 1.
+    --as-given keeps the values of the sources; --definite scales all by one factor instead. Pinned
+    pairs and pairs of synonyms:FILE keep their value; thesaurus:FILE is balanced like other sources
+    and suits large lists of other authors.
 
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
     dominant, balanced, shrunk, sources, bytes, seconds, note, and list_use as of 'index'.
@@ -171,8 +178,8 @@ def build(
         raise InvalidInputError("--output is missing: name the folder to write by -o MATRIX.")
     if (not vocabulary) == (words is None):
         raise InvalidInputError(
-            "the words of the matrix come from --vocabulary FILE (documents, an index, a matrix) "
-            "or from --words FILE (a list); give one of the two."
+            "the terms come from --vocabulary FILE (documents, an index, a matrix) or from --words "
+            "FILE (a list); give one of the two."
         )
     recipe = recipe_of(
         sources=sources or (), join=join, calibrate=calibrate, decisions=decisions,
@@ -196,18 +203,18 @@ def show(
     matrix: Matrix,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the histograms too: .png, .svg or .pdf."),
+        typer.Option(metavar="FILE", help="Also draw the histograms: .png, .svg or .pdf."),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Tell what a matrix holds and how it was made, with histograms.
+    """Show the size, settings and histograms of a matrix.
 
       softcosine similarity show faq.matrix
       softcosine similarity show faq.matrix --plot faq.png
 
     JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, histograms
-    {neighbors, similarities} of edges and counts, and settings: how it was made.
+    {neighbors, similarities} of edges and counts, and settings of the build.
     """
     from softcosine.cli.maintenance import bytes_of
     from softcosine.cli.matrices import show_facts, show_histogram
@@ -243,15 +250,15 @@ def neighbors(
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
     k: Limit = 10,
     origins: Annotated[
-        bool, typer.Option("--origins", help="Say which source each neighbour comes from.")
+        bool, typer.Option("--origins", help="Show the source of each neighbour.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show which words of a matrix are similar to a word.
+    """Show the words of a matrix similar to a word.
 
       softcosine similarity neighbors faq.matrix tyre puncture -k 5
 
-    A word that the matrix does not have is asked of the sources that are kept with it.
+    Words outside the matrix are looked up in the sources stored with it.
     JSON: word, indexed, and neighbors of word and similarity, with --origins also origin.
     """
     from softcosine.cli.matrix_words import neighbors_record, opened_with_source
@@ -260,8 +267,8 @@ def neighbors(
     S, source = opened_with_source(matrix)
     if origins and source is None:
         raise InvalidInputError(
-            f"{matrix} keeps no source, so that the origins of its similarities are not known; "
-            "build it without --no-source."
+            f"{matrix} has no stored source, so the origins are unknown; build it without "
+            "--no-source."
         )
     for word in words:
         record, told = neighbors_record(S, source, word, k, origins)
@@ -272,12 +279,12 @@ def neighbors(
 
 
 def check(matrix: Matrix, as_json: Json = False) -> None:
-    """Read a matrix whole, compare its checksums, and say whether it is positive semidefinite.
+    """Check the checksums of a matrix, and whether it is positive semidefinite.
 
       softcosine similarity check faq.matrix
 
-    If it is not, soft cosines above 1 can occur; the factor says how much smaller similarities
-    would have to be. A file that has changed ends the command with exit code 1.
+    If it is not, soft cosines above 1 can occur; the factor is the scale of the similarities that
+    prevents this. A damaged file ends the command with exit code 1.
     JSON: matrix, files, bytes, symmetric, dominant, smallest_eigenvalue, definite, factor, seconds.
     """
     from softcosine.cli.maintenance import bytes_of
@@ -308,14 +315,14 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
         return
     out = console()
     out.print(
-        f"{printable(str(matrix))} is whole: {facts['files']} files, {size(bytes_of(matrix))}, "
+        f"{printable(str(matrix))} is intact: {facts['files']} files, {size(bytes_of(matrix))}, "
         f"checked in {duration(time.perf_counter() - started)}."
     )
     out.print(definiteness_told(facts))
 
 
 def _verified(matrix: Path) -> int:
-    """Compare all checksums of a matrix or an index, and return how many files it has."""
+    """Check all checksums of a matrix or an index, and return its number of files."""
     from softcosine.cli.maintenance import files_of
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.storage import open_folder
@@ -335,11 +342,11 @@ def diff(
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="Another one.")],
     k: Limit = 20,
     tolerance: Annotated[
-        float, typer.Option(metavar="T", help="Similarities that differ by no more are equal.")
+        float, typer.Option(metavar="T", help="Ignore differences of at most T.")
     ] = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Show what changed from one matrix to another: terms, and pairs, the largest change first.
+    """Compare two matrices: terms, and pairs with the largest change first.
 
       softcosine similarity diff old.matrix new.matrix -k 50
 
@@ -363,14 +370,14 @@ def exchange(
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
-    """Give an index another matrix: its documents are not read again.
+    """Replace the term similarity matrix of an index without reading its documents again.
 
       softcosine similarity build english pins.txt --vocabulary faq.index -o new.matrix
       softcosine similarity set faq.index new.matrix
 
-    Words of the index that the matrix does not have are asked of the sources that are kept with
-    it; without these they are similar to themselves only. Searches see the change at once and
-    whole; only the lengths of the documents are computed anew.
+    Words of the index outside the matrix are looked up in the sources stored with it; without
+    sources they are similar only to themselves. The command commits the change at once and computes
+    the lengths of the documents again.
 
     JSON: index, matrix, documents, terms, generation, seconds, note.
     """
@@ -399,4 +406,4 @@ def exchange(
     if as_json:
         print_json(facts)
     else:
-        console().print(f"{note} Set in {duration(seconds)}: {printable(str(index))}.")
+        console().print(f"{note} Replaced in {duration(seconds)}: {printable(str(index))}.")

@@ -1,4 +1,4 @@
-"""Sources and a person's decisions, as the command line takes them."""
+"""Sources of term similarity and decision files of the command line."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["JOINS", "SOURCES_HELP", "decisions_in", "words_outside"]
 
 SOURCES_HELP = (
     f"A name ({', '.join(NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
-    f"({', '.join(PREFIXES)}); more are in docs/lab.md. By default what 'index' takes."
+    f"({', '.join(PREFIXES)}); docs/lab.md lists more. Default: as in 'index'."
 )
 
-_NAMED = 5  # words that are named, of many
+_NAMED = 5  # words printed before "and N more"
 
 
 def decisions_in(path: Path | None) -> Decisions | None:
-    """Read a file of a person's decisions, if there is one."""
+    """Return the decisions of a file; None without a file."""
     if path is None:
         return None
     from softcosine.similarity.overrides.decisions import read_decisions
@@ -35,9 +35,9 @@ def decisions_in(path: Path | None) -> Decisions | None:
 def words_outside(
     decisions: Decisions | None, vocabulary: Vocabulary, *, analyzer: Analyzer | None
 ) -> str:
-    """Say what words were decided about that the vocabulary does not have, if any."""
+    """Return a note on words of the decisions that are not in the vocabulary; empty if none."""
     words = () if decisions is None else decisions.words_outside(vocabulary, analyzer=analyzer)
     if not words:
         return ""
     more = f" and {len(words) - _NAMED:,} more" if len(words) > _NAMED else ""
-    return f"Decided about, but not in the vocabulary: {', '.join(words[:_NAMED])}{more}."
+    return f"Words of the decisions outside the vocabulary: {', '.join(words[:_NAMED])}{more}."

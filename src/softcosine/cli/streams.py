@@ -1,4 +1,4 @@
-"""Standard input, output and error, also where they are closed, full or read by nobody."""
+"""Standard streams that may be closed, full, or connected to a closed pipe."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["drop_output", "prepare_streams", "settle_output"]
 
 
 class _ClosedOutput(io.StringIO):
-    """Stands for a standard output that is closed: an error for whoever writes to it."""
+    """Replacement for a closed standard output; every write raises OSError."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.EBADF, "it is closed", "standard output")
 
 
 def prepare_streams() -> None:
-    """Put something where a standard stream is closed, and let no text be one too many."""
+    """Replace closed standard streams, and escape characters that a stream cannot encode."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is None:
-            # In order from 0, so that no file that is opened later gets a standard stream's number.
+            # Take descriptors 0 to 2, so that no file opened later gets one of them.
             with suppress(OSError):
                 os.open(os.devnull, os.O_RDWR)
     if sys.stdout is None:
@@ -32,12 +32,12 @@ def prepare_streams() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A text that the terminal cannot show is no error.
+            # A character that the terminal cannot show is not an error.
             stream.reconfigure(errors="backslashreplace")
 
 
 def settle_output() -> None:
-    """Write what still waits; what cannot be written is dropped, before Python tries at its end."""
+    """Flush standard output; drop what cannot be written, so that Python does not fail at exit."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -45,6 +45,6 @@ def settle_output() -> None:
 
 
 def drop_output() -> None:
-    """Send standard output nowhere from now on."""
+    """Redirect standard output to the null device."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

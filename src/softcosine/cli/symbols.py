@@ -1,4 +1,4 @@
-"""The names of Python's Unicode symbols as documents, and their index among the user's data."""
+"""Unicode symbols as documents of the demo, and their index in the user's data folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenedSymbols", "Symbol", "data_folder", "index_symbols", "open_symbols", "symbols"]
 
-# Marks that say nothing one by one, and musical notations, whose names are words of music theory.
+# Names without meaning of their own, and musical notations, whose names are terms of music theory.
 _LEFT_OUT = re.compile(
     r"RADICAL|BRAILLE PATTERN|SIGNWRITING|HEXAGRAM FOR|TETRAGRAM FOR|MUSICAL SYMBOL|ZNAMENNY"
     r"|INSTRUMENTAL NOTATION|VOCAL NOTATION"
@@ -41,18 +41,18 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSymbols:
-    """The index of the symbols' names, and how it was had.
+    """The index of the symbols' names, opened or built.
 
     Attributes
     ----------
     index : SoftIndex
-        An id is the character itself.
+        The id of a document is the character itself.
     path : Path or None
-        Where it is kept; None if it could not be written.
+        Folder of the index; None if it could not be written.
     built : float or None
-        Seconds that building took; None if it was there.
+        Seconds of building; None if the index existed.
     problem : str
-        Why it could not be kept, if so.
+        Reason why the index could not be written; empty if it was.
     """
 
     index: SoftIndex
@@ -64,8 +64,8 @@ class OpenedSymbols:
 def symbols() -> list[Symbol]:
     """Return the symbols and punctuation marks (categories S* and P*) that have names.
 
-    Radicals, Braille, signwriting, hexagrams, tetragrams and musical notations are left out. How
-    many there are depends on the Unicode version of this Python.
+    Radicals, Braille, signwriting, hexagrams, tetragrams and musical notations are left out. The
+    number of symbols depends on the Unicode version of this Python.
     """
     found = []
     for code in range(sys.maxunicode + 1):
@@ -78,10 +78,10 @@ def symbols() -> list[Symbol]:
 
 
 def index_symbols(report: Reporter | None = None) -> SoftIndex:
-    """Index the names by soft cosine and the bundled English vectors.
+    """Return an index of the names with soft cosine and the bundled English vectors.
 
-    Names of three or four words teach nothing about words that the vectors would not say better,
-    and serve a little better without (docs/benchmarks/symbols.md).
+    Co-occurrence in names of three or four words adds nothing to the vectors: the index is a
+    little better without it (docs/benchmarks/symbols.md).
     """
     from softcosine.index.soft_index import SoftIndex
     from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
@@ -97,14 +97,14 @@ def index_symbols(report: Reporter | None = None) -> SoftIndex:
 
 
 def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> OpenedSymbols:
-    """Open the index of this Unicode version and this softcosine, or build it, once.
+    """Open the index of this Unicode version and this softcosine, or build and store it.
 
     Parameters
     ----------
     report : Reporter, optional
-        Told of the progress of building.
+        Called with the progress of building.
     rebuild : bool
-        Build it anew in any case.
+        Build it even if it exists.
     """
     from softcosine.index.soft_index import SoftIndex
 
@@ -114,7 +114,7 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
         try:
             return OpenedSymbols(SoftIndex.open(path), path, None)
         except (SoftCosineError, OSError):
-            pass  # not there, or not of this version
+            pass  # missing, or of another version
     started = time.perf_counter()
     index = index_symbols(report)
     built = time.perf_counter() - started
@@ -129,11 +129,11 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
 
 
 def _keep(index: SoftIndex, path: Path) -> None:
-    """Write the index, in place of one that is there, and remove those of other settings."""
+    """Write the index over an existing one, and remove those of other settings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         index.save(path, overwrite=True)
-    except AlreadyExistsError:  # a broken one, which is no index any more
+    except AlreadyExistsError:  # a damaged folder that is not an index any more
         shutil.rmtree(path)
         index.save(path, overwrite=True)
     for stale in path.parent.glob(f"{_name()}-*.index"):
@@ -146,6 +146,6 @@ def _name() -> str:
 
 
 def _edition() -> int:
-    """Return a number that changes with what the index is made from and how."""
+    """Return a number that changes with the vectors and the settings of the index."""
     vectors = Path(__file__).parent.parent / "similarity" / "data" / "english.npz"
     return zlib.crc32(f"{_SETTINGS} {vectors.stat().st_size}".encode())

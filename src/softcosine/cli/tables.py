@@ -1,4 +1,4 @@
-"""Rows written to a file, whole or not at all: JSON lines, CSV or TSV, as its name says."""
+"""Atomic writer of tables as JSON lines, CSV or TSV, by the ending of the file name."""
 
 from __future__ import annotations
 
@@ -18,54 +18,56 @@ _Write = Callable[[dict[str, Any]], None]
 
 
 def check_file(path: Path | None, *, overwrite: bool) -> None:
-    """Find out what keeps a file from being written before anything is done.
+    """Check that a file can be written, before any work is done.
 
     Raises
     ------
     AlreadyExistsError
-        If the file is there, and is not to be overwritten, or is a folder.
+        If the path is a folder, or exists and `overwrite` is false.
     FileNotFoundError
-        If its folder is not there.
+        If its folder does not exist.
     """
     if path is None:
         return
     if path.is_dir():
         raise AlreadyExistsError(f"{path} is a folder; choose the name of a file.")
     if path.exists() and not overwrite:
-        raise AlreadyExistsError(f"{path} exists already; say --overwrite, or take another name.")
+        raise AlreadyExistsError(
+            f"{path} already exists; pass --overwrite, or choose another name."
+        )
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
 
 
 def check_table(path: Path, *, overwrite: bool) -> None:
-    """Find out what is wrong with the name of a file before there is anything to write.
+    """Check that a table can be written, before any work is done.
 
     Raises
     ------
     InvalidInputError
-        If it tells no format.
+        If the file name has no known ending.
     AlreadyExistsError
-        If the file is there, and is not to be overwritten.
+        If the file exists and `overwrite` is false.
     FileNotFoundError
-        If its folder is not there.
+        If its folder does not exist.
     """
     if path.suffix.lower() not in _FORMATS:
         raise InvalidInputError(
-            f"{path}: the name does not tell the format; let it end in {', '.join(_FORMATS)}."
+            f"{path}: unknown format; choose a name that ends in {', '.join(_FORMATS)}."
         )
     check_file(path, overwrite=overwrite)
 
 
 class TableWriter:
-    """Writes rows to a file that takes its name at the end, and is gone where that is an error.
+    """Context manager that returns a function to write a row.
 
-    A context manager, which gives what writes a row.
+    The file gets its name at the end; after an error it is removed.
 
     Parameters
     ----------
     path : Path
     names : sequence of str
-        Of the columns.
+        Names of the columns.
     """
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
@@ -114,7 +116,7 @@ def _csv(file: IO[str], names: Sequence[str]) -> _Write:
 
 
 def _tsv(file: IO[str], names: Sequence[str]) -> _Write:
-    """Write values as IANA registers the format: none holds a tab or a line break."""
+    """Return a writer of TSV as registered by IANA: no value contains a tab or a line break."""
     file.write("\t".join(names) + "\n")
 
     def write(row: dict[str, Any]) -> None:
@@ -122,8 +124,8 @@ def _tsv(file: IO[str], names: Sequence[str]) -> _Write:
         for value in values:
             if "\t" in value or len(value.splitlines()) > 1:
                 raise InvalidInputError(
-                    f"{value[:80]!r} holds a tab or a line break, which TSV cannot; write .csv or "
-                    ".jsonl."
+                    f"{value[:80]!r} contains a tab or a line break, which TSV does not allow; "
+                    "write .csv or .jsonl."
                 )
         file.write("\t".join(values) + "\n")
 

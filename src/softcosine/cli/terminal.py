@@ -1,4 +1,4 @@
-"""A console whose output cannot disturb a terminal, whatever the texts hold; needs rich."""
+"""A rich console that escapes control characters in texts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["SafeConsole"]
 
 
 class SafeConsole(Console):
-    """Escapes what `printable` escapes in everything that it prints, but for ends of lines.
+    """A console that escapes the same characters as `printable`, except line breaks.
 
-    Texts whose width counts, such as cells of tables, are best made printable before.
+    Apply `printable` yourself to texts whose width matters, such as table cells.
     """
 
     def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
-        """Render as rich does, and escape."""
+        """Render with rich, then escape."""
         for segment in super().render(*arguments, **options):
             if segment.control or segment.text.isprintable():
                 yield segment

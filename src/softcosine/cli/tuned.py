@@ -1,4 +1,4 @@
-"""What ``softcosine tune`` prints, and how its outcome is used."""
+"""Printed results of ``softcosine tune``, and its files of figures."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SHOWN_VALUES = 5
 
 
 def kept_figures(dataset: Path, output: Path | None) -> Path | None:
-    """Return the file that keeps figures: beside the output, or among the user's data.
+    """Return the checkpoint file: beside the output, or in the user's data folder.
 
-    A new one beside the output begins with what was kept among the user's data. None where nothing
-    can be kept there.
+    A new file beside the output starts as a copy of the one in the data folder. None if the data
+    folder is not writable.
     """
     from softcosine.storage.home import kept_file
 
@@ -45,16 +45,16 @@ def commands_for(
     output: Path | None,
     index: Path | None,
 ) -> list[str]:
-    """Return lines that use the settings: to index documents, and to compare with others.
+    """Return shell commands that index documents with the settings and evaluate them.
 
     Parameters
     ----------
     tuned : Tuned
     found : RankingSet
     options : sequence of str
-        What names the data set to a command.
+        Command-line arguments for the data set.
     output, index : Path or None
-        Where the settings, and an index by them, were written.
+        File of the settings, and an index made with them.
     """
     from softcosine.cli.calling import program
 
@@ -73,7 +73,7 @@ def commands_for(
 
 
 def _documents(options: Sequence[str]) -> str:
-    """Return the file of the documents, as far as the arguments tell it."""
+    """Return the file of the documents, or the placeholder ``DOCUMENTS``."""
     if options[0] == "--documents":
         return shlex.quote(options[1])
     for name in _CORPUS:
@@ -85,18 +85,18 @@ def _documents(options: Sequence[str]) -> str:
 def show_tuned(
     tuned: Tuned, commands: list[str], seconds: float, *, written: bool, kept: Path | None
 ) -> None:
-    """Print the settings, what each would have given at other values, and what they bring.
+    """Print the settings, the figures for other values, and the gain.
 
     Parameters
     ----------
     tuned : Tuned
     commands : list of str
-        Lines that use the settings.
+        Shell commands that use the settings.
     seconds : float
     written : bool
-        Whether the settings are in a file.
+        Whether the settings were written to a file.
     kept : Path or None
-        The file that keeps figures.
+        The checkpoint file.
     """
     from softcosine.cli.output import console, duration, printable, show_table
     from softcosine.evaluate.tables import Cell, Table
@@ -106,7 +106,7 @@ def show_tuned(
     n_folds = len(tuned.default.folds)
     out.print(
         f"{tuned.dataset}: {tuned.measure} of {tuned.n_queries:,} queries in {n_folds} folds; "
-        f"{tuned.parts}. {len(tuned.trials)} settings tried in {duration(seconds)}.",
+        f"{tuned.parts}. Tried {len(tuned.trials)} settings in {duration(seconds)}.",
         style="dim",
     )
     effects = tuned.effects()
@@ -118,28 +118,27 @@ def show_tuned(
         )
         changed = Cell(shown(chosen[name]), color="bold" if chosen[name] != value else "")
         rows.append((name, shown(value), changed, Cell(others, color="dim")))
-    titles = ("setting", "default", "chosen", f"{tuned.measure} with all else as chosen")
+    titles = ("setting", "default", "chosen", f"{tuned.measure} for other values of the setting")
     show_table(Table(titles, rows, n_left=4))
     out.print(
-        f"On the queries that they were chosen on: {tuned.chosen.mean:.4f}, the default "
-        f"{tuned.default.mean:.4f}.",
+        f"On the training queries: {tuned.chosen.mean:.4f}, default {tuned.default.mean:.4f}.",
         style="dim",
     )
     out.print(tuned.verdict, style="bold" if tuned.certain else "yellow")
     if not tuned.complete and kept is not None:
         out.print(
-            f"The same command goes on from the figures kept in {printable(str(kept))}.",
+            f"The same command resumes from the figures in {printable(str(kept))}.",
             style="dim", soft_wrap=True,
         )  # fmt: skip
     if tuned.test is not None:
         gain = tuned.test.gain
         out.print(
-            f"Test, {tuned.test.n_queries} queries: {tuned.test.settings:.4f}, the default "
+            f"On {tuned.test.n_queries} test queries: {tuned.test.settings:.4f}, default "
             f"{tuned.test.default:.4f}; {gain.difference:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
         )
     if not written:
         out.print(
-            "The same command with -o tuned.json writes the settings, from the figures kept.",
+            "The same command with -o tuned.json writes the settings without another search.",
             style="dim",
         )
     for command in commands:

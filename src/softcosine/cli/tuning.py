@@ -1,4 +1,4 @@
-"""``softcosine tune``: settings chosen on labelled queries."""
+"""Command ``softcosine tune``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tune(
         Path | None,
         typer.Argument(
             metavar="[DATASET]",
-            help="Judged queries, as 'evaluate' reads them: a folder of documents, queries and "
+            help="Judged queries in a format of 'evaluate': a folder of documents, queries and "
             "qrels, or questions with candidates.",
             readable=False,
         ),
@@ -46,23 +46,26 @@ def tune(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the settings there, for 'index'."
+            "--output", "-o", metavar="FILE", help="File of the settings, for 'index --settings'."
         ),
     ] = None,
     index: Annotated[
         Path | None,
-        typer.Option(metavar="INDEX", help="Index the documents by the settings, too."),
+        typer.Option(metavar="INDEX", help="Also index the documents with the settings."),
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(help="Such as ndcg@10, map or recall@100 [ndcg@10; map of candidates]."),
+        typer.Option(
+            help="Measure, such as ndcg@10, map or recall@100 [ndcg@10; map for candidates]."
+        ),
     ] = None,
     sources: Annotated[
         list[str] | None,
         typer.Option(
             "--source",
             metavar="SOURCE",
-            help="Similarities that may be chosen, as of 'index' (repeatable) [english and texts].",
+            help="Source of term similarity to try, as in 'index' (repeatable) [english and "
+            "texts].",
         ),
     ] = None,
     tried: Annotated[
@@ -70,19 +73,19 @@ def tune(
         typer.Option(
             "--try",
             metavar="NAME=VALUES",
-            help="Values of a setting in place of the usual ones, such as exponent=2,4 or, fixed, "
+            help="Values of a setting to try, such as exponent=2,4, or a fixed value, such as "
             "ranking=soft_bm25; repeatable.",
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="Of the cross-validation.")] = 5,
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-validation.")] = 5,
     budget: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Settings that a search may try.")
+        int, typer.Option(min=1, metavar="N", help="Maximum number of settings per search.")
     ] = 200,
     rule: Annotated[
         str,
         typer.Option(
-            help="What is chosen: mean, the best on the mean; or one_se, within one standard error "
-            "of it what is most like the default."
+            help="Rule of the choice: mean, the best mean; or one_se, the settings closest to the "
+            "default within one standard error of the best mean."
         ),
     ] = "one_se",
     test_splits: Annotated[
@@ -90,19 +93,19 @@ def tune(
         typer.Option(
             "--test-split",
             metavar="NAME",
-            help="The part of the queries that is left for the test (repeatable) [test...].",
+            help="Split of the queries reserved for the test (repeatable) [test...].",
         ),
     ] = None,
     test_share: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Or a share of the queries, drawn by the seed; 0 for none [0.25 where there are "
-            "no parts].",
+            help="Share of the queries reserved for the test, drawn at random; 0 for none [0.25 if "
+            "there are no splits].",
         ),
     ] = None,
     test: Annotated[
-        bool, typer.Option("--test", help="Score that part at the end: once, when you are done.")
+        bool, typer.Option("--test", help="Score the test queries; do this once, at the end.")
     ] = False,
     documents: JudgedDocuments = None,
     queries: JudgedQueries = None,
@@ -110,28 +113,30 @@ def tune(
     topic_fields: TopicFields = "title",
     stemmer: Stemmer = None,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Of folds, the test's share and the bootstrap.")
+        int, typer.Option(min=0, metavar="N", help="Seed of folds, test share and bootstrap.")
     ] = 0,
-    kind: Annotated[str | None, typer.Option(help="retrieval or questions [by its files].")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Kind of data set: retrieval or questions [by its files].")
+    ] = None,
     grades: Grades = None,
     encoding: Encoding = "utf-8",
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a report there as Markdown.")
+        Path | None, typer.Option(metavar="FILE", help="Write a report as Markdown.")
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep figures there, so that the same command goes on from them [beside -o].",
+            help="Store figures, so that the same command can resume [beside -o].",
         ),
     ] = None,
     threads: Threads = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files and an index of these names.")
+        bool, typer.Option("--overwrite", help="Replace existing files and an existing index.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON.")] = False,
 ) -> None:
-    r"""Choose settings on labelled queries: similarities, weights, ranking, fields.
+    r"""Choose settings on judged queries: similarities, weights, ranking, fields.
 
       softcosine tune cranfield/ -o tuned.json
       softcosine index cranfield/corpus.jsonl.gz -o cranfield.index --settings tuned.json
@@ -139,22 +144,22 @@ def tune(
       softcosine tune faq/ --source english --source synonyms.txt --try ranking=soft_bm25
       softcosine tune faq/ -o tuned.json --test
 
-    Tried are sources and how they are joined, exponent, threshold, max_neighbors, scaling, ranking,
-    k1, b, tf, idf, weights of fields, stop_words and stemmer, one after the other, beginning with
-    what 'index' does by default. The choice is made on all queries but those left for the test.
-    What it brings is measured on queries that it has not seen: the same search chooses without
-    each fold in turn, and its choice is compared with the default on that fold. Where the interval
-    of the difference does not lie above 0, the default is kept.
+    The search starts from the defaults of 'index' and tries one setting after the other: sources
+    and how to combine them, exponent, threshold, max_neighbors, scaling, ranking, k1, b, tf, idf,
+    weights of fields, stop_words and stemmer. It uses all queries except the test queries. The gain
+    is measured by cross-validation: for each fold, the same search runs on the other folds, and its
+    choice is compared with the default on that fold. If the interval of the difference is not
+    above 0, the default is kept.
 
-    The test's judgements change nothing. --test scores the settings and the default on it when all
-    is chosen; whoever tunes again after looking has no test any more.
+    The search never uses the test judgements. --test scores the chosen settings and the default on
+    the test queries; if you tune again after that, the test is not independent any more.
 
-    It takes minutes: about 3 of one processor for 1,400 documents and 169 queries, 8 for 317
-    questions with 10 candidates each. Ctrl-C gives the best so far. The same command goes on from
-    the figures that are kept.
+    A search takes minutes: on one processor about 3 for 1,400 documents and 169 queries, 8 for 317
+    questions with 10 candidates each. Ctrl-C prints the best settings so far. The same command
+    resumes from the stored figures.
 
-    JSON: settings (to be used), verdict, certain, gain (difference, low, high, p), default, chosen
-    and trials of settings, mean and folds, by_fold, test, commands, and how it was done.
+    JSON: settings (to use), verdict, certain, gain (difference, low, high, p), default, chosen and
+    trials of settings, mean and folds, by_fold, test, commands, and the arguments of the search.
     """
     from softcosine.cli.output import print_json
     from softcosine.cli.progress import Reporter
@@ -201,16 +206,18 @@ def tune(
 
 
 def _announce(kept: Path | None) -> None:
-    """Say on standard error that it takes a while, and where figures are kept."""
+    """Print on standard error that the search takes minutes, and the checkpoint file."""
     from softcosine.cli.output import console, printable
 
-    where = "" if kept is None else f"; figures are kept in {printable(str(kept))}"
-    console(stderr=True).print(f"Trying settings, for minutes{where}.", style="dim", soft_wrap=True)
+    where = "" if kept is None else f"; figures are stored in {printable(str(kept))}"
+    console(stderr=True).print(
+        f"Trying settings, which takes minutes{where}.", style="dim", soft_wrap=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a data set lies: a folder or file, or its three parts."""
+    """Location of a data set: a folder or file, or three kinds of files."""
 
     dataset: Path | None
     documents: tuple[Path, ...]
@@ -219,12 +226,12 @@ class _Place:
 
     @property
     def named(self) -> Path:
-        """What stands for all of it."""
+        """The path that identifies the data set."""
         return self.dataset or self.qrels[0]
 
     @property
     def options(self) -> list[str]:
-        """The arguments that name it to another command."""
+        """The command-line arguments for the data set."""
         if self.dataset is not None:
             return [str(self.dataset)]
         parts = {"documents": self.documents, "queries": self.queries, "qrels": self.qrels}
@@ -244,7 +251,7 @@ def _loaded(
     Raises
     ------
     InvalidInputError
-        If it is of another kind, or not named as a whole.
+        If the data set is of another kind, or not given completely.
     """
     from softcosine.evaluate.datasets import RankingSet, load
 
@@ -257,28 +264,27 @@ def _loaded(
     )
     if not isinstance(found, RankingSet):
         raise InvalidInputError(
-            f"{place.dataset} is a {type(found).__name__}, without queries; to tune needs queries "
-            "and judgements of documents: a folder of documents, queries and qrels, or questions "
-            "with candidates."
+            f"{place.dataset} is a {type(found).__name__} without queries; give a folder of "
+            "documents, queries and qrels, or questions with candidates."
         )
     return found
 
 
 def _check_places(places: Mapping[str, Path | None]) -> None:
-    """Raise InvalidInputError where one file is to hold two things."""
+    """Raise InvalidInputError if two outputs have the same path."""
     seen: dict[Path, str] = {}
     for name, path in places.items():
         if path is None:
             continue
         other = seen.setdefault(path.absolute(), name)
         if other != name:
-            raise InvalidInputError(f"{other} and {name} are both {path}; name two places.")
+            raise InvalidInputError(f"{other} and {name} are both {path}; choose two paths.")
 
 
 def _space(given: list[str] | None) -> dict[str, list[Any]] | None:
-    """Read ``--try``: names of settings, and their values with commas between.
+    """Parse ``--try``: names of settings with comma-separated values.
 
-    Of fields, a value is their weights: ``fields=none,title:2+text:1``.
+    A value of fields is their weights: ``fields=none,title:2+text:1``.
     """
     if not given:
         return None
@@ -288,11 +294,11 @@ def _space(given: list[str] | None) -> dict[str, list[Any]] | None:
         values = [value.strip() for value in told.split(",")]
         if not equals or not name.strip() or not all(values):
             raise InvalidInputError(
-                f"--try is {one!r}; needed are a setting and its values, such as exponent=2,4."
+                f"--try is {one!r}; give a setting and its values, such as exponent=2,4."
             )
         name = name.strip()
         if name in space:
-            raise InvalidInputError(f"--try names {name!r} twice; give all its values at once.")
+            raise InvalidInputError(f"--try has {name!r} twice; give all its values at once.")
         space[name] = [_value(name, value) for value in values]
     return space
 
@@ -308,7 +314,5 @@ def _value(name: str, told: str) -> Any:
             pairs = [piece.rpartition(":") for piece in told.split("+")]
             return {field: float(weight) for field, _, weight in pairs}
     except ValueError:
-        raise InvalidInputError(
-            f"--try gives {name} the value {told!r}; a number was needed."
-        ) from None
+        raise InvalidInputError(f"--try has {name}={told!r}; the value must be a number.") from None
     return None if told == "none" and name in ("fields", "stemmer", "stop_words") else told

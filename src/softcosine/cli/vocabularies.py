@@ -1,4 +1,4 @@
-"""From documents, a word list, an index or a matrix to the vocabulary that S is made for."""
+"""Reader of the vocabulary of a matrix from documents, a word list, an index or a matrix."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["Corpus", "analyzed_texts", "read_corpus", "read_words", "rules_of", 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A vocabulary, the rules by which texts become its terms, and the texts if there are any.
+    """A vocabulary with its analyzer, texts and language, as far as known.
 
     Attributes
     ----------
     vocabulary : Vocabulary
     analyzer : Analyzer or None
-        None where it is not known.
+        None if unknown.
     texts : AnalyzedTexts or None
-        For sources that learn from them.
+        Texts for sources that learn from them.
     language : str or None
-        None where it is not known.
+        None if unknown.
     note : str
-        On the language, if it was recognised.
+        Note on the detected language.
     """
 
     vocabulary: Vocabulary
@@ -46,7 +46,7 @@ class Corpus:
 
 
 def stored_kind(path: str | Path) -> str | None:
-    """Return what is stored in a folder, "index" or "matrix", or None if it is neither."""
+    """Return the kind of a folder, "index" or "matrix"; None if it is neither."""
     try:
         manifest = json.loads((Path(path) / "manifest.json").read_text(encoding="utf-8"))
         return str(manifest["format"]).removeprefix("softcosine-")
@@ -67,7 +67,7 @@ def read_corpus(
     phrases: Sequence[str],
     report: Report,
 ) -> Corpus:
-    """Read documents as ``softcosine index`` does, or take the vocabulary of an index or a matrix.
+    """Return the vocabulary of documents, read as by ``softcosine index``, an index or a matrix.
 
     Parameters
     ----------
@@ -78,23 +78,23 @@ def read_corpus(
     language, stemmer : str or None
         See `rules_of`.
     min_df : int or float, or None
-        See `softcosine.analyze`; None leaves out none.
+        See `softcosine.analyze`; None drops no words.
     phrases : sequence of str
-        Words of the lists; several words together become terms of documents.
+        Entries of the synonym lists; those of several words become terms.
     report : callable
 
     Raises
     ------
     InvalidInputError
-        If an index or a matrix does not stand alone, or its words are to be chosen otherwise.
+        If an index or a matrix is not the only input, or comes with options for documents.
     MalformedFileError, FileNotFoundError
     """
     stored = [path for path in inputs if stored_kind(path) is not None]
     chosen = (language, stemmer, min_df)
     if stored and (len(inputs) > 1 or any(one is not None for one in chosen)):
         raise InvalidInputError(
-            f"{stored[0]} has its vocabulary already; give it alone, and no --language, --stemmer "
-            "or --min-df."
+            f"{stored[0]} already has a vocabulary; give it as the only input, without --language, "
+            "--stemmer and --min-df."
         )
     if stored:
         return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
@@ -118,23 +118,23 @@ def read_corpus(
 def rules_of(
     language: str | None, stemmer: str | None, stop_words: str | None = None
 ) -> tuple[str, Analyzer | None]:
-    """Return a language, or how words are made where a part of that is chosen by itself.
+    """Return the language, and an analyzer if a stemmer or stop words are given.
 
     Parameters
     ----------
     language : str or None
-        None for that of the texts.
+        None to detect it from the texts.
     stemmer : str or None
-        A language or ``"none"``, in place of the language's own.
+        A language or ``"none"``, instead of the stemmer of the language.
     stop_words : str or None
-        A language whose stop words are left out. Where nothing else is named, it is the texts'.
+        A language whose stop words are dropped; without `language` also that of the analyzer.
 
     Returns
     -------
     language : str
-        ``"auto"`` where the texts decide.
+        ``"auto"`` to detect it from the texts.
     analyzer : Analyzer or None
-        None where the language decides.
+        None for the analyzer of the language.
     """
     from softcosine.index.language import check_language
     from softcosine.text.analyzer import Analyzer
@@ -143,7 +143,7 @@ def rules_of(
     if stemmer is None and stop_words is None:
         return known, None
     settings: dict[str, Any] = {} if stop_words is None else {"stop_words": stop_words}
-    Analyzer(**settings)  # which knows whose words can be left out
+    Analyzer(**settings)  # raises for an unknown language
     if stemmer is not None:
         settings["stemmer"] = None if stemmer == "none" else stemmer
     base = (stop_words or "none") if known == "auto" else known
@@ -159,7 +159,7 @@ def analyzed_texts(
     report: Report,
     phrases: Sequence[str] = (),
 ) -> AnalyzedInLanguage:
-    """Analyse texts by an analyzer, or as their language asks for, with phrases as terms."""
+    """Analyse texts by an analyzer, or by that of their language, with phrases as terms."""
     from softcosine.index.language import analyze_in_language
 
     return analyze_in_language(
@@ -173,15 +173,15 @@ def analyzed_texts(
 
 
 def read_words(path: str, *, encoding: str, language: str | None, stemmer: str | None) -> Corpus:
-    """Read a list of terms, one a line, optionally with a tab and in how many documents it stands.
+    """Read a list of terms, one per line, optionally with a tab and a document frequency.
 
-    Terms are normalised as texts are; of equal ones the counts are added. Several words on a line
-    are one term, as an analyzer makes n-grams.
+    Terms are normalised like texts, and the counts of equal terms are added. Several words on a
+    line are one term, an n-gram.
 
     Raises
     ------
     InvalidInputError
-        If there is no term, or a count is no whole number; names the line.
+        If there is no term, or a count is not a whole number; the message has the line.
     """
     import numpy as np
 
@@ -201,8 +201,8 @@ def read_words(path: str, *, encoding: str, language: str | None, stemmer: str |
             counted = True
             if not told.strip().isdecimal():
                 raise InvalidInputError(
-                    f"{record.path}, line {record.line}: {told.strip()!r} is no whole number; "
-                    "after a tab stands in how many documents the term is."
+                    f"{record.path}, line {record.line}: {told.strip()!r} is not a whole number; "
+                    "give the number of documents of the term after the tab."
                 )
             count = int(told)
         words = analyzer.words(shown)
@@ -213,7 +213,7 @@ def read_words(path: str, *, encoding: str, language: str | None, stemmer: str |
         own = forms.setdefault(term, {})
         own[word] = own.get(word, 0) + count
     if not forms:
-        raise InvalidInputError(f"{path}: there is no word in it; give one a line.")
+        raise InvalidInputError(f"{path}: no words found; give one word per line.")
     terms = sorted(forms)
     vocabulary = Vocabulary(
         terms,
@@ -241,7 +241,7 @@ def _of_index(path: str) -> Corpus:
 
 
 def _texts_of(opened: SoftIndex) -> Iterator[str]:
-    """Give the texts of all documents that are not deleted."""
+    """Yield the texts of all documents that are not deleted."""
     for segment in opened.snapshot.segments:
         for number in range(segment.n_docs):
             if segment.live is None or segment.live[number]:

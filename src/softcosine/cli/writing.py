@@ -1,4 +1,4 @@
-"""``softcosine add``, ``delete``, ``merge``, ``refresh``, ``shard``, ``join``: indexes changed."""
+"""Commands that change an index: add, delete, merge, refresh, shard, join."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def add(
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
-    """Add documents to an index; those with an id that is there take that one's place.
+    """Add documents to an index, or replace documents of the same id.
 
       softcosine add faq.index new.jsonl
       softcosine add items.index more.csv --id sku --text title --text body --wait 60
       tail -n +2 log.txt | softcosine add log.index -
 
-    Files are read as 'index' reads them. All documents are added, or none: searches see them once
-    the last one is written, and go on meanwhile. Without ids, running numbers go on where those of
-    the index end. New words get their similar words from the sources that the index keeps.
+    'index' describes the file formats. All documents are added in one commit, or none; searches
+    continue meanwhile. Documents without ids continue the running numbers of the index. New terms
+    get their similar terms from the sources stored in the index.
 
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
     note.
@@ -94,7 +94,7 @@ def add(
         "note": "",
     }
     if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
-        facts["note"] = "The index keeps no source, so that new terms are similar to no other."
+        facts["note"] = "The index has no stored source, so new terms have no similar terms."
     replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
     _tell(
         facts,
@@ -113,7 +113,7 @@ def delete(
     ] = None,
     where: Conditions = None,
     missing_ok: Annotated[
-        bool, typer.Option("--missing-ok", help="It is no error if there is none of an id.")
+        bool, typer.Option("--missing-ok", help="Ignore ids without a document.")
     ] = False,
     encoding: Encoding = "utf-8",
     refresh: Refresh = None,
@@ -127,8 +127,8 @@ def delete(
       softcosine delete faq.index --where lang=de --where 'year<2020'
       softcosine dedupe faq.index --min 0.95 --keep first | softcosine delete faq.index --from -
 
-    All are deleted, or none, as where there is no document of an id. Their room on disk is freed
-    by a later merge.
+    All documents are deleted in one commit, or none, such as when an id has no document. A later
+    merge frees their disk space.
 
     JSON: index, deleted, missing, documents, segments, generation, bytes, seconds.
     """
@@ -138,8 +138,8 @@ def delete(
     started, passing = time.perf_counter(), read_where(where)
     if not ids and source is None and passing is None:
         raise InvalidInputError(
-            "there is nothing to delete; name ids, a file with one id a line by --from FILE, or a "
-            "filter by --where."
+            "there is nothing to delete; give ids, --from FILE with one id per line, or a filter "
+            "by --where."
         )
     wanted = dict.fromkeys([*(ids or ()), *(_ids_in(source, encoding) if source else ())])
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
@@ -153,7 +153,7 @@ def delete(
         report("committing", 0, None)
         writer.commit(refresh)
     facts = _facts(opened, index, started) | {"deleted": n_deleted, "missing": n_missing}
-    missing = f"; {facts['missing']:,} of the ids were not there" if facts["missing"] else ""
+    missing = f"; {facts['missing']:,} ids not found" if facts["missing"] else ""
     _tell(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
 
 
@@ -164,13 +164,13 @@ def merge(
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
-    """Join the segments of an index into full ones, and free the room of deleted documents.
+    """Merge the segments of an index into large ones, and free the space of deleted documents.
 
       softcosine merge faq.index --refresh
 
-    Commits join segments on their own, so this is for an index that is to be searched for long as
-    it is: fewer segments are searched faster. It needs room for a second copy meanwhile. Files that
-    have changed since they were written are found, and nothing is merged then.
+    Commits merge segments by a merge policy; use this command before a long time without changes,
+    because fewer segments are searched faster. It needs disk space for a second copy. It checks the
+    files, and merges nothing if one is damaged.
 
     JSON: index, segments_before, bytes_before, segments, bytes, documents, generation, seconds.
     """
@@ -200,23 +200,23 @@ def refresh(
     freeze: Annotated[
         bool | None,
         typer.Option(
-            "--freeze/--thaw", help="Never count anew from then on, or do so again [as it was]."
+            "--freeze/--thaw", help="Fix the terms and weights from now on, or release them."
         ),
     ] = None,
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
-    """Count anew in how many documents words stand, for their weights.
+    """Update the document frequencies, and so the term weights, of an index.
 
       softcosine refresh faq.index
       softcosine refresh faq.index --freeze
 
-    Weights stay as they were counted until a tenth of the documents has changed, so that small
-    changes leave the scores of all others alone; this brings them up to date. Postings stay as
-    they are, and the lengths of all documents are computed anew.
+    By default the term weights stay the same until a tenth of the documents has changed, so that
+    small changes do not affect other scores. This command updates them now: it keeps the postings
+    and computes the lengths of all documents again.
 
-    A frozen index keeps its weights and its words whatever is added, so that its scores stay those
-    of its shards (see 'shard'). New words are not indexed.
+    A frozen index keeps its terms and weights when documents are added, so that its scores stay
+    equal to those of its shards (see 'shard'). New terms are not indexed.
 
     JSON: index, counted_before, documents, segments, generation, bytes, seconds.
     """
@@ -232,11 +232,11 @@ def refresh(
         if freeze:
             writer.freeze()
     facts = _facts(opened, index, started) | {"counted_before": before}
-    told = f"Counted anew, for the first time since there were {counted(before, 'document')}"
+    told = f"Updated the term weights, last computed for {counted(before, 'document')}"
     if facts["generation"] == generation:
-        told = "Nothing was to be counted anew"
+        told = "The term weights were up to date"
     elif freeze is not None:
-        told = f"Counted anew and {'frozen' if freeze else 'thawed'}"
+        told = f"Updated the term weights and {'froze' if freeze else 'thawed'} the index"
     _tell(facts, told, as_json)
 
 
@@ -246,19 +246,19 @@ def shard(
         Path, typer.Option("--output", "-o", metavar="SHARD", help="The folder to write.")
     ],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an index of that name.")
+        bool, typer.Option("--overwrite", help="Replace an existing index.")
     ] = False,
     as_json: Summary = False,
 ) -> None:
-    """Make an index without documents that has the words and weights of another, frozen.
+    """Make a frozen index without documents that has the terms and weights of another.
 
       softcosine refresh all.index --freeze
       softcosine shard all.index -o one.index
       softcosine add one.index one.jsonl
       softcosine join all.index one.index two.index
 
-    'add' fills it, on any machine, and its documents get the scores that they would have in the
-    other index, as long as that stays frozen. Words that the other index lacks are not indexed.
+    Fill it with 'add' on any machine. Its documents get the same scores as in the other index, as
+    long as that index stays frozen. Terms that are not in the other index are not indexed.
 
     JSON: index, documents, segments, generation, bytes, seconds.
     """
@@ -275,14 +275,14 @@ def join(
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
-    """Add all documents of shards to an index, by their files; nothing is analysed again.
+    """Add all documents of shards to an index by their files, without analysing them again.
 
       softcosine join all.index one.index two.index
 
-    The shards are indexes of one epoch, as 'shard' makes them ('info' shows it); others are
-    refused. Files are shared by hard links where the file system can. A document takes the place
-    of that with the same id, here or in a shard named before. All are added, or none; the shards
-    stay as they are, and may be deleted.
+    The shards must be of the same epoch as the index ('info' shows it); 'shard' makes such indexes.
+    Files are shared by hard links if the file system supports them. A document replaces the
+    document of the same id in the index or in an earlier shard. All documents are added in one
+    commit, or none. The shards do not change, and you can delete them afterwards.
 
     JSON: index, joined, documents, segments, generation, bytes, seconds.
     """
@@ -301,7 +301,7 @@ def join(
 def writing(
     path: Path, *, wait: float, memory: int = 1 << 30
 ) -> Iterator[tuple[SoftIndex, IndexWriter]]:
-    """Open an index for writing; what was not committed is undone at the end.
+    """Open an index and its writer; uncommitted changes are rolled back at the end.
 
     Parameters
     ----------
@@ -309,17 +309,17 @@ def writing(
     wait : float
         Seconds to wait for another writer.
     memory : int
-        Bytes that documents in work may take, about.
+        Approximate bytes of buffered documents.
 
     Yields
     ------
     SoftIndex, IndexWriter
-        The index sees each commit, and what others committed before.
+        The index follows each commit, and starts from the last commit of other writers.
 
     Raises
     ------
     IndexLockedError
-        If another writer has the index open still.
+        If another writer still has the index open.
     """
     from softcosine.index.soft_index import SoftIndex
 
@@ -347,7 +347,7 @@ class _Size:
 
 
 def _fields(opened: SoftIndex, id_field: str | None, text_fields: list[str] | None) -> Fields:
-    """Return where the texts of an index's fields stand."""
+    """Return the record fields that hold the texts of the index's fields."""
     from softcosine.cli.reading import fields_named
 
     names = tuple(field.name for field in opened.fields)
@@ -355,21 +355,21 @@ def _fields(opened: SoftIndex, id_field: str | None, text_fields: list[str] | No
         return fields_named(id_field, text_fields or (names if names != ("text",) else None))
     if text_fields:
         raise InvalidInputError(
-            f"this index has the fields {', '.join(names)}, each a space of its own, which are "
-            "read by these names; leave --text out."
+            f"this index has the fields {', '.join(names)} and reads them by name; leave --text "
+            "out."
         )
     return fields_named(id_field, names, separate=True)
 
 
 def _next_number(opened: SoftIndex) -> int:
-    """Return the number after the highest id that is one."""
+    """Return the highest numeric id plus one."""
     from softcosine.index.segment.stored_fields import StoredDocuments
 
     highest = 0
     for segment in opened.snapshot.segments:
         documents = segment.documents
         for id in documents.all_ids() if isinstance(documents, StoredDocuments) else ():
-            # No running number has more digits; Python refuses to read very long ones.
+            # Running numbers have fewer digits, and int() raises on very long ones.
             if id.isascii() and id.isdecimal() and len(id) < 20:
                 highest = max(highest, int(id))
     return highest + 1

@@ -1,9 +1,17 @@
-"""Measuring what soft similarity brings: data sets, systems, measures, significance, tuning.
+"""Evaluation of soft similarity on judged collections, and tuning of settings.
 
 >>> from softcosine.evaluate import evaluate, load
 >>> print(evaluate(load("cranfield"), ["cosine", "bm25", "soft"]))  # doctest: +SKIP
 
-Each name is loaded when it is first used.
+- `datasets`: readers of data sets (`load`).
+- `systems`: the systems to compare; `systems.table` lists them.
+- `evaluation`: `evaluate` and its result, `Evaluation`; `overall` for several data sets.
+- `measures`: the measures; `significance` and `statistics`: bootstrap and randomisation test.
+- `differences`: the largest wins and losses of a system, with explanations.
+- `reports`, `charts`: tables and pictures.
+- `tuning`: choice of settings by cross-validation.
+
+Names are imported at first use.
 """
 
 from __future__ import annotations

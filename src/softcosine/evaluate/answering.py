@@ -1,4 +1,4 @@
-"""One system on one data set: what it answers, and how long that took."""
+"""Run of one system on one data set, with its time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["Answered", "Seconds", "answered"]
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """How long a system took, as a person would wait; the first run of a kernel compiles it.
+    """Wall-clock seconds of a system; the first run of a kernel includes its compilation.
 
     Attributes
     ----------
     fit : float
-        To learn from the documents, of all splits together.
+        Learning from the documents of all splits.
     answer : float
-        To rank, score or label all that was asked; of labels, with the choice of k.
+        Ranking, scoring or labelling; for labels, including the choice of k.
     """
 
     fit: float
@@ -40,14 +40,14 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a system gave.
+    """Output of a system with its time.
 
     Attributes
     ----------
     answers : Run, Predictions or ndarray of shape (n_pairs,)
     seconds : Seconds
     fitted : FittedSystem
-        Of labels, that of the first split.
+        For labels, the system fitted on the first split.
     """
 
     answers: Answers
@@ -56,34 +56,34 @@ class Answered:
 
     @property
     def note(self) -> str:
-        """What the fitted system tells of itself, such as how quickly it encoded; or nothing."""
+        """Note of the fitted system, such as its encoding speed; empty if it has none."""
         return str(getattr(self.fitted, "note", ""))
 
 
 def answered(dataset: DataSet, system: System, *, depth: int = DEPTH) -> Answered:
-    """Fit a system on a set's documents and have it answer; it sees no judgement.
+    """Fit a system on the documents of a data set and run it; it sees no judgements.
 
     Parameters
     ----------
     dataset : RankingSet, ClassificationSet or PairSet
-        Of documents with labels, every split fits it on its training part.
+        For a classification set, the system is fitted on the training documents of every split.
     system : System
     depth : int
-        How many documents are ranked for a query.
+        Number of documents ranked per query.
 
     Raises
     ------
     InvalidInputError
-        If the set is none, or the system gives scores that are no numbers.
+        If `dataset` is of another type, or the system returns scores that are not finite.
     """
     watch = _Watch(system)
     answers = _given(dataset, watch, depth)
-    assert watch.first is not None  # nothing is answered by a system that was not fitted
+    assert watch.first is not None  # every data set fits the system
     return Answered(answers, watch.seconds, watch.first)
 
 
 class _Watch:
-    """A system that measures how long its fitting takes, and keeps the first that it gave."""
+    """Wrapper of a system that measures the time of fitting and keeps the first fitted system."""
 
     def __init__(self, system: System) -> None:
         self._system = system

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: what each system reaches, and what it changes query by query."""
+"""Chart of an evaluation: values with intervals, and changes per query."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _MOST_UNITS = 2000  # drawn one by one
 
 @dataclass(frozen=True, slots=True)
 class EvaluationChart(Picture):
-    """Values with intervals for every measure, and the changes against the baseline.
+    """Chart of values with intervals for every measure, and of changes against the baseline.
 
     Attributes
     ----------
     dataset, baseline : str
     units : str
-        What is averaged over: queries, documents or pairs.
+        Units that are averaged over: queries, documents or pairs.
     measures : tuple of str
     systems : tuple of str
     values : dict of str to tuple of float
-        For every measure, that of every system.
+        For every measure, the values of the systems.
     ranges : dict of str to tuple of (low, high)
-        The interval of each value.
+        Interval of each value.
     verdicts : dict of str to tuple of int
-        For every measure, whether the interval of a system's difference to the baseline lies on the
-        better side of 0 (1), on the worse (-1), or holds it (0).
+        For every measure and system: 1 if it is significantly better than the baseline, -1 if
+        worse, else 0.
     changed : str
-        The measure whose changes are drawn; empty where none is a mean.
+        The measure whose changes are drawn; empty if none is a mean.
     changes : dict of str to tuple of float
-        For every system but the baseline, the change of every query, the largest gain first;
-        positive is better.
+        For every system but the baseline, the changes of the units in descending order; positive
+        is better.
     """
 
     dataset: str
@@ -62,7 +62,7 @@ class EvaluationChart(Picture):
     _what: ClassVar[str] = "Drawing an evaluation"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them."""
+        """Return the numbers for JSON."""
         return {
             "dataset": self.dataset,
             "baseline": self.baseline,
@@ -82,7 +82,7 @@ class EvaluationChart(Picture):
 
     @property
     def _heights(self) -> list[float]:
-        """Of the rows, in inches."""
+        """Heights of the rows in inches."""
         return [max(1.8, 0.9 + 0.3 * len(self.systems)), *([2.4] if self.changes else [])]
 
     def _draw(self, figure: Figure) -> None:
@@ -106,14 +106,14 @@ class EvaluationChart(Picture):
             _BASE if name == self.baseline else _COLORS[verdict]
             for name, verdict in zip(self.systems, self.verdicts[measure], strict=True)
         ]
-        # A percentile interval need not hold the value itself.
+        # A percentile interval need not contain the value itself.
         reach = np.array(
             [
                 [max(value - low, 0.0), max(high - value, 0.0)]
                 for value, (low, high) in zip(values, self.ranges[measure], strict=True)
             ]
         ).T
-        # Points, not bars: an axis of bars would have to begin at 0, where nothing differs.
+        # Points instead of bars, because bars need an axis from 0, which hides differences.
         for place, value, ends, color in zip(places, values, reach.T, colors, strict=True):
             axes.errorbar(
                 value, place, xerr=ends[:, None], fmt="o", color=color, capsize=3, markersize=5
@@ -149,7 +149,7 @@ class EvaluationChart(Picture):
 
 
 def evaluation_chart(evaluation: Measured) -> EvaluationChart:
-    """Return a picture of what every system reaches.
+    """Return a chart of the values of every system.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From similarities to decisions: the least score of a label, chosen on other pairs."""
+"""Binary decisions from scores, with a threshold chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def decided(
     n_folds: int = N_FOLDS,
     random_state: int = 0,
 ) -> NDArray[np.bool_]:
-    """Return for every pair whether its score is taken for the label, shape (n_pairs,).
+    """Return the predicted label of every pair, shape (n_pairs,).
 
-    A pair's own label has no part in it: the least score is chosen on the other folds.
+    The threshold for the pairs of a fold is chosen on the other folds.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def decided(
     labels : ndarray of shape (n_pairs,), bool
     n_folds : int
     random_state : int
-        Of the folds.
+        Seed of the folds.
     """
     n = scores.shape[0]
     folds = np.empty(n, np.int64)
@@ -40,9 +40,9 @@ def decided(
 
 
 def best_threshold(scores: NDArray[np.float64], labels: NDArray[np.bool_]) -> float:
-    """Return the least score of the label that errs least; of equal ones, the highest.
+    """Return the score threshold with the fewest errors; the highest one of equally good ones.
 
-    It lies in the middle between two scores, or beyond all of them.
+    It lies midway between two scores, or above or below all of them.
 
     Examples
     --------
@@ -51,12 +51,12 @@ def best_threshold(scores: NDArray[np.float64], labels: NDArray[np.bool_]) -> fl
     """
     order = np.argsort(scores, kind="stable")
     ascending, truth = scores[order], labels[order]
-    # Errors where the first i are refused and the others are taken.
+    # Errors if the first i pairs are rejected and the others accepted.
     errors = np.concatenate([[0], np.cumsum(truth)]) + (
         np.sum(~truth) - np.concatenate([[0], np.cumsum(~truth)])
     )
     ends = np.concatenate([[-np.inf], ascending, [np.inf]])
-    between = ends[1:] > ends[:-1]  # equal scores cannot be told apart
+    between = ends[1:] > ends[:-1]  # no threshold separates equal scores
     errors = np.where(between, errors, errors.max() + 1)
     place = int(errors.shape[0] - 1 - np.argmin(errors[::-1]))
     low, high = float(ends[place]), float(ends[place + 1])

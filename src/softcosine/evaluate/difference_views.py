@@ -1,8 +1,8 @@
-"""What two systems are compared by, for every kind of data set, and what shows why they differ.
+"""Views of a data set for `differences`: values per unit, and documents that show the reason.
 
-Of rankings, a query's documents are shown that moved most: relevant ones, and the first wrong one
-of the system that did worse. Of labels, the training document that is nearest for each system. Of
-pairs, the two texts.
+For rankings these are the documents whose rank changed most: relevant ones, and the first wrong
+one of the worse system. For labels it is the nearest training document for each system. For pairs
+it is the second text.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Shown:
     Attributes
     ----------
     id, text : str
-        The text is cut short.
+        The text is an excerpt.
     about : str
-        What it is for the query: relevant or not, its label, or its score.
+        Its judgement for the query: relevant or not, its label, or its score.
     places : tuple of str
-        What each system makes of it, such as its rank; ours first.
+        Its rank, label or score for each of the two systems.
     explanations : tuple of Explanation or None
-        Why each system scores it so; None where it cannot say, or does not show it.
+        Explanation of each system's score; None if the system has none.
     """
 
     id: str
@@ -58,20 +58,21 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What differences are between: queries, documents or pairs.
+    """The units of a data set (queries, documents or pairs) with the values of two systems.
 
     Attributes
     ----------
     ids : tuple of str
     text : callable
-        The text of a unit, by its number.
+        Returns the text of a unit by its number.
     values : tuple of ndarray of shape (n_units,)
-        Of the two systems.
+        Values of the two systems.
     measure : str
-        What the values are.
+        Name of the values.
     lower_is_better : bool
     shown : callable
-        What shows why a unit differs, by its number and whether the first system is better.
+        Yields the documents that explain a unit, by its number and whether the first system is
+        better.
     """
 
     ids: tuple[str, ...]
@@ -90,7 +91,7 @@ def excerpt(text: str) -> str:
 
 @singledispatch
 def view_of(dataset: Any, evaluation: Measured, names: tuple[str, str], measure: str) -> View:
-    """Return what two systems are compared by on such a set."""
+    """Return the view of a data set for two systems."""
     raise AssertionError(type(dataset))
 
 
@@ -188,9 +189,10 @@ def _(dataset: PairSet, evaluation: Measured, names: tuple[str, str], measure: s
 
 
 def _moved(runs: list[Run], query: str, gains: Any, there: Container[str], won: bool) -> list[str]:
-    """Return the documents that best tell two rankings apart.
+    """Return the documents that best distinguish two rankings.
 
-    A run made elsewhere may name documents that are not `there`; they have no text to show.
+    A run from elsewhere can have documents that are not in `there`; they have no text and are
+    left out.
     """
     closeness = [
         {id: 1.0 / place for place, id in enumerate(run.rankings.get(query, ()), 1) if id in there}

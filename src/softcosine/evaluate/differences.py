@@ -1,4 +1,4 @@
-"""Where one system beats another, and where it loses: the largest differences, and why."""
+"""The largest wins and losses of one system against another, with explanations."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SHOWN_PARTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What two systems make of one query, document or pair.
+    """The values of two systems for one query, document or pair.
 
     Attributes
     ----------
     id, text : str
     values : tuple of float
-        Of the measure; ours first. Of pairs, how far the rank of the score is from that of the
-        right one, as a share of all pairs.
+        Values of the measure; the first is that of `Differences.system`. For pairs, the distance
+        of the rank of the score to the right rank, as a share of all pairs.
     change : float
-        How much better ours is; negative where it is worse.
+        Improvement of `Differences.system`; negative if it is worse.
     shown : tuple of Shown
     """
 
@@ -48,9 +48,9 @@ class Differences:
     ----------
     system, other, measure : str
     wins, losses : tuple of Difference
-        The largest first.
+        In descending order of size.
     n_better, n_worse, n_equal : int
-        Of all queries, documents or pairs.
+        Numbers of queries, documents or pairs.
     """
 
     system: str
@@ -63,7 +63,7 @@ class Differences:
     n_equal: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON takes it."""
+        """Return all differences for JSON."""
         return {
             "system": self.system,
             "other": self.other,
@@ -76,7 +76,7 @@ class Differences:
         }
 
     def to_markdown(self) -> str:
-        """Return them as nested lists."""
+        """Return the differences as nested lists in Markdown."""
         lines = [f"### {self.title}", ""]
         for name, kept in (("Largest wins", self.wins), ("Largest losses", self.losses)):
             if kept:
@@ -91,7 +91,7 @@ class Differences:
 
     @property
     def title(self) -> str:
-        """Who is compared with whom, and how often each is better."""
+        """The two systems, the measure, and the numbers of wins and losses."""
         return (
             f"{self.system} against {self.other} by {self.measure}: better {self.n_better:,} "
             f"times, worse {self.n_worse:,}, equal {self.n_equal:,}"
@@ -114,20 +114,20 @@ def differences(
     Parameters
     ----------
     evaluation : Evaluation
-        Explanations are given of the systems that it kept fitted, see ``keep`` of `evaluate`.
+        Explanations need fitted systems; see ``keep`` of `evaluate`.
     system : str
     against : str, optional
-        Another of its systems; the baseline by default.
+        The other system; default: the baseline.
     measure : str, optional
-        The first by default. Of labels it is the error of the first split, and of pairs how far
-        ranks are from the right ones, whatever is named.
+        Default: the first measure. For labels always the error of the first split, and for pairs
+        always the distance of ranks.
     n : int
-        How many of each.
+        Maximum number of wins and of losses.
 
     Raises
     ------
     InvalidInputError
-        If a system or measure is not there, both are the same, or `n` is less than 1.
+        If a system or measure is unknown, both systems are the same, or `n` is less than 1.
     """
     other = evaluation.baseline if against is None else against
     for name in (system, other):
@@ -166,7 +166,7 @@ def differences(
 
 
 def headline(found: Differences, one: Difference) -> str:
-    """Return what a difference is of, and how large it is, in a line."""
+    """Return one line with the size of a difference and its query, document or pair."""
     ours, theirs = one.values
     return (
         f"{one.change:+.3f} ({found.system} {ours:.3f}, {found.other} {theirs:.3f})  "
@@ -175,14 +175,14 @@ def headline(found: Differences, one: Difference) -> str:
 
 
 def shown_line(found: Differences, shown: Shown) -> str:
-    """Return what a document is, and what each system makes of it, in a line."""
+    """Return one line with a document and its rank or label for each system."""
     ours, theirs = shown.places
     told = f"{found.system}: {ours}; {found.other}: {theirs}"
     return f"{shown.about} {shown.id} ({told}): {shown.text}"
 
 
 def reasons(found: Differences, shown: Shown) -> Iterator[str]:
-    """Give for each system that can say it the pairs of words that made a score, in a line."""
+    """Yield one line per system with an explanation: the pairs of words behind its score."""
     for name, explanation in zip((found.system, found.other), shown.explanations, strict=True):
         if explanation is None:
             continue

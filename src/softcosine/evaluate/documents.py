@@ -1,4 +1,4 @@
-"""Texts with ids, in one field or several: what is searched, and what is asked."""
+"""Documents or queries with ids and one or several text fields."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["Documents"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Documents:
-    """Documents or queries: their ids, and the text of each in every field.
+    """Documents or queries with ids and text fields.
 
     Parameters
     ----------
     ids : tuple of str
-        No two the same.
+        Unique ids.
     fields : mapping of str to sequence of str
-        A field's name, and its text of every document, such as ``text`` alone, ``title`` and
-        ``text``, or ``subject`` and ``body``. A document that lacks a field has ``""`` there.
+        The texts of every field, one per document, such as ``text``, ``title`` and ``text``, or
+        ``subject`` and ``body``. A document without a field has ``""`` there.
 
     Raises
     ------
     DuplicateIdError
-        If an id comes twice.
+        If two ids are equal.
     InvalidInputError
-        If there is no field, or one has another number of texts.
+        If there is no field, or a field has another number of texts than ids.
 
     Examples
     --------
@@ -62,19 +62,19 @@ class Documents:
 
     @classmethod
     def of(cls, texts: Iterable[str], ids: Iterable[str] | None = None) -> Documents:
-        """Make documents of one field, ``text``; their numbers are their ids by default."""
+        """Return documents with one field, ``text``; default ids are running numbers."""
         kept = list(texts)
         named = tuple(map(str, range(len(kept)))) if ids is None else tuple(ids)
         return cls(named, {"text": kept})
 
     @property
     def texts(self) -> list[str]:
-        """The text of each document: its fields, one a line; see `joined_text`."""
+        """The text of each document: its fields, one per line; see `joined_text`."""
         return [joined_text(texts) for texts in zip(*self.fields.values(), strict=True)]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the fields."""
+        """Names of the fields."""
         return tuple(self.fields)
 
     def __len__(self) -> int:
@@ -84,11 +84,11 @@ class Documents:
         return f"<Documents: {len(self):,}, {' + '.join(self.fields)}>"
 
     def numbers(self) -> dict[str, int]:
-        """Return the number of every id."""
+        """Return the mapping from ids to document numbers."""
         return {id: number for number, id in enumerate(self.ids)}
 
     def taken(self, numbers: Iterable[int] | NDArray[np.int64]) -> Documents:
-        """Return some of them, in the order of their numbers given."""
+        """Return the documents of the given numbers, in that order."""
         chosen = [int(number) for number in numbers]
         return Documents(
             tuple(self.ids[number] for number in chosen),

@@ -1,4 +1,4 @@
-"""Systems compared on one data set: what each reaches, and what of it is more than chance."""
+"""`evaluate`: comparison of systems on one data set, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ USUAL_BASELINE = "cosine"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation(Measured):
-    """What systems reach on one data set, as tables, charts and numbers; see `Measured`."""
+    """Result of `evaluate` with tables, charts and JSON; see `Measured` for its attributes."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as JSON takes them; ``["systems"][name][measure]`` is a value."""
+        """Return all numbers for JSON; ``["systems"][name][measure]`` is a value."""
         numbers: dict[str, Any] = {
             "dataset": self.dataset.name,
             "n_units": len(next(iter(self.figures.values())).units),
@@ -91,15 +91,15 @@ class Evaluation(Measured):
         return numbers
 
     def table(self) -> str:
-        """Return the table as plain text; the best of every measure has an asterisk."""
+        """Return the table as plain text; the best value of every measure has an asterisk."""
         return text_table(self)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, the best of every measure in bold."""
+        """Return the table as Markdown; the best value of every measure is bold."""
         return evaluation_table(self).to_markdown()
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a system and measure: value, difference to the baseline, low, high, p."""
+        """Return one row per system and measure: value, difference to baseline, low, high, p."""
         from softcosine.index.search.frames import data_frame
 
         rows = [(name, measure) for name in self.figures for measure in self.measures]
@@ -127,7 +127,7 @@ class Evaluation(Measured):
         return differences(self, system, against=against, measure=measure, n=n)
 
     def chart(self) -> EvaluationChart:
-        """Return a picture of what every system reaches; see `charts.evaluation_chart`."""
+        """Return a chart of the values of every system; see `charts.evaluation_chart`."""
         from softcosine.evaluate.charts import evaluation_chart
 
         return evaluation_chart(self)
@@ -156,32 +156,32 @@ def evaluate(
     keep: Sequence[str] = (),
     progress: Report | None = None,
 ) -> Evaluation:
-    """Run systems on a data set, measure what they give, and compare them.
+    """Run systems on a data set, measure their outputs, and compare them.
 
-    Every system is fitted on the set's documents (and its background), never on a judgement; of
-    documents with labels, on the training part of every split.
+    Every system is fitted on the documents of the data set (and its background), never on
+    judgements; for a classification set, on the training documents of every split.
 
     Parameters
     ----------
     dataset : RankingSet, ClassificationSet or PairSet
-        As `softcosine.evaluate.datasets.load` gives it.
+        The result of `softcosine.evaluate.datasets.load`.
     systems : sequence of System or str, or str
-        Strings are specs, such as ``"cosine"`` or ``"bm25:k1=0.9,b=0.4"``, by which the systems are
-        then called; one string may hold several, with commas between.
+        Strings are specs, such as ``"cosine"`` or ``"bm25:k1=0.9,b=0.4"``, which are also the
+        names of the systems; one string can contain several specs, separated by commas.
     measures : sequence of str, optional
-        By default those of `default_measures`.
+        Default: `default_measures`.
     baseline : str, optional
-        Name of the system to compare with; ``cosine`` if it is there, else the first.
+        Name of the system to compare with; default: ``cosine`` if present, else the first.
     runs : mapping of str to Run, optional
-        Rankings made elsewhere, by the name to give them; for sets to rank.
+        Rankings from elsewhere by name; only for a `RankingSet`.
     depth : int
-        How many documents are ranked for a query.
+        Number of documents ranked per query.
     n_resamples, confidence, random_state
-        Of the paired bootstrap; see `softcosine.evaluate.significance`.
+        Settings of the paired bootstrap; see `softcosine.evaluate.significance`.
     keep : sequence of str
         Names of systems to keep fitted, for explanations.
     progress : callable, optional
-        Told what is being done, how many systems are done, and of how many.
+        Called with the step, the number of systems done, and their total.
 
     Returns
     -------
@@ -190,8 +190,8 @@ def evaluate(
     Raises
     ------
     InvalidInputError
-        If there is nothing to run, two systems have one name, or a measure, the baseline or a spec
-        is not known.
+        If there is no system, two systems have the same name, or a measure, the baseline or a spec
+        is unknown.
     MissingDependencyError
         If a system or measure needs a package that is not installed.
 
@@ -257,7 +257,7 @@ def _compared(
     confidence: float,
     random_state: int,
 ) -> tuple[dict[str, dict[str, Interval]], dict[str, dict[str, tuple[float, float]]]]:
-    """Return every system's intervals: of its difference to the baseline, and of its value."""
+    """Return the intervals of the differences to the baseline, and of the values."""
     keys = [(name, measure) for name, own in figures.items() for measure in own.values]
     rows = bootstrap(
         [figures[name].statistics[measure] for name, measure in keys],

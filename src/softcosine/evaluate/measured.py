@@ -1,4 +1,4 @@
-"""What systems reach on one data set: the figures that tables, charts and comparisons show."""
+"""Results of systems on one data set, the input of tables, charts and comparisons."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ __all__ = ["Measured"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Measured:
-    """What systems reach on one data set, and by what answers.
+    """Outputs and measures of systems on one data set.
 
     Attributes
     ----------
     dataset : DataSet
     measures : tuple of str
-        The first is what matters most.
+        The first is the main measure.
     figures : dict of str to Figures
-        Of every system, by its name.
+        Measures of every system.
     answers : dict of str to Run, Predictions or ndarray
-        What every system gave.
+        Output of every system.
     seconds : dict of str to Seconds
-        Of the systems that were run here.
+        Times of the systems; runs from files have none.
     baseline : str
-        What the others are compared with.
+        The system that the others are compared with.
     intervals : dict of str to dict of str to Interval
-        For every other system and every measure, the difference to the baseline.
+        Difference to the baseline of every other system and measure.
     ranges : dict of str to dict of str to (low, high)
-        Of every system's own value, by the same resamples.
+        Interval of every value, from the same resamples.
     p_randomized : dict of str to dict of str to float
-        Of the randomisation test, for measures that are means.
+        p of the randomisation test, for measures that are means.
     confidence, n_resamples, random_state
-        Of the intervals.
+        Settings of the bootstrap.
     told : dict of str to str
-        What a system tells of itself, such as where its similarities come from or how quickly it
-        encoded; of labels, in the first split. Systems without such a note are left out.
+        Notes of systems, such as the source of similarities or the encoding speed; for labels,
+        those of the first split.
     fitted : dict of str to FittedSystem
-        Those that were asked to be kept; of labels, that of the first split.
+        Fitted systems named in ``keep`` of `evaluate`; for labels, those of the first split.
     """
 
     dataset: DataSet
@@ -64,12 +64,12 @@ class Measured:
 
     @property
     def values(self) -> dict[str, dict[str, float]]:
-        """What every system reaches, by the names of the measures."""
+        """Values of every system and measure."""
         return {name: dict(figures.values) for name, figures in self.figures.items()}
 
     @property
     def choices(self) -> dict[str, tuple[Choice, ...]]:
-        """For labels, how many neighbours every system lets vote, and how, in every split."""
+        """For labels, the chosen voting of every system in every split."""
         return {
             name: answers.choices
             for name, answers in self.answers.items()

@@ -1,19 +1,18 @@
-"""How good answers are: the field's measures by their names, through ir-measures and by definition.
+"""Evaluation measures by name, computed by ir-measures or here.
 
-Of rankings, every judged query counts the same; one without a relevant document, or for which
-nothing was found, counts 0. Documents are given to ir-measures by rank, for trec_eval would order
-equal scores by id, and with three judgements: relevant, not relevant, not judged. nDCG alone needs
-gains, and is computed here, for trec_eval refuses those that are no whole numbers and takes memory
-in proportion to the greatest (0.8 GB for a gain of 10^8).
+In rankings, every judged query has the same weight; a query without a relevant document or without
+results counts 0. ir-measures gets ranks instead of scores, because trec_eval orders equal scores
+by id, and binary judgements. nDCG needs gains and is computed here, because trec_eval accepts only
+whole numbers and uses memory in proportion to the largest gain (0.8 GB for a gain of 10^8).
 
 ========================  ==========================================================
 rankings                  map, ndcg, p, recall, mrr, success, rprec, bpref, judged,
-                          with a cutoff where wanted: ndcg@10, p@10, recall@100, mrr@10;
-                          ndcg takes gains as they are, ndcg_exp 2 to their power less 1
+                          with or without a cutoff: ndcg@10, p@10, recall@100, mrr@10;
+                          ndcg uses gains as they are, ndcg_exp uses 2^gain - 1
 labels of documents       error (lower is better), accuracy, macro_f1
 pairs with a score        pearson, spearman
-pairs with a label        auc, average_precision, and accuracy and f1 of the label 1 by
-                          a least score: chosen for every tenth of the pairs by the
+pairs with a label        auc, average_precision, and accuracy and f1 of the label 1 with
+                          a score threshold, chosen for each of ten folds by the
                           accuracy on the other nine
 ========================  ==========================================================
 """
@@ -58,12 +57,12 @@ __all__ = [
     "measured",
 ]
 
-# What a system gave: of a set to rank, to classify, of pairs.
+# Output of a system on a ranking set, a classification set, a set of pairs.
 Answers = Run | Predictions | NDArray[np.float64]
 
 _LOWER = ("error",)
 _NAME = re.compile(r"(?P<base>[a-z_0-9]+?)(@(?P<cutoff>[1-9][0-9]*))?")
-# Our name; the name in ir-measures; whether a cutoff must, may or cannot follow.
+# Name here; name in ir-measures; whether a cutoff must, may or cannot follow.
 _RANKED = {
     "map": ("AP", "may"),
     "p": ("P", "must"),
@@ -74,8 +73,8 @@ _RANKED = {
     "bpref": ("Bpref", "cannot"),
     "judged": ("Judged", "must"),
 }
-# What a gain counts: itself, or 2^gain - 1. Both are divided by a power of 2 that depends on the
-# greatest gain, so that none overflows.
+# Numerator of a gain: the gain, or 2^gain - 1. Both are divided by a power of 2 that depends on
+# the largest gain, so that neither overflows.
 _GAINED: dict[str, Callable[[float, float], float]] = {
     "ndcg": lambda gain, greatest: math.ldexp(gain, -math.frexp(greatest)[1]),
     "ndcg_exp": lambda gain, greatest: (
@@ -87,20 +86,20 @@ _CUTOFFS = {**dict.fromkeys(_GAINED, "may"), **{base: may for base, (_, may) in 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one system reaches on one set.
+    """Values of the measures of one system on one data set.
 
     Attributes
     ----------
     values : dict of str to float
-        By the names of the measures.
+        The value of each measure.
     statistics : dict of str to Statistic
-        What each was computed from, for the bootstrap.
+        The statistic behind each value, for the bootstrap.
     units : tuple of str
-        What was averaged over: ids of queries or of documents, or pairs.
+        Ids of the queries or documents, or numbers of the pairs, that are averaged over.
     per_unit : dict of str to ndarray of shape (n_units,)
-        Of measures that are means: the value of every unit; `units` are their ids.
+        For measures that are means: the value of every unit, in the order of `units`.
     per_split : dict of str to ndarray of shape (n_splits,)
-        Of a set with several splits: the value on each.
+        For a data set with several splits: the value on each.
     """
 
     values: Mapping[str, float]
@@ -111,13 +110,13 @@ class Figures:
 
 
 def lower_is_better(measure: str) -> bool:
-    """Whether a measure counts what is wrong."""
+    """Whether a lower value of a measure is better."""
     return measure in _LOWER
 
 
 @singledispatch
 def default_measures(dataset: Any) -> tuple[str, ...]:
-    """Return the names of what is usually measured on a set of this kind."""
+    """Return the names of the default measures of a data set."""
     raise _unknown_set(dataset)
 
 
@@ -139,22 +138,23 @@ def _(dataset: PairSet) -> tuple[str, ...]:
 
 
 def check_measures(dataset: Any, measures: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of the measures, or the usual ones; raise what `measured` would."""
+    """Return the names of the measures, or the default ones; raises like `measured`."""
     names = default_measures(dataset) if measures is None else measures
     return _checked(names, dataset, _table_of(dataset))
 
 
 @singledispatch
 def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) -> Figures:
-    """Measure what a system gave.
+    """Return the measures of the output of a system.
 
     Parameters
     ----------
     dataset : RankingSet, ClassificationSet or PairSet
     answers : Run, Predictions or ndarray of shape (n_pairs,)
-        Of that kind: see `run_of`, `classified`, and ``paired`` of a fitted system.
+        Output for that kind of data set; see `run_of`, `classified`, and ``paired`` of a fitted
+        system.
     measures : sequence of str, optional
-        In capitals or not. By default those of `default_measures`.
+        Names in upper or lower case; default: `default_measures`.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) 
     Raises
     ------
     InvalidInputError
-        If a measure is not known, or not for such a set.
+        If a measure is unknown, or is not defined for this kind of data set.
     MissingDependencyError
         If ir-measures is needed and not installed.
     """
@@ -229,7 +229,7 @@ def _figures(
 
 
 def _value(statistic: Statistic) -> float:
-    """Return the value on the sample itself, of which each unit is drawn once."""
+    """Return the value on the sample itself, where each unit is drawn once."""
     return float(statistic.resampled(np.ones((1, statistic.n_units)))[0])
 
 
@@ -239,7 +239,7 @@ def _value(statistic: Statistic) -> float:
 def _by_ir_measures(
     dataset: RankingSet, run: Run, names: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Return the value of every query that the package gives one, by measure."""
+    """Return the values of ir-measures for each measure and query."""
     ir_measures = _ir_measures()
     parsed = {ir_measures.parse_measure(_in_ir_measures(name)): name for name in names}
     ranked = {
@@ -252,7 +252,7 @@ def _by_ir_measures(
         for query, judged in dataset.qrels.items()
     }
     values: dict[str, dict[str, float]] = {name: {} for name in names}
-    if ranked and parsed:  # or every value is 0
+    if ranked and parsed:  # otherwise every value is 0
         for metric in ir_measures.iter_calc(list(parsed), relevant, ranked):
             values[parsed[metric.measure]][metric.query_id] = float(metric.value)
     return values
@@ -264,7 +264,7 @@ def _ndcg(
     gained: Callable[[float, float], float],
     cutoff: int | None,
 ) -> float:
-    """Return the discounted cumulative gain of a ranking by that of the best one.
+    """Return the normalised discounted cumulative gain of a ranking.
 
     The gain at rank r is divided by log2(r + 1), as in trec_eval (Järvelin and Kekäläinen 2002).
     """
@@ -295,7 +295,7 @@ def _in_ir_measures(name: str) -> str:
 
 
 def _parsed(name: str) -> tuple[str, int | None]:
-    """Return what a checked name says: the measure, and its cutoff."""
+    """Return the measure and the cutoff of a checked name."""
     found = _NAME.fullmatch(name)
     assert found is not None
     return found["base"], int(found["cutoff"]) if found["cutoff"] else None
@@ -317,7 +317,7 @@ _Split = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 def _splits_of(
     dataset: ClassificationSet, answers: Predictions, tested: NDArray[np.int64]
 ) -> list[_Split]:
-    """Return for every split the places of its documents among all tested, and their labels."""
+    """Return for every split the positions of its documents in `tested`, and their labels."""
     if len(answers.labels) != len(dataset.splits):
         raise InvalidInputError(
             f"predictions of {len(answers.labels)} splits were given; {dataset.name} has "
@@ -331,7 +331,7 @@ def _splits_of(
 
 
 def _shares(n_units: int, splits: Sequence[_Split], wrong: bool) -> Statistic:
-    """Return how often a document's label was missed, or found, over all splits together."""
+    """Return the share of wrong, or of right, labels over all splits."""
     counted, tested = np.zeros(n_units), np.zeros(n_units)
     for units, labels, predicted in splits:
         counted[units] += (labels != predicted) if wrong else (labels == predicted)
@@ -389,13 +389,13 @@ _BINARY: dict[str, _Pairs] = {
 
 @singledispatch
 def _table_of(dataset: Any) -> Mapping[str, Any] | None:
-    """Return the measures of a kind of set; None for those that have cutoffs."""
+    """Return the measures of a kind of data set; None for measures with cutoffs."""
     raise _unknown_set(dataset)
 
 
 @_table_of.register
 def _(dataset: RankingSet) -> None:
-    _ir_measures()  # it is needed, so that what is missing is told before any work
+    _ir_measures()  # raises before any work if it is missing
 
 
 @_table_of.register

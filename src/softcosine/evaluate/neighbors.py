@@ -1,8 +1,8 @@
-"""Labels by the vote of nearest neighbours; how they vote is chosen in training alone.
+"""Classification by the vote of nearest neighbours.
 
-For every document to label, the most similar training documents vote, as
-`softcosine.index.votes` has it: near ones are heard more, hubs are held back. How many vote, and
-how, is chosen by leaving one training document out at a time, for every system by itself.
+For every test document the most similar training documents vote; `softcosine.index.votes` defines
+the weights, which favour near documents over hubs. The number of neighbours and the weights are
+chosen for every system by leave-one-out on the training documents.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How neighbours vote.
+    """Chosen voting of neighbours.
 
     Attributes
     ----------
     voting : Voting
-        The temperature is in the system's own scores.
+        The temperature is in units of the system's scores.
     error : float
-        Of leaving one training document out, the one that chose; NaN where nothing was chosen.
+        Leave-one-out error of the choice; NaN if there was no choice.
     """
 
     voting: Voting
     error: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return the settings as JSON takes them; equal votes have no temperature."""
+        """Return the settings for JSON; equal votes have temperature None."""
         own = self.voting
         return {
             "k": own.n_neighbors,
@@ -51,14 +51,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """What was predicted for the test documents of every split.
+    """Predicted labels of the test documents of every split.
 
     Attributes
     ----------
     labels : tuple of ndarray of shape (n_test,), int64
-        For every split, positions among the set's ``classes``.
+        For every split, positions in ``classes`` of the data set.
     choices : tuple of Choice
-        What was chosen in the training part of every split.
+        The voting chosen on the training documents of every split.
     """
 
     labels: tuple[Numbers, ...]
@@ -72,17 +72,17 @@ def classified(
     grid: VotingGrid | None = None,
     fitted: Callable[[int, FittedSystem], None] | None = None,
 ) -> Predictions:
-    """Label the test documents of every split.
+    """Predict the labels of the test documents of every split.
 
     Parameters
     ----------
     dataset : ClassificationSet
     system : System
-        Fitted on every split's training documents alone.
+        Fitted on the training documents of every split.
     grid : VotingGrid, optional
-        What the vote is chosen from; of a single one nothing is chosen.
+        Votings to choose from.
     fitted : callable, optional
-        Told every split's position and fitted system.
+        Called with the position and the fitted system of every split.
     """
     grid = VotingGrid() if grid is None else grid
     labels, n_classes = dataset.label_numbers, len(dataset.classes)
@@ -104,12 +104,12 @@ def classified(
 
 
 def around_each_other(fitted: FittedSystem, documents: Documents, *, k: int) -> Ranked:
-    """Rank for every training document the `k` best others.
+    """Return the `k` best other documents for every training document.
 
     Parameters
     ----------
     fitted : FittedSystem
-        Fitted on `documents`. It has seen their texts, never a label.
+        Fitted on the texts of `documents`, without labels.
     documents : Documents
     k : int
     """
@@ -118,7 +118,7 @@ def around_each_other(fitted: FittedSystem, documents: Documents, *, k: int) -> 
     if k < 1:
         return Ranked(np.zeros((n, 0), np.int64), np.zeros((n, 0)))
     found = fitted.ranked(documents, k=k + 1)
-    # Itself moves behind the others, which keep their order.
+    # The document itself moves to the end; the others keep their order.
     order = np.argsort(found.numbers == np.arange(n)[:, None], axis=1, kind="stable")[:, :k]
     numbers = np.take_along_axis(found.numbers, order, axis=1)
     return Ranked(numbers, np.take_along_axis(found.scores, order, axis=1))
@@ -129,15 +129,15 @@ def _depth(grid: VotingGrid) -> int:
 
 
 def _needs_training(grid: VotingGrid) -> bool:
-    """Whether training documents have to be ranked for each other."""
+    """Whether the choice needs rankings of the training documents."""
     equal = grid.temperatures == (np.inf,) and grid.hubnesses == (0.0,)
     return len(grid.votings) > 1 or not equal
 
 
 def _unit(around: Ranked) -> float:
-    """Return what scores are divided by, for one grid to do for cosines and for BM25.
+    """Return the divisor of scores that makes one grid fit cosines and BM25.
 
-    It is the median score of a training document's nearest, at least 1.
+    It is the median score of the nearest neighbour of a training document, at least 1.
     """
     best = np.abs(around.scores[:, 0]) if around.scores.size else np.ones(1)
     return max(1.0, float(np.median(best)))

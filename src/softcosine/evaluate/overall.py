@@ -1,4 +1,4 @@
-"""Several evaluations together: what systems reach on all data sets, each counting the same."""
+"""`overall`: means of several evaluations, with equal weight per data set."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ class Overall:
     ----------
     evaluations : tuple of Evaluation
     measures : tuple of str
-        Those that all of them have.
+        Measures that all evaluations have.
     values : dict of str to dict of str to float
-        For every system and measure, the mean over the data sets.
+        Mean over the data sets for every system and measure.
     intervals : dict of str to dict of str to Interval
-        For every system but the baseline, of the mean difference; every set is resampled on its
-        own.
+        Mean difference of every system to the baseline; every data set is resampled separately.
     gains : dict of str to dict of str to Interval
-        The same of the mean relative gain, such as 0.04 for 4 %; not of measures whose baseline is
-        0 or less somewhere.
+        Mean relative gain, such as 0.04 for 4 %; missing for measures with a baseline of 0 or less
+        on some data set.
     """
 
     evaluations: tuple[Evaluation, ...]
@@ -45,11 +44,11 @@ class Overall:
 
     @property
     def baseline(self) -> str:
-        """What the others are compared with."""
+        """Name of the system that the others are compared with."""
         return self.evaluations[0].baseline
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as JSON takes them; ``datasets`` has each by its name."""
+        """Return all numbers for JSON; ``datasets`` has each evaluation by name."""
         return {
             "measures": list(self.measures),
             "systems": {name: dict(own) for name, own in self.values.items()},
@@ -61,7 +60,7 @@ class Overall:
 
     @property
     def title(self) -> str:
-        """Over which data sets the means are."""
+        """Title with the names of the data sets."""
         sets = ", ".join(one.dataset.name for one in self.evaluations)
         return f"Means over {len(self.evaluations)} data sets ({sets}), each counting the same"
 
@@ -87,7 +86,7 @@ class Overall:
         return Table(header, rows, n_left=2)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown."""
+        """Return the table as Markdown."""
         return f"{self.title}:\n\n{self.table().to_markdown()}"
 
     def __str__(self) -> str:
@@ -99,18 +98,18 @@ class Overall:
 
 
 def overall(evaluations: Sequence[Evaluation]) -> Overall:
-    """Put evaluations of the same systems together.
+    """Return the means over evaluations of the same systems.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
-        Two at least; resamples and seed are those of the first.
+        At least two; the first one sets the resamples and the seed.
 
     Raises
     ------
     InvalidInputError
-        If there are fewer, or they differ in their systems, baselines or confidence, have no
-        measure in common, or two are of one name.
+        If there are fewer than two evaluations, they differ in systems, baseline or confidence,
+        have no common measure, or two data sets have the same name.
     """
     _check(evaluations)
     first = evaluations[0]
@@ -162,12 +161,12 @@ def _told(intervals: Mapping[str, Mapping[str, Interval]]) -> dict[str, dict[str
 
 
 def check_together(datasets: Sequence[DataSet], measures: Sequence[str] | None) -> None:
-    """Raise what `overall` would for evaluations of these sets, before there are any."""
+    """Raise the errors of `overall` for evaluations of these data sets before running them."""
     _common(datasets, [check_measures(one, measures) for one in datasets])
 
 
 def _common(datasets: Sequence[DataSet], measures: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the measures that all sets have."""
+    """Return the measures that all data sets have."""
     names = [one.name for one in datasets]
     for name in names:
         if names.count(name) > 1:

@@ -1,4 +1,4 @@
-"""Tables of an evaluation for people: plain text, Markdown and HTML."""
+"""Tables of an evaluation."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["evaluation_table", "intervals_table", "text_table", "units_of"]
 
 
 def evaluation_table(evaluation: Measured) -> Table:
-    """Return what every system reaches by every measure, and how long it took.
+    """Return the values of every system and measure, and its seconds.
 
-    The best of a measure stands out if some are worse. The note of a cell is the difference to the
-    baseline with its interval.
+    The best value of a measure is marked unless all are equal. The note of a cell is the difference
+    to the baseline with its interval.
     """
     columns = [_column(evaluation, measure) for measure in evaluation.measures]
     rows: list[Row] = [
@@ -32,9 +32,9 @@ def evaluation_table(evaluation: Measured) -> Table:
 
 
 def _column(evaluation: Measured, measure: str) -> list[Cell]:
-    """Return the cells of one measure, a system each."""
+    """Return the cells of one measure, one per system."""
     sign = -1.0 if lower_is_better(measure) else 1.0
-    # As shown: what reads the same is equally good.
+    # Compared as printed: equal numbers are equally good.
     values = [sign * round(own.values[measure], 4) for own in evaluation.figures.values()]
     cells = []
     for (name, figures), value in zip(evaluation.figures.items(), values, strict=True):
@@ -50,7 +50,7 @@ def _column(evaluation: Measured, measure: str) -> list[Cell]:
 
 
 def intervals_table(evaluation: Measured) -> Table:
-    """Return the differences to the baseline, one a row."""
+    """Return the differences to the baseline, one per row."""
     rows: list[Row] = [
         ("" if place else name, measure,
          *interval_cells(interval, lower_is_better=lower_is_better(measure)))
@@ -62,7 +62,7 @@ def intervals_table(evaluation: Measured) -> Table:
 
 
 def _notes(evaluation: Measured) -> list[str]:
-    """Return what a reader has to know beside the numbers."""
+    """Return the notes of the table."""
     first = next(iter(evaluation.figures.values()))
     notes = [f"{evaluation.dataset.name}: {_counted(evaluation, len(first.units))}"]
     if len(evaluation.figures) > 1:
@@ -84,14 +84,14 @@ def _notes(evaluation: Measured) -> list[str]:
 
 
 def _spread(values: Sequence[float | None]) -> str:
-    """Return the least and the greatest of what was chosen; None, an infinite one, is greatest."""
+    """Return the smallest and the largest chosen value as text; None stands for infinity."""
     ordered = sorted(set(values), key=lambda value: float("inf") if value is None else value)
     ends = ("none" if value is None else f"{value:.3g}" for value in (ordered[0], ordered[-1]))
     return " to ".join(dict.fromkeys(ends))
 
 
 def text_table(evaluation: Measured) -> str:
-    """Return the table as plain text, then the differences to the baseline, one a line."""
+    """Return the table as plain text, then the differences to the baseline, one per line."""
     table = evaluation_table(evaluation)
     changes = [
         f"{name} - {evaluation.baseline}: {measure} {cell.note}"
@@ -103,13 +103,13 @@ def text_table(evaluation: Measured) -> str:
 
 
 def _seconds(evaluation: Measured, name: str) -> str:
-    """Return how long a system took in all; nothing for a run made elsewhere."""
+    """Return the total seconds of a system as text; empty for a run from elsewhere."""
     seconds = evaluation.seconds.get(name)
     return "" if seconds is None else f"{seconds.fit + seconds.answer:.1f}"
 
 
 def units_of(evaluation: Measured) -> str:
-    """Return what is averaged over, in a word."""
+    """Return the plural noun of the units that are averaged over."""
     if isinstance(evaluation.dataset, RankingSet):
         return "queries"
     return "pairs" if isinstance(evaluation.dataset, PairSet) else "documents"

@@ -1,4 +1,4 @@
-"""What a system found: the documents for every query, best first, by their ids."""
+"""Runs: the ranked document ids of every query, and their TREC format."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from softcosine.storage import checked_path, write_text
 
 __all__ = ["DEPTH", "Run", "run_of"]
 
-DEPTH = 1000  # documents for each query, as TREC takes
+DEPTH = 1000  # documents per query, as at TREC
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """The ranking of every query.
+    """Rankings of a system for the queries of a data set.
 
     Attributes
     ----------
     rankings : mapping of query id to tuple of document ids
-        Best first. A query that it lacks found nothing.
+        Best first. A missing query has no results.
     """
 
     rankings: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def read(cls, path: str | Path, *, encoding: str = "utf-8") -> Run:
-        """Read TREC's format of six columns; documents of equal score are taken by rank.
+        """Read a run in TREC's format of six columns; equal scores are ordered by rank.
 
         Raises
         ------
         MalformedFileError
-            If a line is at fault; it is named.
+            If a line is malformed; the message has its number.
         """
         found = read_trec_run(Path(path), encoding=encoding)
         return cls({query: tuple(ids) for query, ids in found.items()})
 
     def write(self, path: str | Path, *, name: str = "softcosine", overwrite: bool = False) -> None:
-        """Write TREC's format of six columns, in UTF-8, whole or not at all.
+        """Write the run atomically in TREC's format of six columns, in UTF-8.
 
-        Scores count down to 1 in each query: trec_eval and its like order equal scores by the
-        documents' ids, and so every tool measures this order. `read` gives an equal run; a query
-        for which nothing was found has no line.
+        The scores of a query descend to 1, because trec_eval orders equal scores by document id;
+        so every tool measures the same order. `read` returns an equal run; a query without results
+        has no line.
 
         Parameters
         ----------
@@ -57,14 +57,14 @@ class Run:
         name : str
             The last column. White space in it becomes ``_``.
         overwrite : bool
-            Whether to replace a file.
+            Whether to replace an existing file.
 
         Raises
         ------
         AlreadyExistsError
-            If the file is there and is not to be replaced.
+            If the file exists and `overwrite` is false.
         InvalidInputError
-            If an id is empty or holds white space, which the format cannot hold.
+            If an id is empty or contains white space.
         """
         target = checked_path(path)
         for query, ids in self.rankings.items():
@@ -80,28 +80,28 @@ class Run:
         return f"<Run: {len(self.rankings):,} queries>"
 
     def rank(self, query: str, document: str) -> int | None:
-        """Return the rank of a document, from 1; None where it was not found."""
+        """Return the rank of a document, from 1; None if it is not in the ranking."""
         listed = self.rankings.get(query, ())
         return listed.index(document) + 1 if document in listed else None
 
 
 def run_of(dataset: RankingSet, fitted: FittedSystem, *, depth: int = DEPTH) -> Run:
-    """Return what a system finds for the judged queries of a set.
+    """Return the rankings of a system for the judged queries of a data set.
 
-    Candidates, where the set names them, are all ranked: by score, equal ones in their order among
-    the documents. Otherwise the `depth` best documents are taken, but none of score 0.
+    If the data set has candidates, all of them are ranked; equal scores keep document order.
+    Otherwise the run has the `depth` best documents with a score other than 0.
 
     Parameters
     ----------
     dataset : RankingSet
     fitted : FittedSystem
-        Fitted on the set's documents.
+        Fitted on the documents of the data set.
     depth : int
 
     Raises
     ------
     InvalidInputError
-        If `depth` is less than 1, or the system gives scores that are no numbers.
+        If `depth` is less than 1, or a score is not finite.
     """
     check_whole("depth", depth)
     queries, ids = dataset.judged, dataset.documents.ids

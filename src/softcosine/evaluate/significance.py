@@ -1,15 +1,15 @@
-"""Whether a difference is more than chance: paired bootstrap and randomisation, by seed.
+"""Significance of differences: paired bootstrap and randomisation test.
 
-Both are paired: the systems answered the same queries, so what varies is their difference. They are
-exactly reproducible: the same seed and input give the same bits (with the same NumPy and number of
-its threads). Memory is bounded, whatever the number of resamples, and all is vectorised.
+Both are paired: the systems run on the same queries, so only their difference varies. The same
+seed and input give the same bits (with the same NumPy and number of threads). Memory is bounded
+for any number of resamples.
 
-The bootstrap (Efron and Tibshirani 1993; for retrieval, Sakai 2006) draws the units anew with
-replacement and recomputes whatever is measured, so that it serves correlations as well as means.
-Its interval is that of the percentiles; its p is twice the smaller share of resamples on one side
-of 0. The randomisation test (Fisher; for retrieval, Smucker, Allan and Carterette 2007) asks how
-often the difference would be as large if the two systems' names were exchanged at random, query by
-query.
+The bootstrap (Efron and Tibshirani 1993; for retrieval, Sakai 2006) draws the units with
+replacement and computes the statistic of each resample, so it works for correlations as well as
+means. The interval has the percentiles of the resamples; p is twice the smaller share of resamples
+on one side of 0. The randomisation test (Fisher; for retrieval, Smucker, Allan and Carterette
+2007) computes how often the difference is as large if the two systems are exchanged at random for
+each query.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ _CHUNK = 1 << 20  # counts at a time: 8 MB
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A difference and how far chance could have moved it.
+    """A difference with its bootstrap interval.
 
     Attributes
     ----------
     difference : float
-        Observed.
+        Observed difference.
     low, high : float
         Percentile interval of the bootstrap.
     p : float
-        Two-sided, of no difference; between 0 and 1, never 0.
+        Two-sided p of no difference; between 0 and 1, never 0.
     """
 
     difference: float
@@ -64,11 +64,11 @@ class Interval:
 
     @property
     def significant(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """Return the numbers by their names."""
+        """Return the attributes for JSON."""
         return asdict(self)
 
 
@@ -85,10 +85,10 @@ def paired_bootstrap(
     Parameters
     ----------
     a, b : array of shape (n_units,)
-        Such as the average precision of every query, in the same order.
+        Values per unit in the same order, such as the average precision of every query.
     n_resamples : int
     confidence : float
-        Of the interval.
+        Confidence of the interval.
     random_state : int
 
     Raises
@@ -118,22 +118,22 @@ def paired_bootstrap_of_collections(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
 ) -> Interval:
-    """Return the mean difference over collections, each of which is resampled on its own.
+    """Return the mean difference over collections, which are resampled separately.
 
-    Every collection counts the same, however many queries it has.
+    Every collection has the same weight, whatever its number of queries.
 
     Parameters
     ----------
     a, b : sequence of arrays of shape (n_units of the collection,)
     relative : bool
-        Whether to take ``mean(a) / mean(b) - 1`` of every collection in place of the difference.
+        Whether to use ``mean(a) / mean(b) - 1`` of every collection instead of the difference.
     n_resamples, confidence, random_state
-        As for `paired_bootstrap`.
+        See `paired_bootstrap`.
 
     Raises
     ------
     InvalidInputError
-        As there; or if a mean of `b` is 0 and the gain is to be relative.
+        See `paired_bootstrap`; also if `relative` and a mean of `b` is 0.
     """
     if len(a) != len(b) or not len(a):
         raise InvalidInputError(f"{len(a)} and {len(b)} collections were given; pair them.")
@@ -165,19 +165,19 @@ def bootstrap(
     Parameters
     ----------
     statistics : sequence of Statistic
-        Of one and the same sample.
+        Statistics of the same sample.
     n_resamples : int
     random_state : int or tuple of int
 
     Returns
     -------
     ndarray of shape (n_statistics, n_resamples), float64
-        The difference of two rows is the paired bootstrap of their difference.
+        The difference of two rows is the paired bootstrap of the difference.
 
     Raises
     ------
     InvalidInputError
-        If they are of samples of different sizes, or `n_resamples` is less than 1.
+        If the samples have different sizes, or `n_resamples` is less than 1.
     """
     sizes = {statistic.n_units for statistic in statistics}
     if len(sizes) != 1 or sizes == {0}:
@@ -198,7 +198,7 @@ def bootstrap(
 def resampled_counts(
     n_units: int, n_resamples: int, random_state: int | tuple[int, ...] = 0
 ) -> Iterator[NDArray[np.float64]]:
-    """Give how often each unit is drawn, for some resamples at a time, shape (some, n_units)."""
+    """Yield the number of draws of each unit in chunks of resamples, shape (n_rows, n_units)."""
     check_settings(n_resamples)
     rng = np.random.default_rng(random_state)
     for n_rows in _chunks(n_units, n_resamples):
@@ -211,9 +211,9 @@ def resampled_counts(
 def interval_of(
     difference: float, resampled: NDArray[np.float64], *, confidence: float = CONFIDENCE
 ) -> Interval:
-    """Return the interval of an observed difference from those of the resamples."""
+    """Return the interval of an observed difference from the differences of the resamples."""
     check_settings(resampled.shape[0], confidence)
-    # Equal values summed in another order differ by rounding, and that is no difference.
+    # Equal values summed in another order differ by rounding, which must not count.
     resampled = np.where(np.abs(resampled) < _ROUNDING, 0.0, resampled)
     tail = 0.5 * (1.0 - confidence)
     low, high = np.quantile(resampled, [tail, 1.0 - tail])
@@ -231,13 +231,13 @@ def randomization_test(
     ----------
     a, b : array of shape (n_units,)
     n_resamples : int
-        Random exchanges; the observed order counts as one more, so that p is never 0.
+        Number of random exchanges; the observed order counts as one more, so p is never 0.
     random_state : int
 
     Raises
     ------
     InvalidInputError
-        As for `paired_bootstrap`.
+        See `paired_bootstrap`.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def randomization_test(
     left, right = _paired(a, b)
     differences = left - right
     n = differences.shape[0]
-    # Sums of the same numbers in another order may differ by rounding.
+    # Sums of the same numbers in another order can differ by rounding.
     least = abs(float(differences.sum())) - _ROUNDING * float(np.abs(differences).sum())
     rng = np.random.default_rng(random_state)
     n_as_large = 0
@@ -260,7 +260,7 @@ def randomization_test(
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p adjusted for several comparisons by Holm's method, in the order given.
+    """Return p values adjusted for several comparisons by Holm's method, in the same order.
 
     Examples
     --------
@@ -282,12 +282,12 @@ def _gain(
 
 
 def relative_gains(values: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``values / base - 1``; 0 for a resample whose base holds only units of value 0."""
+    """Return ``values / base - 1``; 0 where `base` is 0."""
     return np.divide(values, base, out=np.ones_like(values), where=base != 0.0) - 1.0
 
 
 def _chunks(n_units: int, n_resamples: int) -> Iterator[int]:
-    """Give how many resamples to take at a time; depends on the sizes alone."""
+    """Yield the numbers of resamples per chunk; they depend only on the sizes."""
     step = max(1, _CHUNK // n_units)
     for start in range(0, n_resamples, step):
         yield min(step, n_resamples - start)
@@ -306,6 +306,6 @@ def _paired(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def check_settings(n_resamples: int, confidence: float = CONFIDENCE) -> None:
-    """Raise InvalidInputError for settings that are out of range."""
+    """Raise InvalidInputError if a setting is out of range."""
     check_whole("n_resamples", n_resamples)
     check_number("confidence", confidence, above=0, below=1)

@@ -1,8 +1,8 @@
-r"""Measures as statistics of a sample: their value, and their value on every resample.
+r"""Statistics of a sample and of its bootstrap resamples.
 
-A sample has n units: queries, test documents or pairs. A resample of the bootstrap draws n of them
-with replacement, so all it takes is how often each unit was drawn. Every statistic computes its
-value from these counts alone, for many resamples at once, as if the units had been repeated.
+A sample has n units: queries, test documents or pairs. A resample draws n units with replacement,
+so the number of draws of each unit describes it. Every statistic computes its value from these
+counts, for many resamples at once, as if the units were repeated.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ __all__ = [
 ]
 
 Values = NDArray[np.float64]
-Counts = NDArray[np.float64]  # whole numbers, as products want them
+Counts = NDArray[np.float64]  # whole numbers in float64, for matrix products
 
 
 class Statistic(Protocol):
-    """A number of a sample."""
+    """A statistic of a sample that can be computed on resamples."""
 
     @property
     def n_units(self) -> int:
-        """How many units the sample has."""
+        """Number of units of the sample."""
         ...
 
     def resampled(self, counts: Counts) -> Values:
@@ -46,7 +46,7 @@ class Statistic(Protocol):
         Parameters
         ----------
         counts : ndarray of shape (n_resamples, n_units), float64
-            How often each unit was drawn: whole numbers.
+            Number of draws of each unit: whole numbers.
 
         Returns
         -------
@@ -58,13 +58,13 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of a value of every unit, such as the average precision of every query."""
+    """Mean of a value per unit, such as the average precision of every query."""
 
     values: Values
 
     @property
     def n_units(self) -> int:
-        """How many units the sample has."""
+        """Number of units of the sample."""
         return int(self.values.shape[0])
 
     def resampled(self, counts: Counts) -> Values:
@@ -74,9 +74,9 @@ class Mean:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The sum of one value over the sum of another, such as errors over decisions.
+    """Sum of one value divided by the sum of another, such as errors by decisions.
 
-    0 where nothing is divided by.
+    0 if the denominator is 0.
     """
 
     numerators: Values
@@ -84,7 +84,7 @@ class Ratio:
 
     @property
     def n_units(self) -> int:
-        """How many units the sample has."""
+        """Number of units of the sample."""
         return int(self.numerators.shape[0])
 
     def resampled(self, counts: Counts) -> Values:
@@ -94,16 +94,16 @@ class Ratio:
 
 @dataclass(frozen=True)
 class MacroF1:
-    """The mean over classes of F1, and its mean over splits.
+    """Mean of F1 over classes and over splits.
 
-    A class that is neither there nor predicted counts 0, as in scikit-learn.
+    A class that neither occurs nor is predicted counts 0, as in scikit-learn.
 
     Parameters
     ----------
     n_units : int
     n_classes : int
     splits : sequence of (units, labels, predicted)
-        The units that a split tests, the class of each and what was predicted for it.
+        Test units of a split, their classes and their predicted classes.
     """
 
     n_units: int
@@ -119,7 +119,7 @@ class MacroF1:
 
     @cached_property
     def _counted(self) -> csr_array:
-        """What a unit adds: for every split, to the hits of every class, and to both totals."""
+        """Contribution of each unit, per split and class, to hits and to both totals."""
         rows, columns = [], []
         for split, (units, labels, predicted) in enumerate(self.splits):
             hit, first = labels == predicted, 2 * split * self.n_classes
@@ -128,19 +128,19 @@ class MacroF1:
             columns += [first + labels[hit], total + labels, total + predicted]
         places = np.concatenate(rows), np.concatenate(columns)
         shape = (self.n_units, 2 * len(self.splits) * self.n_classes)
-        return csr_array((np.ones(len(places[0])), places), shape)  # adds what falls together
+        return csr_array((np.ones(len(places[0])), places), shape)  # sums duplicate entries
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Pearson's correlation of two values of every unit; 0 where one of them is constant."""
+    """Pearson's correlation of two values per unit; 0 if one of them is constant."""
 
     left: Values
     right: Values
 
     @property
     def n_units(self) -> int:
-        """How many units the sample has."""
+        """Number of units of the sample."""
         return int(self.left.shape[0])
 
     def resampled(self, counts: Counts) -> Values:
@@ -150,14 +150,14 @@ class Correlation:
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's correlation: Pearson's of ranks, equal values sharing the mean of theirs."""
+    """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for equal values."""
 
     left: Values
     right: Values
 
     @property
     def n_units(self) -> int:
-        """How many units the sample has."""
+        """Number of units of the sample."""
         return int(self.left.shape[0])
 
     @cached_property
@@ -172,9 +172,9 @@ class RankCorrelation:
 
 @dataclass(frozen=True)
 class AreaUnderCurve:
-    """How often a unit of label 1 scores above one of label 0; equal scores count half.
+    """Share of pairs with label 1 scored above label 0; equal scores count one half.
 
-    1/2 for a sample that lacks a label.
+    1/2 for a sample without both labels.
     """
 
     scores: Values
@@ -182,7 +182,7 @@ class AreaUnderCurve:
 
     @property
     def n_units(self) -> int:
-        """How many units the sample has."""
+        """Number of units of the sample."""
         return int(self.scores.shape[0])
 
     @cached_property
@@ -201,7 +201,7 @@ class AreaUnderCurve:
 
 @dataclass(frozen=True)
 class AveragePrecision:
-    """The mean precision at the ranks of units of label 1, equal scores at one common rank.
+    """Mean precision at the ranks of units with label 1; equal scores share one rank.
 
     As in scikit-learn; 0 for a sample without label 1.
     """
@@ -211,7 +211,7 @@ class AveragePrecision:
 
     @property
     def n_units(self) -> int:
-        """How many units the sample has."""
+        """Number of units of the sample."""
         return int(self.scores.shape[0])
 
     @cached_property
@@ -228,11 +228,11 @@ class AveragePrecision:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Units in ascending order of a value, with equal values together."""
+    """Units sorted by a value, grouped by equal values."""
 
     order: NDArray[np.int64]  # units, sorted
-    starts: NDArray[np.int64]  # of the groups, in that order
-    group: NDArray[np.int64]  # of every unit
+    starts: NDArray[np.int64]  # start of each group in `order`
+    group: NDArray[np.int64]  # group of every unit
 
     @classmethod
     def of(cls, values: Values) -> _Groups:
@@ -244,7 +244,7 @@ class _Groups:
         return cls(order, np.flatnonzero(new), group)
 
     def summed(self, counts: Counts) -> Counts:
-        """Return how many drawn units each group has, shape (n_resamples, n_groups)."""
+        """Return the number of draws of each group, shape (n_resamples, n_groups)."""
         summed: Counts = np.add.reduceat(counts[:, self.order], self.starts, axis=1)
         return summed
 
@@ -255,7 +255,7 @@ class _Groups:
 
 
 def midranks(values: Values) -> Values:
-    """Return the rank of every value, from 1; equal values share the mean of theirs.
+    """Return the rank of every value, from 1; equal values share their mean rank.
 
     Examples
     --------
@@ -266,26 +266,26 @@ def midranks(values: Values) -> Values:
 
 
 def _correlation(counts: Counts, left: Values, right: Values) -> Values:
-    """Return the weighted correlation of rows that may be the same for all resamples."""
+    """Return the weighted correlation per resample; one row can stand for all resamples."""
     n = counts.sum(axis=1, keepdims=True)
     x = left - (counts * left).sum(axis=1, keepdims=True) / n
     y = right - (counts * right).sum(axis=1, keepdims=True) / n
     weighted = counts * x
     both = (weighted * y).sum(axis=1)
     own = (weighted * x).sum(axis=1) * (counts * y * y).sum(axis=1)
-    # Of a constant sample, rounding may leave something that is no variance.
+    # Rounding can leave a tiny variance in a constant sample.
     return np.where(own > 1e-24 * n[:, 0] ** 2, np.clip(_divided(both, np.sqrt(own)), -1, 1), 0.0)
 
 
 def _standard(values: Values) -> Values:
-    """Return values of mean 0 and deviation 1, which differ little in size."""
+    """Return values of mean 0 and standard deviation 1, which limits rounding errors."""
     centered = values - values.mean()
     spread = np.sqrt(np.mean(centered**2))
     return centered / spread if spread > 0 else np.zeros_like(centered)
 
 
 def _divided(left: NDArray[np.generic], right: NDArray[np.generic]) -> Values:
-    """Return left / right, and 0 where right is 0."""
+    """Return left / right, with 0 where right is 0."""
     result = np.zeros(np.broadcast_shapes(left.shape, right.shape))
     np.divide(left, right, out=result, where=right != 0)
     return result

@@ -1,4 +1,4 @@
-"""Tables as data, and what they are in plain text, Markdown and HTML."""
+"""Tables with plain text, Markdown and HTML output."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Cell", "Row", "Table", "interval_cells"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One place of a table.
+    """A cell of a table.
 
     Attributes
     ----------
     text : str
     best : bool
-        Whether it stands out: bold, or with an asterisk in plain text.
+        Whether to emphasise it: bold, or with an asterisk in plain text.
     note : str
-        What stands with it, smaller: the interval of a difference.
+        Small text after it, such as the interval of a difference.
     color : str
-        On a terminal.
+        Color on a terminal.
     """
 
     text: str
@@ -39,17 +39,17 @@ Row = Sequence[str | Cell]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header.
+    """A table with a header.
 
     Attributes
     ----------
     header : sequence of str
     rows : sequence of sequences of str or Cell
     n_left : int
-        The first columns, of words; the others hold numbers and are flush right.
+        Number of left-aligned text columns; the other columns are right-aligned numbers.
     caption : str
     notes : sequence of str
-        What a reader has to know beside the table.
+        Notes below the table.
     """
 
     header: Sequence[str]
@@ -60,11 +60,11 @@ class Table:
 
     @property
     def cells(self) -> list[list[Cell]]:
-        """The rows with every place as a `Cell`."""
+        """The rows with every value as a `Cell`."""
         return [[Cell(one) if isinstance(one, str) else one for one in row] for row in self.rows]
 
     def to_text(self) -> str:
-        """Return the table with columns of one width; notes of cells are left out."""
+        """Return the table as plain text without the notes of cells."""
         marked = any(cell.best for row in self.cells for cell in row)
         lines = [list(self.header)]
         for row in self.cells:
@@ -97,7 +97,7 @@ class Table:
         )
 
     def to_html(self) -> str:
-        """Return the table for notebooks; the first column heads its rows."""
+        """Return the table as HTML for notebooks; the first column has the row headers."""
 
         def shown(cell: Cell) -> str:
             text = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
@@ -118,7 +118,7 @@ class Table:
 
 
 def interval_cells(interval: Interval | None, *, lower_is_better: bool) -> list[Cell]:
-    """Return a difference, its interval and its p; green or red if more than chance."""
+    """Return cells of a difference, its interval and its p; green or red if significant."""
     if interval is None:
         return [Cell("")] * 3
     better = (interval.difference > 0.0) != lower_is_better

@@ -1,4 +1,12 @@
-"""Judged collections of every kind, from files as they are published: `load` reads them all."""
+"""Data sets with judgements, and the readers of their files; `load` reads every format.
+
+- `loading`: `load`, which recognises the format.
+- `ranking`: `RankingSet`, queries with judged documents; `collections` and `trec` read the files
+  of retrieval collections, `questions` those of question ranking.
+- `classification`: `ClassificationSet`, documents with labels.
+- `pairs`: `PairSet` and `WordPairSet`, pairs with scores.
+- `grades`: meaning of the numbers in judgements.
+"""
 
 from softcosine.evaluate.datasets.classification import ClassificationSet, Split, seeded_splits
 from softcosine.evaluate.datasets.collections import read_collection, read_qrels

@@ -1,4 +1,4 @@
-"""Documents with labels, and what of them is for training and for testing."""
+"""Documents with labels and splits into training and test."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from softcosine.files import id_field
 
 __all__ = ["ClassificationSet", "Split", "read_classification", "seeded_splits"]
 
-N_SPLITS, TRAIN_SHARE = 10, 0.7  # as the papers do where no split is given
+N_SPLITS, TRAIN_SHARE = 10, 0.7  # usual in papers for data without a split
 _WHOLE = ("all", "")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Split:
-    """Numbers of documents to train on, and to test on.
+    """A split into training and test documents.
 
     Attributes
     ----------
     train, test : ndarray of int64
-        Ascending.
+        Document numbers in ascending order.
     """
 
     train: NDArray[np.int64]
@@ -38,26 +38,26 @@ class Split:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClassificationSet:
-    """Documents, the label of each, and one split or several.
+    """Documents with labels and one or several splits.
 
     Parameters
     ----------
     name : str
     documents : Documents
     labels : tuple of str
-        Of every document.
+        One per document.
     splits : tuple of Split
-        One where the file gives it; otherwise ten seeded ones, see `seeded_splits`.
+        The split of the file, or ten random ones; see `seeded_splits`.
     background : tuple of str
-        Further texts to learn statistics from.
+        More texts to learn statistics from.
     notes : tuple of str
-        What was decided or left out on reading.
+        Notes of the reader.
 
     Raises
     ------
     InvalidInputError
-        If numbers do not fit, there is one label only, or a split has nothing to train or test on,
-        or trains on what it tests.
+        If the numbers of documents and labels differ, there is only one label, or a split has no
+        training or test documents, or has a document in both.
     """
 
     name: str
@@ -96,12 +96,12 @@ class ClassificationSet:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The labels there are, sorted."""
+        """The distinct labels, sorted."""
         return tuple(sorted(set(self.labels)))
 
     @property
     def label_numbers(self) -> NDArray[np.int64]:
-        """The position of every document's label among `classes`."""
+        """The position of every document's label in `classes`."""
         number = {label: position for position, label in enumerate(self.classes)}
         return np.array([number[label] for label in self.labels], np.int64)
 
@@ -113,14 +113,14 @@ def seeded_splits(
     train_share: float = TRAIN_SHARE,
     random_state: int = 0,
 ) -> tuple[Split, ...]:
-    """Draw splits at random; the i-th is the same whatever `n_splits` is.
+    """Return random splits; the i-th split does not depend on `n_splits`.
 
     Parameters
     ----------
     n_documents : int
     n_splits : int
     train_share : float
-        Of the documents, between 0 and 1; rounded down.
+        Share of training documents, between 0 and 1; their number is rounded down.
     random_state : int
     """
     n_train = int(train_share * n_documents)
@@ -132,22 +132,22 @@ def seeded_splits(
 def read_classification(
     path: Path, *, split: str | None = None, encoding: str = "utf-8"
 ) -> ClassificationSet:
-    """Read JSON lines with ``label`` and ``text``, and perhaps an id, ``title`` and ``split``.
+    """Return a data set from JSON lines with ``label`` and ``text``; id, title and split optional.
 
-    An id that is missing or null is the line's number.
+    The default id is the line number.
 
     Parameters
     ----------
     path : Path
     split : str, optional
-        The part to test on, ``test`` by default; what is trained on is ``train``. Where no line
-        tells its part, or all say ``all``, the splits are drawn.
+        The split to test on, default ``test``; the training split is ``train``. If no line has a
+        split, or all have ``all``, the splits are random.
     encoding : str
 
     Raises
     ------
     MalformedFileError
-        If a line is at fault; it is named.
+        If a line is malformed; the message has its number.
     """
     ids, labels, parts = [], [], []
     columns: dict[str, list[str]] = {"title": [], "text": []}

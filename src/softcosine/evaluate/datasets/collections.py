@@ -1,4 +1,4 @@
-"""Retrieval collections from their three parts: documents, queries and judgements."""
+"""Reader of retrieval collections: documents, queries and judgements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from softcosine.files import Fields, RecordReader, read_records
 
 __all__ = ["read_collection", "read_qrels"]
 
-# A text's line, id, title and text.
+# Line number, id, title and text of each document or query.
 _Texts = Iterator[tuple[int, str, str, str]]
 
 
@@ -40,35 +40,35 @@ def read_collection(
     topic_fields: Sequence[str] = ("title",),
     encoding: str = "utf-8",
 ) -> RankingSet:
-    """Read a collection; every file tells its format by its first line.
+    """Return a collection from its files; the first line of a file determines its format.
 
     Parameters
     ----------
     documents : sequence of Path
-        JSON lines (``id`` or ``_id``, ``text``, perhaps ``title``), TREC (``<DOC>``), or an id and
-        a text with a tab between.
+        JSON lines (``id`` or ``_id``, ``text``, optionally ``title``), TREC (``<DOC>``), or lines
+        of id, tab and text.
     queries : sequence of Path
-        The same, with ``<top>`` for TREC's topics.
+        The same formats, with ``<top>`` for TREC topics.
     qrels : sequence of Path
-        Query, document and gain, with tabs between, with a header or none; or TREC's four columns.
-        Of several files, each is a part, named after the file (``test.tsv``).
+        Query, document and gain, separated by tabs, with or without a header; or TREC's four
+        columns. Each of several files is a split, named after the file (``test.tsv``).
     name : str
     grades : str, optional
-        What the numbers mean: ``gains`` or ``cleverdon``; by default the collection's name tells,
+        Scale of the judgements, ``gains`` or ``cleverdon``; default: by the name of the collection,
         see `softcosine.evaluate.datasets.grades`.
     topic_fields : sequence of str
-        Of TREC's topics, the fields that make the query: some of title (or query), description
-        (or question) and narrative.
+        Fields of TREC topics that make the query: title (or query), description (or question) and
+        narrative.
     encoding : str
 
     Raises
     ------
     MalformedFileError
-        If a line is at fault, or a topic has none of these fields; it is named.
+        If a line is malformed, or a topic has none of `topic_fields`; the message has the line.
     DuplicateIdError
-        If an id comes twice.
+        If two ids are equal.
     InvalidInputError
-        If nothing is left to measure.
+        If there is no judgement of a known query and document.
     """
     for field in topic_fields:
         check_choice("the field of a topic", field, TOPIC_FIELDS)
@@ -108,12 +108,12 @@ def read_collection(
 def read_qrels(
     path: Path, *, grades: str = GAINS, encoding: str = "utf-8"
 ) -> dict[str, dict[str, float]]:
-    """Read judgements: for every query, the gain of each document, or `NOT_JUDGED`.
+    """Return judgements: for every query, the gain of each document, or `NOT_JUDGED`.
 
     Raises
     ------
     MalformedFileError
-        If a line is at fault, or judges a document once more and otherwise; it is named.
+        If a line is malformed, or contradicts an earlier one; the message has the line.
     """
     found: dict[str, dict[str, float]] = {}
     tabs = True
@@ -151,7 +151,7 @@ def read_qrels(
 
 
 def _number(text: str) -> float | None:
-    """Return a number, an int where it is whole; None where the text is none."""
+    """Return a number, as int if it is whole; None if the text is not a number."""
     try:
         value = float(text)
     except ValueError:
@@ -236,7 +236,7 @@ def _queries_by(fields: Iterable[str]) -> dict[str, _Reader]:
 
 
 def _part_of(path: Path) -> str:
-    """Return the part that a file's name tells: test.tsv, qrels.test.txt, qrels-dev.tsv."""
+    """Return the split in a file name: test.tsv, qrels.test.txt, qrels-dev.tsv."""
     shown = stem(path) if stem(path) != "qrels" else path.name
     for piece in reversed(shown.replace("-", ".").replace("_", ".").split(".")):
         if piece not in ("gz", "tsv", "txt", "qrels", "qrel", ""):

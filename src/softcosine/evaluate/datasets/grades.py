@@ -1,14 +1,14 @@
-"""From the codes that judges wrote to gains, where more is better.
+"""Conversion of the codes in judgements to gains, where more is better.
 
-Measures need gains: 0 for a document that is not relevant, and more for a better one, in whole
-numbers or not. Most files hold gains already (`GAINS`). In these, -1 is TREC's code for a document
-that was pooled and not judged: it is no gain, and `NOT_JUDGED` keeps it apart from 0 for the
-measures that see the difference. Other codes below 0, as some tracks use for spam, become 0.
+Measures need gains: 0 for a document that is not relevant, and a larger number for a better one.
+Most files have gains (`GAINS`). In these, -1 is TREC's code for a document that was pooled but not
+judged: `NOT_JUDGED` distinguishes it from 0 for measures that need the difference. Other negative
+codes, which some tracks use for spam, become 0.
 
-Cranfield's file holds Cleverdon's codes instead (`CLEVERDON`): 1 for a complete answer to the
+Cranfield's file has Cleverdon's codes instead (`CLEVERDON`): 1 for a complete answer to the
 question, 2 for a high degree of relevance, 3 for useful background, 4 for a minimum of interest,
-and -1 for none. The gain is 5 less the code: 4, 3, 2, 1, and 0 for -1. Read as gains, these codes
-would turn the order around. A binary measure, such as MAP, counts 1 to 4 as relevant.
+and -1 for none. The gain is 5 minus the code: 4, 3, 2, 1, and 0 for -1. As gains, these codes
+would reverse the order. A binary measure, such as MAP, counts 1 to 4 as relevant.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def _cleverdon(code: float) -> float:
 
 
 GRADES: dict[str, Callable[[float], float]] = {GAINS: _gain, CLEVERDON: _cleverdon}
-# Collections known to come with other codes than gains, by their name.
+# Names of collections with other codes than gains.
 _BY_NAME = {"cranfield": CLEVERDON, "cran": CLEVERDON}
 
 
 def grades_of(name: str) -> str:
-    """Return which codes a collection of this name has: Cranfield's are Cleverdon's."""
+    """Return the scale of a collection by its name: Cleverdon's codes for Cranfield, else gains."""
     return _BY_NAME.get(name.lower(), GAINS)

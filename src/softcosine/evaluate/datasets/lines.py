@@ -1,4 +1,4 @@
-"""Text files of judged collections, compressed or not, line by line, with places for messages."""
+"""Readers of lines and JSON lines in the files of data sets, compressed or not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def first_line(path: Path, *, encoding: str = "utf-8") -> str:
     Raises
     ------
     MalformedFileError
-        If there is none.
+        If the file is empty.
     """
     for _, line in numbered_lines(path, encoding=encoding):
         return line
@@ -36,19 +36,19 @@ def first_line(path: Path, *, encoding: str = "utf-8") -> str:
 def json_objects(
     path: Path, needed: Sequence[str], *, encoding: str = "utf-8"
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give every line's JSON object and the line's number.
+    """Yield the number and the JSON object of every line.
 
     Parameters
     ----------
     path : Path
     needed : sequence of str
-        Names that every object must have.
+        Required keys of every object.
     encoding : str
 
     Raises
     ------
     MalformedFileError
-        If a line is no object, or lacks a name.
+        If a line is not an object, or a key is missing.
     """
     for record in read_records(str(path), format="jsonl", encoding=encoding):
         for name in needed:
@@ -64,20 +64,20 @@ def json_objects(
 
 
 def named(row: Mapping[str, Any], name: str, *, usual: str | None = None) -> str:
-    """Return what names something, such as an id or a label: a string, or a number as one.
+    """Return an id or a label of an object as a string.
 
     Parameters
     ----------
     row : mapping
-        A line's object.
+        Object of a line.
     name : str
     usual : str, optional
-        What stands for a value that is missing or null; by default that is an error.
+        Value if the key is missing or null; without it, that is an error.
 
     Raises
     ------
     ValueError
-        If the value is something else; says what.
+        If the value is neither a string nor a number.
     """
     value = row.get(name)
     if value is None and usual is not None:
@@ -88,13 +88,13 @@ def named(row: Mapping[str, Any], name: str, *, usual: str | None = None) -> str
 
 
 def kept_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the fields that some document has; of all-empty ones, the last."""
+    """Return the fields that are not empty in all documents; the last field if all are empty."""
     kept = {name: texts for name, texts in columns.items() if any(text for text in texts)}
     return kept or dict([list(columns.items())[-1]])
 
 
 def stem(path: Path) -> str:
-    """Return a file's name without what tells its format."""
+    """Return a file name without the endings of its format."""
     name = path.name
     while (suffix := Path(name).suffix) and not suffix[1:].isdigit():
         name = name.removesuffix(suffix)

@@ -1,4 +1,4 @@
-"""Data sets of every kind from a path: what lies there tells which kind it is."""
+"""`load`: reader of data sets that recognises their kind by their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["KINDS", "DataSet", "load"]
 
 DataSet = RankingSet | ClassificationSet | PairSet
 
-# How the three parts of a collection may begin, as files or as folders of files.
+# Beginnings of the names of the files or folders of a collection.
 _PARTS = {
     "documents": ("corpus", "documents", "docs", "collection"),
     "queries": ("queries", "topics", "query", "topic"),
@@ -53,26 +53,26 @@ def load(
     topic_fields: Sequence[str] = ("title",),
     encoding: str = "utf-8",
 ) -> DataSet:
-    """Read a data set.
+    """Return the data set in a file or folder.
 
     Parameters
     ----------
     path : str or Path
-        A file, or a folder that holds the files of one set.
+        A file, or a folder with the files of one data set.
     kind : str, optional
-        One of `KINDS`, where it is not to be guessed: ``retrieval``, ``questions``,
-        ``classification``, ``pairs`` or ``words``.
+        One of `KINDS`: ``retrieval``, ``questions``, ``classification``, ``pairs`` or ``words``.
+        Default: recognised by the files.
     split : str, optional
-        The part to score, such as ``test``. By default, documents with labels are tested on
-        ``test``; of queries, all are there, and `RankingSet.part` takes some.
+        The split to score, such as ``test``. Default: ``test`` for documents with labels, all
+        queries for queries; `RankingSet.part` selects splits of those.
     grades : str, optional
-        What the numbers of judgements mean, ``gains`` or ``cleverdon``; see
+        Scale of the judgements, ``gains`` or ``cleverdon``; see
         `softcosine.evaluate.datasets.grades`.
     topic_fields : sequence of str
-        What of TREC's topics is asked: some of title (or query), description (or question) and
+        Fields of TREC topics that make the query: title (or query), description (or question) and
         narrative.
     encoding : str
-        Of its text files.
+        Encoding of the text files.
 
     Returns
     -------
@@ -81,11 +81,11 @@ def load(
     Raises
     ------
     MalformedFileError
-        If a file breaks its format; it is named, with the line.
+        If a file is malformed; the message has its name and the line.
     InvalidInputError
-        If it cannot be told what it is, or there is no such part.
+        If the kind is not recognised, or the split does not exist.
     FileNotFoundError
-        If there is nothing.
+        If the path does not exist.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def load(
 
 
 def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]:
-    """Return the kind of what lies at a path, and the file or folder that holds it."""
+    """Return the kind of the data set at a path, and its file or folder."""
     if path.is_file():
         found = kind or _kind_of_line(path, first_line(path, encoding=encoding))
         if found is None:
@@ -162,7 +162,7 @@ def _beginnings(parts: Iterable[str]) -> str:
 
 
 def _parts_of(folder: Path) -> dict[str, list[Path]]:
-    """Return the files of a collection's three parts, as far as they are there."""
+    """Return the files of documents, queries and qrels in a folder; lists can be empty."""
     parts: dict[str, list[Path]] = {}
     for part, beginnings in _PARTS.items():
         found = [

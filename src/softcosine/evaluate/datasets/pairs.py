@@ -1,4 +1,4 @@
-"""Pairs of sentences or of words, and how similar people found them."""
+"""Pairs of sentences or words with human similarity scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["PairSet", "WordPairSet", "pair_layout", "read_pairs"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PairSet:
-    """Pairs of texts with a score, or with a label: 1 for the same meaning, 0 for another.
+    """Pairs of texts with a score, or with a label: 1 for the same meaning, 0 for different ones.
 
     Parameters
     ----------
@@ -30,14 +30,15 @@ class PairSet:
     scores : ndarray of shape (n_pairs,), float64
         Higher is more similar.
     background : tuple of str
-        Further texts to learn statistics from.
+        More texts to learn statistics from.
     notes : tuple of str
-        What was decided or left out on reading.
+        Notes of the reader.
 
     Raises
     ------
     InvalidInputError
-        If there are fewer than two pairs, numbers do not fit, or all scores are the same.
+        If there are fewer than two pairs, the numbers of texts and scores differ, or all scores
+        are equal.
     """
 
     name: str
@@ -84,12 +85,12 @@ class PairSet:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WordPairSet(PairSet):
-    """Pairs of single words; a text is one word."""
+    """Pairs of words; each text is one word."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where a row has its texts and its score; whether the first row is a header."""
+    """Columns of texts and score in a file of pairs, and whether it has a header."""
 
     left: int
     right: int
@@ -105,11 +106,11 @@ _SCORE = ("score", "quality", "simlex999", "human (mean)", "label", "similarity"
 
 
 def pair_layout(line: str) -> _Layout | None:
-    """Return how a file of pairs is laid out by its first line; None where it is none.
+    """Return the layout of a file of pairs by its first line; None if it is not such a file.
 
-    Understood are headers that name both texts and the score; a score and two sentences (STS
-    Benchmark as it is often passed on); genre, file, year, id, score and two sentences (as it is
-    published); two words and a score.
+    Layouts are: a header that names both texts and the score; a score and two sentences (a common
+    form of STS Benchmark); genre, file, year, id, score and two sentences (its published form);
+    two words and a score.
     """
     for separator in ("\t", ","):
         row = _row(line, separator)
@@ -122,12 +123,12 @@ def pair_layout(line: str) -> _Layout | None:
 
 
 def read_pairs(path: Path, *, encoding: str = "utf-8") -> PairSet:
-    """Read a file of pairs; one of words gives a `WordPairSet`.
+    """Return the pairs of a file; a `WordPairSet` if they are pairs of words.
 
     Raises
     ------
     MalformedFileError
-        If it is laid out otherwise than `pair_layout` knows, or a row is at fault; it is named.
+        If `pair_layout` returns None, or a row is malformed; the message has its line.
     """
     layout = pair_layout(first_line(path, encoding=encoding))
     if layout is None:
@@ -158,7 +159,7 @@ def read_pairs(path: Path, *, encoding: str = "utf-8") -> PairSet:
 
 
 def _row(line: str, separator: str) -> list[str]:
-    if separator == "\t":  # without quoting: a quotation mark is a character like any other
+    if separator == "\t":  # no quoting: a quotation mark is an ordinary character
         return line.split("\t")
     return next(csv.reader([line]), [])
 
@@ -188,7 +189,9 @@ def _by_values(row: Sequence[str], separator: str) -> _Layout | None:
         return _Layout(0, 1, 2, False, words, separator) if words or separator == "\t" else None
     if len(row) >= 7 and numeric[4] and separator == "\t":
         return _Layout(5, 6, 4, False, False, separator)
-    if len(row) >= 3 and numeric[0] and separator == "\t":  # prose has commas too
+    if (
+        len(row) >= 3 and numeric[0] and separator == "\t"
+    ):  # tabs only, because sentences have commas
         return _Layout(1, 2, 0, False, False, separator)
     return None
 

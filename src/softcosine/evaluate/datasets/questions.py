@@ -1,4 +1,4 @@
-"""Question ranking as SemEval-2016 Task 3 B sets it: which known questions ask the same."""
+"""Reader of question ranking in the format of SemEval-2016 Task 3 B."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _NEEDED = ("orgq_id", "relq_id")
 
 
 def read_questions(path: Path, *, encoding: str = "utf-8") -> RankingSet:
-    """Read JSON lines, one a pair of an asked question and a candidate.
+    """Return a data set from JSON lines, one per pair of a question and a candidate.
 
     A line has ``orgq_id`` and ``relq_id``, ``org_subject``, ``org_body``, ``rel_subject`` and
-    ``rel_body``, ``relevant`` (true or false) or ``label`` (``Irrelevant`` or another), and perhaps
-    ``split``. All questions are scored, those without a relevant candidate with 0. Of a question
-    that comes with different texts, the first counts; a note tells.
+    ``rel_body``, ``relevant`` (true or false) or ``label`` (``Irrelevant`` or another), and
+    optionally ``split``. All questions are scored; a question without a relevant candidate scores
+    0. If a question has different texts, the first one counts, and the data set has a note.
 
     Raises
     ------
     MalformedFileError
-        If a line is at fault; it is named.
+        If a line is malformed; the message has its number.
     """
     asked, known = _Texts("org"), _Texts("rel")
     qrels: dict[str, dict[str, int]] = {}
@@ -59,7 +59,7 @@ def read_questions(path: Path, *, encoding: str = "utf-8") -> RankingSet:
 
 
 class _Texts:
-    """The questions of one side, each once."""
+    """Distinct questions of one side of the pairs."""
 
     def __init__(self, side: str) -> None:
         self._side = side

@@ -1,4 +1,4 @@
-"""Queries whose documents were judged: retrieval, and the ranking of given candidates."""
+"""Documents and queries with judgements, for retrieval and for the ranking of candidates."""
 
 from __future__ import annotations
 
@@ -15,37 +15,36 @@ from softcosine.evaluate.documents import Documents
 
 __all__ = ["Qrels", "RankingSet", "known_judgements"]
 
-# For every judged query, the gain of every judged document: 0 is not relevant.
+# Gain of every judged document for every judged query; 0 is not relevant.
 Qrels = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankingSet:
-    """A collection with queries and judgements.
+    """A collection of documents with queries and judgements.
 
     Parameters
     ----------
     name : str
     documents, queries : Documents
     qrels : mapping of query id to mapping of document id to float
-        Gains; 0 or less is not relevant, and -1 (`grades.NOT_JUDGED`) not judged, like a document
-        that is not named. Queries that it does not name are not scored; one that it names, with no
-        relevant document, scores 0.
+        Gains; 0 or less is not relevant, and -1 (`grades.NOT_JUDGED`) is not judged, like a missing
+        document. Queries without an entry are not scored; a query without a relevant document
+        scores 0.
     candidates : mapping of query id to tuple of document ids, optional
-        The documents to put in order, where they are given, as in question ranking; all documents
-        otherwise.
+        The documents to rank for each query, as in question ranking; default: all documents.
     splits : mapping of query id to str, optional
-        Which part every query belongs to, such as ``train``, ``dev`` or ``test``.
+        The split of every query, such as ``train``, ``dev`` or ``test``.
     background : tuple of str
-        Further texts to learn statistics from; never ranked.
+        More texts to learn statistics from; they are never ranked.
     notes : tuple of str
-        What was decided or left out on reading.
+        Notes of the reader.
 
     Raises
     ------
     InvalidInputError
         If there is no document or no judged query, no document is relevant to any query, a gain
-        is no finite number, or judgements, candidates or splits name what is not there.
+        is not finite, or judgements, candidates or splits have unknown ids.
     """
 
     name: str
@@ -90,28 +89,28 @@ class RankingSet:
 
     @property
     def judged(self) -> Documents:
-        """The queries that are scored, in their order."""
+        """The queries with judgements, in their order."""
         return self.queries.taken(
             number for number, id in enumerate(self.queries.ids) if id in self.qrels
         )
 
     @property
     def split_names(self) -> tuple[str, ...]:
-        """Of the parts, in their order; empty where there are none."""
+        """Names of the splits in order; empty without splits."""
         return tuple(dict.fromkeys((self.splits or {}).values()))
 
     @property
     def test_names(self) -> tuple[str, ...]:
-        """Of the parts that are for testing: those whose names begin with ``test``."""
+        """Names of the splits that begin with ``test``."""
         return tuple(name for name in self.split_names if name.lower().startswith("test"))
 
     def candidate_numbers(self, queries: Documents) -> list[NDArray[np.int64]]:
-        """Return the numbers of each query's candidates, ascending: equal scores keep that order.
+        """Return the document numbers of each query's candidates in ascending order.
 
         Raises
         ------
         InvalidInputError
-            If there are no candidates in this set.
+            If the data set has no candidates.
         """
         if self.candidates is None:
             raise InvalidInputError(f"{self.name} names no candidates; rank all its documents.")
@@ -122,14 +121,14 @@ class RankingSet:
         ]
 
     def only(self, queries: Iterable[str], *, name: str | None = None) -> RankingSet:
-        """Return the set of some queries alone, named by their ids.
+        """Return the data set with some of the queries, given by id.
 
-        The documents stay, unless every query has its own candidates: then these alone are left.
+        It has the same documents, or only the candidates of these queries if there are candidates.
 
         Raises
         ------
         InvalidInputError
-            If a query is not there, or none of them has a relevant document.
+            If a query is unknown, or none of them has a relevant document.
         """
         asked = tuple(queries)
         _check_known(self.name, "what was asked for", "query", asked, set(self.queries.ids))
@@ -150,16 +149,15 @@ class RankingSet:
         )
 
     def part(self, *splits: str) -> RankingSet:
-        """Return the set of one part's queries, or of several parts'.
+        """Return the data set with the queries of one or several splits.
 
-        Of a set with candidates, the texts of its training parts (``train...``) that were not asked
-        for are added to the background, those of its other parts are not: what is tested on is not
-        learned from.
+        If there are candidates, the texts of the other training splits (``train...``) are added to
+        the background. Texts of other test splits are not, so that nothing is learned from them.
 
         Raises
         ------
         InvalidInputError
-            If there is no such part.
+            If a split does not exist.
         """
         for split in splits:
             if split not in self.split_names:
@@ -188,11 +186,10 @@ class RankingSet:
 def known_judgements(
     qrels: Qrels, documents: Documents, queries: Documents
 ) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
-    """Return the judgements of known queries on known documents, and what was left out, in words.
+    """Return the judgements of known queries and documents, and notes on those left out.
 
-    A relevant document that is not in the collection cannot be found by any system; left in, it
-    would lower every score alike. A query whose documents are all marked as not judged has no
-    judgement.
+    No system can find a relevant document outside the collection; with its judgement, all scores
+    would be lower. A query whose documents are all marked as not judged has no judgement.
     """
     known, there = set(queries.ids), set(documents.ids)
     kept: dict[str, dict[str, float]] = {}

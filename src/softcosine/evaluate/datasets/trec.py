@@ -1,7 +1,7 @@
-"""The formats of TREC: documents, topics and runs.
+"""Readers and writers of TREC formats: documents, topics and runs.
 
-They look like SGML and are not: tags may stay open, and texts hold bare ampersands. So they are
-read line by line and by tags, as the track's own tools do.
+The formats look like SGML, but tags can stay open and texts contain bare ampersands. So the
+readers search for tags line by line, like the tools of the tracks.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = [
     "trec_run",
 ]
 
-# Fields of a topic by the names that the tracks give them. TREC-COVID's query and question are what
-# others call title and description.
+# Names of topic fields in the tracks. TREC-COVID's query and question are the title and description
+# of other tracks.
 TOPIC_FIELDS = {
     "title": "title",
     "description": "description",
@@ -37,12 +37,12 @@ TOPIC_FIELDS = {
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _TITLE_TAGS = "TITLE|HEADLINE|TTL|HL|TI"
 _TEXT_TAGS = "TEXT|BODY|ABSTRACT|AB"
-_LEADS = {  # of a topic's parts: their tags, and what may stand before the text
+_LEADS = {  # tags of each topic field, and an optional prefix of its text
     "title": ("title|query", r"Topic:"),
     "description": ("desc|description|question", r"Description:?"),
     "narrative": ("narr|narrative", r"Narrative:?"),
 }
-# A byte order mark is lost on reading, and no text file holds NUL.
+# Readers drop a byte order mark, and no text file contains NUL.
 _RUN_ID = re.compile("(?!\ufeff)[^\\s\0\ud800-\udfff]+")
 _NUMBER = re.compile(r"""(?i)\snumber\s*=\s*(["'])(.*?)\1""")
 
@@ -50,15 +50,15 @@ _NUMBER = re.compile(r"""(?i)\snumber\s*=\s*(["'])(.*?)\1""")
 def read_trec_documents(
     path: Path, *, encoding: str = "utf-8"
 ) -> Iterator[tuple[int, str, str, str]]:
-    """Give each ``<DOC>``: the line it begins at, its id, title and text.
+    """Yield the first line, id, title and text of each ``<DOC>``.
 
-    The id is that of ``<DOCNO>``; the title that of ``<TITLE>`` or ``<HEADLINE>``; the text that of
-    ``<TEXT>`` elements, or all the rest where there are none.
+    The id is in ``<DOCNO>``, the title in ``<TITLE>`` or ``<HEADLINE>``, the text in ``<TEXT>``
+    elements; without these, the text is the rest of the document.
 
     Raises
     ------
     MalformedFileError
-        If a document has no id, or does not end.
+        If a document has no id or no end tag.
     """
     for start, _, body in _elements(path, "DOC", encoding):
         id = _inner(body, "DOCNO")
@@ -74,16 +74,16 @@ def read_trec_documents(
 def read_trec_topics(
     path: Path, *, encoding: str = "utf-8"
 ) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """Give each topic: the line it begins at, its number, and its title, description and narrative.
+    """Yield the first line, number and fields (title, description, narrative) of each topic.
 
     A topic is a ``<top>`` with ``<num>``, ``<title>``, ``<desc>`` and ``<narr>``, or, as in
     TREC-COVID's topics.xml, a ``<topic number="1">`` with ``<query>``, ``<question>`` and
-    ``<narrative>``. Parts that it lacks are empty.
+    ``<narrative>``. Missing fields are empty.
 
     Raises
     ------
     MalformedFileError
-        If a topic has no number, or does not end.
+        If a topic has no number or no end tag.
     """
     for start, tag, body in _elements(path, "top|topic", encoding):
         named = _NUMBER.search(tag)
@@ -100,14 +100,15 @@ def read_trec_topics(
 
 
 def read_trec_run(path: Path, *, encoding: str = "utf-8") -> dict[str, list[str]]:
-    """Read a run (query, Q0, document, rank, score, name): documents in order, for every query.
+    """Return the ranked documents of every query from a run in six columns.
 
-    They are ordered by score, equal scores by rank.
+    The columns are query, Q0, document, rank, score, name. Documents are ordered by score, equal
+    scores by rank.
 
     Raises
     ------
     MalformedFileError
-        If a line is at fault; it is named.
+        If a line is malformed; the message has its number.
     """
     found: dict[str, list[tuple[float, int, str]]] = {}
     seen: set[tuple[str, str]] = set()
@@ -139,7 +140,7 @@ def read_trec_run(path: Path, *, encoding: str = "utf-8") -> dict[str, list[str]
 
 
 def trec_run(rankings: Mapping[str, Sequence[str]], name: str) -> str:
-    """Return a run's lines; in each query, scores count down to 1."""
+    """Return the lines of a run; the scores of each query descend to 1."""
     tag = "_".join(name.split()) or "run"
     return "".join(
         f"{query} Q0 {id} {rank} {len(ids) - rank + 1} {tag}\n"
@@ -149,7 +150,7 @@ def trec_run(rankings: Mapping[str, Sequence[str]], name: str) -> str:
 
 
 def check_trec_ids(what: str, ids: Iterable[str]) -> None:
-    """Raise InvalidInputError unless a run can hold these ids."""
+    """Raise InvalidInputError if an id is not valid in a run."""
     for id in ids:
         if not _RUN_ID.fullmatch(id):
             raise InvalidInputError(
@@ -159,7 +160,7 @@ def check_trec_ids(what: str, ids: Iterable[str]) -> None:
 
 
 def _elements(path: Path, names: str, encoding: str) -> Iterator[tuple[int, str, str]]:
-    """Give every element of some names: where it begins, its opening tag, and what is in it."""
+    """Yield the first line, opening tag and content of every element of the given names."""
     first = opening = closing = re.compile(rf"(?i)<({names})\b[^>]*>")
     kept: list[str] | None = None
     start, tag, name = 0, "", ""
@@ -193,13 +194,13 @@ def _elements(path: Path, names: str, encoding: str) -> Iterator[tuple[int, str,
 
 
 def _inner(body: str, tags: str) -> str:
-    """Return the text of all elements of some names."""
+    """Return the text of all elements of the given names."""
     found = re.findall(rf"(?is)<({tags})\b[^>]*>(.*?)</\1\s*>", body)
     return "\n".join(text for _, inner in found if (text := _plain(inner)))
 
 
 def _part(body: str, tags: str) -> str:
-    """Return the text from one of some tags, which may stay open, to the next tag."""
+    """Return the text from one of the tags to the next tag; the tag can stay open."""
     found = re.search(rf"(?is)<(?:{tags})\b[^>]*>(.*?)(?=</?[a-z]+\b[^<>]*>|\Z)", body)
     return _plain(found[1]) if found else ""
 

@@ -1,4 +1,4 @@
-"""Texts made comparable: one analysis for all systems, so that none has better words."""
+"""Text analysis shared by all systems, so that they compare the same terms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Corpus", "TextSettings", "WordSettings", "words_shown"]
 
 @dataclass(frozen=True, kw_only=True)
 class WordSettings(Settings):
-    """Settings of every system that sees words: how texts become terms.
+    """Settings of the analysis of texts into words.
 
     Parameters
     ----------
@@ -39,35 +39,35 @@ class WordSettings(Settings):
     max_ngram, min_length : int
         See `softcosine.Analyzer`.
     min_df, max_df : int or float
-        Terms of fewer, or of more, documents are left out; see `softcosine.analyze`.
+        Terms in fewer, or in more, documents are dropped; see `softcosine.analyze`.
     label : str, optional
     """
 
     stop_words: str | None = setting(
-        None, optional(text("a language, such as english")), "words that are left out"
+        None, optional(text("a language, such as english")), "language of the stop words to drop"
     )
-    max_ngram: int = setting(1, whole(1), "terms of up to so many successive words")
-    min_length: int = setting(1, whole(1), "words of fewer characters are left out")
-    min_df: int | float = setting(1, document_limit, "terms of fewer documents are left out")
-    max_df: int | float = setting(1.0, document_limit, "terms of more documents are left out")
+    max_ngram: int = setting(1, whole(1), "maximum number of words per term")
+    min_length: int = setting(1, whole(1), "minimum number of characters of a word")
+    min_df: int | float = setting(1, document_limit, "minimum document frequency of a term")
+    max_df: int | float = setting(1.0, document_limit, "maximum document frequency of a term")
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
-        Analyzer(**self._rules())  # which knows what lists of stop words there are
+        Analyzer(**self._rules())  # raises for an unknown list of stop words
 
     @property
     def leaves_terms_out(self) -> bool:
-        """Whether terms are left out by the number of documents that have them."""
+        """Whether `min_df` or `max_df` drops terms."""
         fewest, most = self.min_df, self.max_df
         none_for_few = isinstance(fewest, int) and fewest <= 1
         return not (none_for_few and isinstance(most, float) and most == 1.0)
 
     def analyzed(self, texts: Sequence[str], *, n_fields: int = 1) -> AnalyzedInLanguage:
-        """Analyse texts; with several fields, those of a document follow one another."""
+        """Return the analysed texts; the fields of a document follow one another."""
         return self._analyzed(texts, "none", n_fields)
 
     def _rules(self) -> dict[str, Any]:
-        """Return settings of the analyzer in place of those for the language, or beside them."""
+        """Return settings of the analyzer that override those of the language."""
         return {
             "stop_words": self.stop_words,
             "max_ngram": self.max_ngram,
@@ -75,7 +75,7 @@ class WordSettings(Settings):
         }
 
     def _phrases(self) -> tuple[str, ...]:
-        """Return what becomes a term though it is several words."""
+        """Return the phrases of several words that become terms."""
         return ()
 
     def _analyzed(self, texts: Sequence[str], language: str, n_fields: int) -> AnalyzedInLanguage:
@@ -87,14 +87,14 @@ class WordSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class TextSettings(WordSettings):
-    """Settings of every system that takes terms as strings, so that stemming helps.
+    """Settings of every system with stemmed terms.
 
     Parameters
     ----------
     language : str
-        ``"auto"`` for that of the texts, ``"none"``, or a language; see `SoftIndex.from_texts`.
+        ``"auto"`` to detect it, ``"none"``, or a language; see `SoftIndex.from_texts`.
     stemmer : str or None
-        ``"auto"`` for that of the language; a Snowball algorithm; None.
+        ``"auto"`` for that of the language, a Snowball algorithm, or None.
     **settings
         See `WordSettings`.
     """
@@ -102,12 +102,12 @@ class TextSettings(WordSettings):
     language: str = setting(
         "auto",
         text("auto, none, or a language, such as english"),
-        "what texts are in; auto recognises it",
+        "language of the texts; auto detects it",
     )
     stemmer: str | None = setting(
         "auto",
         optional(text("auto or a language, such as english")),
-        "stems words; auto as the language asks for",
+        "stemmer; auto for that of the language",
     )
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class TextSettings(WordSettings):
         check_language(self.language)
 
     def analyzed(self, texts: Sequence[str], *, n_fields: int = 1) -> AnalyzedInLanguage:
-        """Analyse texts as their language asks for."""
+        """Return the texts analysed by the rules of their language."""
         return self._analyzed(texts, self.language, n_fields)
 
     def _rules(self) -> dict[str, Any]:
@@ -125,16 +125,16 @@ class TextSettings(WordSettings):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents and background texts, analysed together; numbers of documents come first.
+    """Documents followed by background texts, analysed together.
 
     Attributes
     ----------
     analyzer : Analyzer
     analyzed : AnalyzedTexts
     n_docs : int
-        How many of the texts are documents; the others are background.
+        Number of documents; the other texts are background.
     closed : bool
-        Whether only terms of the vocabulary ever count: the others may have been left out.
+        Whether only terms of the vocabulary count, because others may have been dropped.
     language : str
     """
 
@@ -154,37 +154,37 @@ class Corpus:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The terms of documents and background."""
+        """Terms of documents and background."""
         return self.analyzed.vocabulary
 
     @property
     def n_texts(self) -> int:
-        """How many texts there are, background too."""
+        """Number of documents and background texts."""
         return self.analyzed.n_docs
 
     @property
     def document_frequencies(self) -> NDArray[np.int64]:
-        """In how many texts each term stands, background too; shape (n_terms,)."""
+        """Number of documents and background texts with each term, shape (n_terms,)."""
         frequencies = self.vocabulary.document_frequencies
         assert frequencies is not None
         return frequencies
 
     def counts(self, texts: Sequence[str]) -> csr_array:
-        """Return how often each term of the vocabulary stands in each of some texts."""
+        """Return the counts of the vocabulary's terms in some texts."""
         analyzed = analyze(list(texts), self.analyzer)
         counts = in_vocabulary(analyzed.counts(), analyzed.vocabulary, self.vocabulary)
         counts.sort_indices()
         return counts
 
     def counted(self, texts: Sequence[str]) -> tuple[csr_array, Vocabulary]:
-        """Count the terms of some texts, those that the corpus lacks too, if it is not closed."""
+        """Return the counts of all terms of some texts; if `closed`, only terms of the corpus."""
         if self.closed:
             return self.counts(texts), self.vocabulary
         analyzed = analyze(list(texts), self.analyzer)
         return analyzed.counts(), analyzed.vocabulary
 
     def weighted(self, counts: csr_array, weighting: Weighting) -> csr_array:
-        """Weigh counts by the statistics of all texts: W x, shape (n, n_terms), float64."""
+        """Return counts weighted by the statistics of all texts: W x, (n, n_terms), float64."""
         return weighting.transform(
             counts,
             document_frequencies=self.document_frequencies,
@@ -194,16 +194,16 @@ class Corpus:
 
     @property
     def average_length(self) -> float:
-        """Terms of a text, on average; 1 where no text has any."""
+        """Mean number of terms per text; 1 if no text has terms."""
         n_terms = int(np.count_nonzero(self.analyzed.tokens >= 0))
         return n_terms / self.n_texts if n_terms else 1.0
 
     def weighted_pairs(
         self, left: Sequence[str], right: Sequence[str], weighting: Weighting
     ) -> tuple[csr_array, csr_array]:
-        """Weigh texts that are compared with each other, over all terms that they have.
+        """Return the weighted texts of both sides over all their terms.
 
-        Terms that no text of the corpus has count as in 0 of its documents.
+        Terms outside the corpus have document frequency 0.
         """
         counts, vocabulary = self.counted([*left, *right])
         own = weighting.transform(
@@ -215,7 +215,7 @@ class Corpus:
         return own[: len(left)], own[len(left) :]
 
     def frequencies_of(self, vocabulary: Vocabulary) -> NDArray[np.int64]:
-        """In how many texts of the corpus each term of a vocabulary stands."""
+        """Return the number of texts of the corpus with each term of a vocabulary."""
         places = self.vocabulary.indices(vocabulary.terms)
         known = places >= 0
         frequencies = np.zeros(len(vocabulary), np.int64)
@@ -224,7 +224,7 @@ class Corpus:
 
 
 def words_shown(analyzer: Analyzer, text: str) -> dict[str, str]:
-    """For each stem of a text, the first word that shows it."""
+    """Return the first word of a text for each of its stems."""
     shown: dict[str, str] = {}
     words = analyzer.words(text)
     for stem, word in zip(analyzer.stem(words), words, strict=True):

@@ -30,29 +30,29 @@ class BM25(TextSettings):
     Parameters
     ----------
     k1 : float
-        How slowly frequency saturates.
+        Saturation of the term frequency.
     b : float
-        How far documents are judged by their length.
+        Strength of the length normalisation.
     method : {"lucene", "robertson", "atire"}
-        The variants of bm25s that give nothing to terms that a document lacks.
+        The variants of bm25s in which terms outside a document add nothing.
     **settings
         See `TextSettings`.
 
     Notes
     -----
-    Texts and their partners are compared both ways, and that divided by what each gets for itself:
+    Pairs of texts are compared in both directions and normalised by their self-similarity:
     (s(l, r) + s(r, l)) / (s(l, l) + s(r, r)), by Lucene's formula.
     """
 
     called = "bm25"
-    k1: float = setting(1.2, number(0.0), "how slowly frequency saturates")
-    b: float = setting(0.75, number(0.0, 1.0), "how far documents are judged by their length")
+    k1: float = setting(1.2, number(0.0), "saturation of the term frequency")
+    b: float = setting(0.75, number(0.0, 1.0), "strength of the length normalisation")
     method: str = setting(
         "lucene", choice("lucene", "robertson", "atire"), "which formula of bm25s"
     )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
-        """Index the documents; the background counts in idf and in the average length."""
+        """Index the documents; idf and average length include the background."""
         corpus = Corpus.of(documents, background, self)
         rows = SparseRows(impacts(corpus, k1=self.k1, b=self.b, method=self.method))
 
@@ -80,12 +80,12 @@ class BM25(TextSettings):
 
 
 def impacts(corpus: Corpus, *, k1: float, b: float, method: str) -> csr_array:
-    """Return what each term adds to each document's score, as bm25s computes it.
+    """Return the impacts of all terms in all documents, computed by bm25s.
 
     Returns
     -------
     csr_array of shape (n_docs, n_terms), float64
-        Without the background texts, whose statistics count.
+        Without the background texts, which count in the statistics.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def impacts(corpus: Corpus, *, k1: float, b: float, method: str) -> csr_array:
     except ImportError as error:
         raise MissingDependencyError("bm25s", "evaluate", "BM25") from error
     analyzed, n_terms = corpus.analyzed, len(corpus.vocabulary)
-    if not n_terms:  # nothing has an average length then
+    if not n_terms:  # the average length is undefined
         return csr_array((corpus.n_docs, 0), dtype=np.float64)
     tokens, offsets = analyzed.tokens.tolist(), analyzed.offsets.tolist()
     texts = [

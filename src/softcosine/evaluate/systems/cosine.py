@@ -1,4 +1,4 @@
-"""Cosine similarity of tf-idf vectors: what everything is compared with."""
+"""Cosine similarity of tf-idf vectors, the default baseline."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Cosine(TextSettings):
     Parameters
     ----------
     tf, idf : str
-        See `softcosine.Weighting`; ``tf="raw"`` is what scikit-learn weighs by default.
+        See `softcosine.Weighting`; ``tf="raw"`` is the default of scikit-learn.
     **settings
         See `TextSettings`.
     """
 
     called = "cosine"
-    tf: str = setting("log", choice("raw", "log", "binary"), "what a term's frequency counts")
+    tf: str = setting("log", choice("raw", "log", "binary"), "weight of the term frequency")
     idf: str = setting(
-        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "what a term's rareness counts"
+        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "inverse document frequency"
     )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
-        """Weigh the documents by their own and the background's statistics."""
+        """Weight the documents by the statistics of documents and background."""
         corpus = Corpus.of(documents, background, self)
         weighting = Weighting(self.tf, self.idf)
         counts = corpus.analyzed.counts()[: corpus.n_docs]
@@ -73,7 +73,7 @@ def explain_terms(
     id: str,
     ranking: str,
 ) -> Explanation:
-    """Say which terms of a query stand in a document, and what each adds to the product."""
+    """Return the common terms of a query and a document with their contributions."""
     shared = csr_array(query * document)
     asked = words_shown(corpus.analyzer, query_text)
     said = words_shown(corpus.analyzer, document_text)

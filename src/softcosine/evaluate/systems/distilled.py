@@ -1,4 +1,4 @@
-"""Words and meaning together, as `DistilledIndex` ranks by them."""
+"""Words and a distilled term space, ranked by `DistilledIndex`."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ __all__ = ["Distilled", "FittedDistilled"]
 
 @dataclass(frozen=True, kw_only=True)
 class Distilled(EncoderSettings, TextSettings):
-    """What `DistilledIndex` does: BM25, and a space of terms that an encoder taught.
+    """`DistilledIndex`: BM25 plus a term space learned from an encoder.
 
-    Documents and background are encoded, each once; no query is.
+    Documents and background are encoded once; queries are not encoded.
 
     Parameters
     ----------
     share : float
-        What the meaning counts beside the words.
+        Weight of the term space relative to BM25.
     penalty, power : float
         See `softcosine.space.distilled_space.DistilledSpace`.
     sources : tuple of str or None
-        Whose similarities make the words soft; None leaves them hard.
+        Sources of term similarity for soft BM25; None for plain BM25.
     k1, b : float
-        Of BM25.
+        Parameters of BM25.
     stop_words : str or None
         A language.
     **settings
@@ -53,21 +53,21 @@ class Distilled(EncoderSettings, TextSettings):
 
     Notes
     -----
-    Texts and their partners are compared by the soft cosine of the words and that of the space,
-    which count as in the ranking.
+    Pairs of texts are compared by the soft cosine of the words and that of the term space, with the
+    weights of the ranking.
     """
 
     called = "distilled"
-    share: float = setting(0.5, number(0.0), "what the meaning counts beside the words")
-    penalty: float = setting(1.0, number(1e-6), "how far a term is the mean of its documents")
-    power: float = setting(0.5, number(0.0, 1.0), "what the length of a term's vector counts")
-    sources: tuple[str, ...] | None = setting(
-        None, optional(several), "where similarities of words come from"
-    )
-    k1: float = setting(1.2, number(0.0), "how slowly frequency saturates")
-    b: float = setting(0.75, number(0.0, 1.0), "how far documents are judged by their length")
+    share: float = setting(0.5, number(0.0), "weight of the term space relative to BM25")
+    penalty: float = setting(1.0, number(1e-6), "how close a term is to the mean of its documents")
+    power: float = setting(0.5, number(0.0, 1.0), "exponent of the length of term vectors")
+    sources: tuple[str, ...] | None = setting(None, optional(several), "sources of term similarity")
+    k1: float = setting(1.2, number(0.0), "saturation of the term frequency")
+    b: float = setting(0.75, number(0.0, 1.0), "strength of the length normalisation")
     stop_words: str | None = setting(
-        "english", optional(text("a language, such as english")), "words that are left out"
+        "english",
+        optional(text("a language, such as english")),
+        "language of the stop words to drop",
     )
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Distilled(EncoderSettings, TextSettings):
             SimilarityRecipe(sources=self.sources)
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedDistilled:
-        """Encode documents and background, learn from them, and index them."""
+        """Encode documents and background, learn the term space, and build the index."""
         texts = [*documents.texts, *background]
         found = self.analyzed(texts)
         index = SoftIndex.from_texts(
@@ -112,9 +112,9 @@ class FittedDistilled:
     Attributes
     ----------
     index : DistilledIndex
-        Of the documents, then of background texts.
+        Index of the documents, followed by background texts.
     words : FittedSoft
-        The same index, without the space.
+        The same index without the term space.
     documents : Documents
     model : SentenceModel
     """
@@ -126,7 +126,7 @@ class FittedDistilled:
 
     @property
     def note(self) -> str:
-        """Where the similarities come from, and how many texts were encoded, how quickly."""
+        """Note on the source of the similarities, and on the encoded texts and their time."""
         return f"{self.words.note} {self.model.note}"
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
@@ -138,12 +138,12 @@ class FittedDistilled:
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents, to the bit as they are ranked."""
+        """Return the scores of given documents, bit-identical to those of `ranked`."""
         pairs = zip(queries.texts, candidates, strict=True)
         return [self._scores(text)[numbers] for text, numbers in pairs]
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return how similar each text is to its partner, by words and by meaning."""
+        """Return the similarity of each text and its partner by words and term space."""
         words = self.words.paired(left, right)
         if not len(left):
             return words
@@ -152,7 +152,7 @@ class FittedDistilled:
         return (words + share * meaning) / (1.0 + share)
 
     def explained(self, query: Documents, number: int) -> Explanation:
-        """Say which words of a query and a document are alike, and what each pair adds."""
+        """Return the pairs of similar words and their contributions to the score."""
         told = self.index.explain(query.texts[0], str(number))
         return replace(told, id=self.documents.ids[number])
 

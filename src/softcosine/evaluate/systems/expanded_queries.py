@@ -1,4 +1,4 @@
-"""Queries with similar terms beside their own, and which word brought each."""
+"""Expanded queries: terms with their neighbours, and the word that added each."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["Brought", "Expander", "brought_by_terms"]
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What one word of a query asks for.
+    """Expansion of one word of a query.
 
     Attributes
     ----------
     word : str
     term : int
-        Its own number; -1 where no document has it.
+        Number of its term; -1 if no document has it.
     terms : ndarray of shape (n,), int32
-        Those that it brings, itself too.
+        Its term and neighbours.
     frequency : float
-        How much it counts in the query.
+        Weighted frequency in the query.
     similarities : ndarray of shape (n,), float64
-        To each term, times the weight of neighbours; 1 to itself.
+        Similarity to each term times the weight of neighbours; 1 for its own term.
     """
 
     word: str
@@ -53,9 +53,9 @@ class Expander:
     analyzer : Analyzer
     similarities : Similarities
     weight : float
-        What neighbours count beside the query's own terms.
+        Weight of neighbours relative to the terms of the query.
     counted : Weighting
-        Its tf says how much a frequency counts.
+        Its tf weights the frequencies of the query.
     neighbors : csr_array of shape (n_terms, n_terms), float64
         See `brought_by_terms`.
     """
@@ -70,12 +70,12 @@ class Expander:
     def of(
         cls, analyzer: Analyzer, similarities: Similarities, *, weight: float, counted: Weighting
     ) -> Expander:
-        """Prepare what each term brings."""
+        """Return an expander with the neighbours of each term."""
         neighbors = brought_by_terms(similarities.S, weight)
         return cls(analyzer, similarities, weight, counted, neighbors)
 
     def brought(self, text: str) -> Iterator[Brought]:
-        """Give what each word of a query asks for; words that nobody knows bring nothing."""
+        """Yield the expansion of each word of a query; unknown words have none."""
         found = self.similarities
         parsed = parse_query(text, self.analyzer, found.S, found.source)
         indptr, indices, data = (getattr(self.neighbors, name) for name in _ARRAYS)
@@ -90,7 +90,7 @@ class Expander:
             yield Brought(other.word, -1, other.terms, frequency, self.weight * other.similarities)
 
     def expanded(self, texts: Sequence[str]) -> csr_array:
-        """Return how much each term is asked for by each text, shape (n_texts, n_terms)."""
+        """Return the weight of each term in each expanded text, shape (n_texts, n_terms)."""
         n_terms = len(self.similarities.S)
         rows = []
         for text in texts:
@@ -103,13 +103,13 @@ class Expander:
     def parts(
         self, text: str, scales: NDArray[np.float64], document: csr_array, document_text: str
     ) -> tuple[Part, ...]:
-        """Return what every two words of a query and a document add to their product.
+        """Return the contributions of pairs of words of a query and a document to their product.
 
         Parameters
         ----------
         text : str
         scales : ndarray of shape (n_terms,), float64
-            What an asked term's frequency is multiplied by.
+            Factors of the frequencies of the expanded query.
         document : csr_array of shape (1, n_terms)
         document_text : str
         """
@@ -138,7 +138,7 @@ _ARRAYS = ("indptr", "indices", "data")
 
 
 def brought_by_terms(S: TermSimilarityMatrix, weight: float) -> csr_array:
-    """Return what each term brings, a row each: itself, and its neighbours times `weight`."""
+    """Return the expansion of each term as a row: itself, and its neighbours times `weight`."""
     entries = csr_array(S.to_scipy(), dtype=np.float64)
     own = eye_array(len(S), format="csr")
     return csr_array(own + weight * (entries - diags_array(entries.diagonal())))

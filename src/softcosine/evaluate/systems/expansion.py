@@ -1,4 +1,4 @@
-"""Query expansion as search engines do it: similar terms are added, and no norm is soft."""
+"""Query expansion as in search engines: similar terms in the query, without soft norms."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from softcosine.text.weighting import Weighting
 __all__ = ["Expansion"]
 
 _COSINE = Weighting("log", "smooth")
-_ASKED = Weighting("raw", "smooth")  # of frequencies that count as they are
+_ASKED = Weighting("raw", "smooth")  # for frequencies that are already weighted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expansion(SimilaritySettings):
-    """BM25, or cosine, of the query with similar terms beside its own.
+    """BM25 or cosine of the query expanded by similar terms.
 
-    Every term of the query brings its neighbours in S, as often as it is asked for times how
-    similar they are times `weight`; then the query is weighed and compared as if it had been asked
-    so. Neither norms nor idf know of S: what soft cosine and soft BM25 add to this is left out.
+    Every term of the query adds its neighbours in S with its frequency times their similarity
+    times `weight`; then the expanded query is weighted and compared as usual. Norms and idf do not
+    use S, unlike in soft cosine and soft BM25.
 
     Parameters
     ----------
     by : {"bm25", "cosine"}
     weight : float
-        What neighbours count beside the query's own terms.
+        Weight of neighbours relative to the terms of the query.
     k1, b : float
-        Of BM25.
+        Parameters of BM25.
     max_neighbors : int or None
-        Terms that a term brings, at most; 10 by default.
+        Maximum number of neighbours per term; default 10.
     **settings
         See `SimilaritySettings`.
 
@@ -54,15 +54,15 @@ class Expansion(SimilaritySettings):
 
     called = "expansion"
     by: str = setting("bm25", choice("bm25", "cosine"), "how the expanded query is compared")
-    weight: float = setting(1.0, number(0.0), "what similar terms count beside the query's own")
-    k1: float = setting(1.2, number(0.0), "of BM25: how slowly frequency saturates")
-    b: float = setting(0.75, number(0.0, 1.0), "of BM25: how far length counts")
+    weight: float = setting(1.0, number(0.0), "weight of similar terms")
+    k1: float = setting(1.2, number(0.0), "BM25: saturation of the term frequency")
+    b: float = setting(0.75, number(0.0, 1.0), "BM25: strength of the length normalisation")
     max_neighbors: int | None = setting(
-        10, optional(whole(0), none="default"), "terms that a term brings"
+        10, optional(whole(0), none="default"), "maximum number of neighbours per term"
     )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
-        """Index the documents, and find which terms are similar."""
+        """Index the documents, and build S."""
         corpus = Corpus.of(documents, background, self)
         found = self.similarities(
             corpus.analyzed, corpus.analyzer, corpus.vocabulary, language=corpus.language
@@ -102,7 +102,7 @@ class Expansion(SimilaritySettings):
 
     @property
     def _counted(self) -> Weighting:
-        """How much the frequency of a query's term counts."""
+        """Weighting of the frequencies of query terms."""
         return Weighting("raw", "none") if self.by == "bm25" else _COSINE
 
     def _paired(

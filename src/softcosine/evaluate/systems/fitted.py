@@ -1,4 +1,4 @@
-"""A fitted system whose documents and queries are vectors."""
+"""Fitted system whose documents and queries are vectors."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Partners = Callable[[Sequence[str], Sequence[str]], "NDArray[np.float64]"]
 
 @dataclass(frozen=True, slots=True)
 class FittedVectors:
-    """Ranks by the products of a query's vector with those of the documents.
+    """Ranks by the products of query vectors and document vectors.
 
     Attributes
     ----------
     rows : Rows
         The documents.
     vectors : callable
-        Makes vectors of texts.
+        Returns the vectors of texts.
     pairs : callable
-        Compares texts with their partners.
+        Returns the similarities of pairs of texts.
     explain : callable, optional
-        Says why a document gets its score for one query.
+        Returns the explanation of a document's score for one query.
     note : str
-        What it is made of and what that took, for people.
+        Note on the system for people.
     """
 
     rows: Rows
@@ -51,21 +51,21 @@ class FittedVectors:
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents."""
+        """Return the scores of given documents."""
         return self.rows.scored(self.vectors(queries.texts), candidates)
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return how similar each text is to its partner."""
+        """Return the similarity of each text and its partner."""
         check_partners(left, right)
         return self.pairs(left, right) if len(left) else np.empty(0)
 
     def explained(self, query: Documents, number: int) -> Explanation | None:
-        """Say why a document gets its score for one query, where that can be said."""
+        """Return the explanation of a document's score; None without `explain`."""
         return None if self.explain is None else self.explain(query, number)
 
 
 def check_partners(left: Sequence[str], right: Sequence[str]) -> None:
-    """Raise InvalidInputError unless every text has a partner."""
+    """Raise InvalidInputError if the two sides have different lengths."""
     if len(left) != len(right):
         raise InvalidInputError(
             f"{len(left)} texts are to be compared with {len(right)}; give each text one partner."
@@ -73,12 +73,12 @@ def check_partners(left: Sequence[str], right: Sequence[str]) -> None:
 
 
 def products(left: Any, right: Any) -> NDArray[np.float64]:
-    """Return the scalar product of each row with its partner, sparse or dense."""
+    """Return the scalar products of corresponding rows, sparse or dense."""
     return np.asarray((left * right).sum(axis=1), np.float64).ravel()
 
 
 def both_ways(asked: tuple[Any, Any], held: tuple[Any, Any]) -> NDArray[np.float64]:
-    """Compare partners by a score that is not the same both ways.
+    """Return a symmetric similarity of pairs from an asymmetric score s.
 
     (s(l, r) + s(r, l)) / (s(l, l) + s(r, r)): 1 for equal texts.
 

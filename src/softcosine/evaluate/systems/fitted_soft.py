@@ -1,4 +1,4 @@
-"""A soft index that ranks, scores, compares and explains for an evaluation."""
+"""Fitted system on a `SoftIndex`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["FittedSoft"]
 
 @dataclass(frozen=True, slots=True)
 class FittedSoft:
-    """Ranks as `SoftIndex.search`, without limit to a query's length and without its syntax.
+    """Ranks as `SoftIndex.search`, without query syntax and without a limit of query terms.
 
     Attributes
     ----------
     index : SoftIndex
-        Of the documents, then of background texts.
+        Index of the documents, followed by background texts.
     documents : Documents
     similarities : Similarities
     of_fields : bool
@@ -42,7 +42,7 @@ class FittedSoft:
     expand : bool
     max_terms : int or None
     closed : bool
-        See `softcosine.evaluate.systems.analysis.Corpus`; of pairs.
+        For pairs; see `softcosine.evaluate.systems.analysis.Corpus`.
     keep_stop_words : bool
     """
 
@@ -57,7 +57,7 @@ class FittedSoft:
 
     @property
     def note(self) -> str:
-        """Where the similarities come from."""
+        """Note on the source of the similarities."""
         return self.similarities.note
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
@@ -77,7 +77,7 @@ class FittedSoft:
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents, to the bit as they are ranked."""
+        """Return the scores of given documents, bit-identical to those of `ranked`."""
         searcher = self.index.searcher()
         return [
             searcher.scores(vectors, np.asarray(numbers, np.int64))
@@ -87,7 +87,7 @@ class FittedSoft:
         ]
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return the soft cosine of each text and its partner; S is asked about new words too."""
+        """Return the soft cosine of each text and its partner; S is extended by new words."""
         check_partners(left, right)
         if not len(left):
             return np.empty(0)
@@ -99,7 +99,7 @@ class FittedSoft:
         return paired_soft_cosine_similarity(X, Y, partners.S)
 
     def explained(self, query: Documents, number: int) -> Explanation:
-        """Say which words of a query and a document are alike, and what each pair adds."""
+        """Return the pairs of similar words and their contributions to the score."""
         searcher = self.index.searcher()
         ((parsed, vectors),) = self._ready(searcher, query)
         text = self.index.documents.text(number)
@@ -112,7 +112,7 @@ class FittedSoft:
     def _ready(
         self, searcher: FieldsSearcher, queries: Documents
     ) -> list[tuple[tuple[ParsedQuery, ...], tuple[QueryVector, ...]]]:
-        """Parse and weigh each query, for every field of the index."""
+        """Parse and weight each query for every field of the index."""
         whole, fields = queries.texts, self.index.fields
         columns = [
             queries.fields.get(one.name, whole) if self.of_fields else whole for one in fields

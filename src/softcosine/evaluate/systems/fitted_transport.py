@@ -1,4 +1,4 @@
-"""A fitted system that ranks by what moving one text's words to another's costs."""
+"""Fitted system that ranks by the cost of moving the words of one text to another."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ __all__ = ["FittedTransport", "TransportSettings", "TransportTexts"]
 
 @dataclass(frozen=True, kw_only=True)
 class TransportSettings(VectorSettings):
-    """Settings of the distances that move words.
+    """Settings of word mover's distances.
 
     Parameters
     ----------
     weights : {"none", "idf"}
-        What a word's share of its text is made of: its count alone, or times idf.
+        Weight of a word in its text: its count, or its count times idf.
     **settings
         See `VectorSettings`.
     """
 
-    weights: str = setting("none", choice("none", "idf"), "what a word's share is made of")
+    weights: str = setting("none", choice("none", "idf"), "weights of words")
 
 
 @dataclass(frozen=True, slots=True)
 class TransportTexts:
-    """How texts become what can be moved.
+    """Converter of texts to `Movable`.
 
     Attributes
     ----------
     corpus : Corpus
     source : TermSimilaritySource
-        That has the words' points.
+        Source of the word vectors.
     weights : str
     """
 
@@ -59,7 +59,7 @@ class TransportTexts:
     def of(
         cls, settings: TransportSettings, documents: Documents, background: Sequence[str]
     ) -> TransportTexts:
-        """Analyse the documents; the background counts in idf."""
+        """Analyse the documents; idf includes the background."""
         corpus = Corpus.of(documents, background, settings)
         return cls(corpus, settings.source(), settings.weights)
 
@@ -81,7 +81,7 @@ class TransportTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedTransport(ABC):
-    """Ranks by a distance; a similarity is 1 / (1 + distance), 0 where a text has no points.
+    """Ranks by a distance; the similarity is 1 / (1 + distance), or 0 if a text has no points.
 
     Attributes
     ----------
@@ -95,15 +95,15 @@ class FittedTransport(ABC):
 
     @abstractmethod
     def distances(self, query: Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the distance from a query to some documents that have points."""
+        """Return the distances from a query to some documents with points."""
 
     @abstractmethod
     def nearest(self, query: Query, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return documents among which are the k nearest, and their distances."""
+        """Return documents that include the k nearest, and their distances."""
 
     @abstractmethod
     def over(self, movable: Movable) -> Self:
-        """Return the same over other documents."""
+        """Return the same system over other documents."""
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
         """Return the `k` nearest documents for each query."""
@@ -121,14 +121,14 @@ class FittedTransport(ABC):
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents."""
+        """Return the scores of given documents."""
         return [
             self._scores(query, numbers)
             for query, numbers in zip(self._queries(queries.texts), candidates, strict=True)
         ]
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return how near each text is to its partner."""
+        """Return the similarity of each text and its partner."""
         check_partners(left, right)
         asked, partners = self.texts.movable(left), self.texts.movable(right)
         scores = np.zeros(len(left))
@@ -138,7 +138,7 @@ class FittedTransport(ABC):
         return scores
 
     def explained(self, query: Documents, number: int) -> Explanation | None:
-        """Return None: a distance is no sum of what pairs of words have in common."""
+        """Return None: a distance is not a sum over pairs of words."""
         return None
 
     def _queries(self, texts: Sequence[str]) -> Iterator[Query | None]:
@@ -155,5 +155,5 @@ class FittedTransport(ABC):
 
 
 def _closeness(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return similarities in (0, 1] in the order of the distances."""
+    """Return similarities in (0, 1]; smaller distances are more similar."""
     return 1.0 / (1.0 + distances)

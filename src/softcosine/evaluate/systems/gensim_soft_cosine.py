@@ -1,9 +1,9 @@
 """Soft cosine by gensim's own index, for tiny data.
 
-Its faults are known (gensim 4.4): asked with one query, it divides each document by the norm of
-the part that the query touches, so it is never asked with one alone; a query with a term
-outside its matrix ends the interpreter, so that only terms of the documents are passed on; and all
-similarities are computed densely, in a second or so for each query on 20,000 documents.
+It avoids known bugs of gensim 4.4: a single query divides each document by the norm of only those
+terms that the query reaches, so queries are sent in batches of at least two; a query with a term
+outside the matrix crashes the interpreter, so only terms of the documents are passed on. gensim
+computes all similarities densely, about a second per query on 20,000 documents.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["FittedGensim", "GensimSoftCosine"]
 
 Bag = list[tuple[int, float]]
 
-_TOGETHER = 64  # queries that gensim is asked at once; its answer is dense
+_TOGETHER = 64  # queries per batch; the result is dense
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,30 +43,30 @@ class GensimSoftCosine(VectorSettings):
     Parameters
     ----------
     threshold, exponent : float
-        Of cosines of word vectors; gensim's own defaults.
+        Minimum and exponent of cosines of word vectors; the defaults are gensim's.
     max_neighbors : int
-        Most similar terms of a term.
+        Maximum number of similar terms per term.
     dominant : bool
-        Whether S is made strictly diagonally dominant, as gensim documents it for indexes.
+        Whether to make S strictly diagonally dominant, as gensim recommends for indexes.
     max_docs : int
-        More documents are refused.
+        More documents raise an error.
     **settings
         See `VectorSettings`.
 
     Notes
     -----
-    Terms of texts and partners that no document or background text has are left out.
+    In pairs of texts, terms that no document or background text has are left out.
     """
 
     called = "gensim"
-    threshold: float = setting(0.0, number(0.0, 1.0), "least cosine of vectors that counts")
-    exponent: float = setting(2.0, number(0.01), "power that cosines of vectors are raised to")
-    max_neighbors: int = setting(100, whole(1), "most similar terms of a term in S")
+    threshold: float = setting(0.0, number(0.0, 1.0), "minimum cosine of vectors")
+    exponent: float = setting(2.0, number(0.01), "exponent of the cosines of vectors")
+    max_neighbors: int = setting(100, whole(1), "maximum number of similar terms per term")
     dominant: bool = setting(False, flag, "makes S strictly diagonally dominant")
-    max_docs: int = setting(2000, whole(1), "more documents are refused")
+    max_docs: int = setting(2000, whole(1), "maximum number of documents")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedGensim:
-        """Build gensim's matrix and index over the words that have vectors."""
+        """Build gensim's matrix and index over the words with vectors."""
         if len(documents) > self.max_docs:
             raise InvalidInputError(
                 f"there are {len(documents):,} documents, and gensim's soft cosine takes a second "
@@ -103,7 +103,7 @@ class GensimSoftCosine(VectorSettings):
         index = WordEmbeddingSimilarityIndex(
             vectors, threshold=self.threshold, exponent=self.exponent
         )
-        with redirect_stderr(StringIO()):  # where it draws a bar that nobody can turn off
+        with redirect_stderr(StringIO()):  # gensim's progress bar cannot be turned off
             return SparseTermSimilarityMatrix(
                 index, dictionary, symmetric=True, dominant=self.dominant,
                 nonzero_limit=self.max_neighbors,
@@ -112,15 +112,15 @@ class GensimSoftCosine(VectorSettings):
 
 @dataclass(frozen=True, slots=True)
 class FittedGensim:
-    """Asks gensim's index.
+    """Fitted system on gensim's index.
 
     Attributes
     ----------
     corpus : Corpus
     matrix : gensim.similarities.SparseTermSimilarityMatrix or None
-        None where no text has a term.
+        None if no text has a term.
     bags : list of lists of (int, float)
-        The documents as gensim takes them.
+        The documents in gensim's format.
     """
 
     corpus: Corpus
@@ -136,7 +136,7 @@ class FittedGensim:
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents; all are compared all the same."""
+        """Return the scores of given documents; gensim compares all documents."""
         return [
             scores[numbers]
             for scores, numbers in zip(self._similarities(queries.texts), candidates, strict=True)
@@ -155,7 +155,7 @@ class FittedGensim:
         )
 
     def explained(self, query: Documents, number: int) -> Explanation | None:
-        """Return None: gensim does not tell."""
+        """Return None: gensim has no explanations."""
         return None
 
     def _similarities(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
@@ -167,13 +167,13 @@ class FittedGensim:
         filled = [position for position, bag in enumerate(self.bags) if bag]
         if not filled or not any(asked):
             return found
-        # gensim divides by the lengths of documents and queries, so none may be empty.
+        # gensim divides by the lengths of documents and queries, so none can be empty.
         index = SoftCosineSimilarity([self.bags[position] for position in filled], self.matrix)
         answered = [position for position, bag in enumerate(asked) if bag]
         for start in range(0, len(answered), _TOGETHER):
             group = answered[start : start + _TOGETHER]
             bags = [asked[position] for position in group]
-            # A query alone would be answered wrongly.
+            # A single query gets wrong scores.
             scores = np.asarray(index[bags if len(bags) > 1 else bags * 2], np.float64)
             for position, own in zip(group, scores, strict=False):
                 found[position][filled] = own
@@ -184,7 +184,7 @@ class FittedGensim:
 
 
 def _bags(corpus: Corpus, counts: csr_array) -> list[Bag]:
-    """Weigh texts as gensim's TfidfModel could not: terms in all texts would count nothing."""
+    """Return weighted texts; gensim's TfidfModel would give weight 0 to terms of all texts."""
     weighted = corpus.weighted(counts, Weighting("log", "smooth"))
     return [
         list(

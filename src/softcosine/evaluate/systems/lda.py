@@ -21,33 +21,33 @@ __all__ = ["LDA"]
 
 @dataclass(frozen=True, kw_only=True)
 class LDA(TextSettings):
-    """How alike the topics of two texts are, learned by variational Bayes.
+    """Similarity of topic distributions, learned by variational Bayes.
 
     Parameters
     ----------
     n_components : int
-        Topics.
+        Number of topics.
     max_iter : int
-        Passes over the texts.
+        Number of passes over the texts.
     online : bool
-        Learns from batches of texts, which is quicker on many.
+        Learns from batches of texts, which is faster for many texts.
     by : {"hellinger", "cosine"}
-        How distributions are compared: by the scalar product of their roots, which is 1 less the
-        squared Hellinger distance, or by their cosine.
+        Similarity of distributions: the scalar product of their square roots, which is 1 minus the
+        squared Hellinger distance, or their cosine.
     seed : int
     **settings
         See `TextSettings`.
     """
 
     called = "lda"
-    n_components: int = setting(100, whole(1), "topics")
+    n_components: int = setting(100, whole(1), "number of topics")
     max_iter: int = setting(10, whole(1), "passes over the texts")
     online: bool = setting(False, flag, "learns from batches of texts")
     by: str = setting("hellinger", choice("hellinger", "cosine"), "how topics are compared")
-    seed: int = setting(0, whole(0), "of what topics begin with")
+    seed: int = setting(0, whole(0), "seed of the initial topics")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
-        """Learn the topics of documents and background; a text without known words has none."""
+        """Learn topics from documents and background; a text without known words has none."""
         corpus = Corpus.of(documents, background, self)
         counts = csr_array(corpus.analyzed.counts(), dtype=np.float64)
         topics_of = self._topics(counts)
@@ -71,7 +71,7 @@ class LDA(TextSettings):
         )
 
     def _topics(self, counts: csr_array) -> Callable[[csr_array], NDArray[np.float64]]:
-        """Learn topics, and return what finds those of other texts, (n_texts, n_components)."""
+        """Return the function from counts to topic distributions, (n_texts, n_components)."""
         try:
             from sklearn.decomposition import LatentDirichletAllocation
         except ImportError as error:

@@ -27,25 +27,25 @@ class LSI(TextSettings):
     Parameters
     ----------
     n_components : int
-        Dimensions; no more than there are texts or terms.
+        Number of dimensions; limited by the numbers of texts and terms.
     tf, idf : str
         See `softcosine.Weighting`.
     seed : int
-        Of the randomized SVD.
+        Seed of the randomized SVD.
     **settings
         See `TextSettings`.
     """
 
     called = "lsi"
     n_components: int = setting(200, whole(1), "dimensions of the latent space")
-    tf: str = setting("log", choice("raw", "log", "binary"), "what a term's frequency counts")
+    tf: str = setting("log", choice("raw", "log", "binary"), "weight of the term frequency")
     idf: str = setting(
-        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "what a term's rareness counts"
+        "smooth", choice("none", "smooth", "probabilistic", "bm25"), "inverse document frequency"
     )
-    seed: int = setting(0, whole(0), "of the randomized SVD")
+    seed: int = setting(0, whole(0), "seed of the randomized SVD")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
-        """Decompose the matrix of documents and background."""
+        """Compute the SVD of the matrix of documents and background."""
         corpus = Corpus.of(documents, background, self)
         weighting = Weighting(self.tf, self.idf)
         X = unit_rows(corpus.weighted(corpus.analyzed.counts(), weighting))
@@ -55,7 +55,7 @@ class LSI(TextSettings):
             return projected(corpus.weighted(corpus.counts(texts), weighting))
 
         def projected(weighted: csr_array) -> NDArray[np.float64]:
-            # Of unit length before, so that what rounding leaves of nothing is known by its size.
+            # Unit length first, so that rounding errors of zero are recognised by their size.
             found: NDArray[np.float64] = unit_rows(unit_rows(weighted) @ axes)
             return found
 
@@ -67,7 +67,7 @@ class LSI(TextSettings):
         )
 
     def _axes(self, X: csr_array) -> NDArray[np.float64]:
-        """Return the first right singular vectors, (n_terms, dimensions)."""
+        """Return the first right singular vectors, shape (n_terms, dimensions)."""
         try:
             from sklearn.utils.extmath import randomized_svd
         except ImportError as error:
@@ -76,5 +76,5 @@ class LSI(TextSettings):
         if not (n_components and X.nnz):
             return np.zeros((X.shape[1], 1))
         _, singular, Vt = randomized_svd(X, n_components, random_state=self.seed)
-        used = singular > 1e-9 * singular[0]  # beyond the rank there is only rounding
+        used = singular > 1e-9 * singular[0]  # smaller ones are rounding errors beyond the rank
         return np.ascontiguousarray(Vt[used].T)

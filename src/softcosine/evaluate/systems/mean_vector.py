@@ -1,4 +1,4 @@
-"""The mean of a text's word vectors."""
+"""Mean of the word vectors of a text."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ class MeanVector(VectorSettings):
     Parameters
     ----------
     weights : {"idf", "sif", "none"}
-        What a word counts; with ``sif`` and one component removed it is the method of Arora et
-        al. 2017.
+        Weights of words; ``sif`` with one component removed is the method of Arora et al. 2017.
     smoothing : float
-        The a of sif.
+        The parameter a of sif.
     remove_components : int
-        So many first singular vectors of the documents and background are taken out of all texts.
+        Number of first singular vectors of documents and background to remove from all texts.
     **settings
         See `VectorSettings`.
     """
 
     called = "mean_vector"
-    weights: str = setting("idf", choice("idf", "sif", "none"), "what a word counts")
+    weights: str = setting("idf", choice("idf", "sif", "none"), "weights of words")
     smoothing: float = setting(1e-3, number(1e-12), "the a of sif's a / (a + p)")
-    remove_components: int = setting(0, whole(0), "common directions taken out of all texts")
+    remove_components: int = setting(0, whole(0), "common directions to remove")
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
-        """Weigh words by documents and background, and find their common directions."""
+        """Compute word weights and common directions from documents and background."""
         corpus, source = Corpus.of(documents, background, self), self.source()
         weights = word_weights(self.weights, corpus, smoothing=self.smoothing)
 
@@ -64,7 +63,7 @@ class MeanVector(VectorSettings):
         rows = DenseRows(_without(points[: corpus.n_docs], common))
 
         def explain(query: Documents, number: int) -> Explanation | None:
-            if len(common):  # which no pair of words has a share in
+            if len(common):  # no pair of words contributes to these
                 return None
             asked = VectorTexts.analyzed(query.texts, corpus, source)
             parts = _parts(
@@ -86,7 +85,7 @@ class MeanVector(VectorSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words of one text, and their shares of its mean, which has unit length."""
+    """The words of one text and their shares of its mean, which has unit length."""
 
     words: list[str]
     points: NDArray[np.float64]
@@ -103,7 +102,7 @@ class _Words:
 
 
 def _parts(query: _Words, document: _Words) -> tuple[Part, ...]:
-    """Return what every two words add to the cosine, the largest first; some take from it."""
+    """Return the contributions of pairs of words to the cosine, the largest first."""
     cosines = query.points @ document.points.T
     added = query.shares[:, None] * cosines * document.shares
     parts = [
@@ -118,7 +117,7 @@ def _parts(query: _Words, document: _Words) -> tuple[Part, ...]:
 
 
 def _directions(points: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return the first right singular vectors, (n, dimensions), fewer where there are fewer."""
+    """Return the first right singular vectors, shape (at most n, dimensions)."""
     if not (n and points.any()):
         return np.zeros((0, points.shape[1]))
     values, vectors = np.linalg.eigh(points.T @ points)
@@ -127,7 +126,7 @@ def _directions(points: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 def _without(points: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Take directions out of points, one by one, so that no bit depends on other texts."""
+    """Return points without some directions, one by one, so that no bit depends on other texts."""
     for direction in common:
         points = points - (points * direction).sum(axis=1)[:, None] * direction
     found: NDArray[np.float64] = unit_rows(points)

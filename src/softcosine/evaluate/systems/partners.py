@@ -1,4 +1,4 @@
-"""Texts and their partners over all their terms, those included that no document has."""
+"""Pairs of texts over all their terms, including terms that no document has."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["Partners"]
 
 @dataclass(frozen=True, slots=True)
 class Partners:
-    """Counts of texts over a vocabulary and its new terms, S over the same, and statistics.
+    """Counts, S and statistics over a vocabulary extended by new terms.
 
     Attributes
     ----------
     counts : csr_array of shape (2 n, n_terms)
-        Of the texts on the left, then of their partners.
+        Counts of the left texts, then of their partners.
     S : TermSimilarityMatrix of order n_terms
     document_frequencies : ndarray of shape (n_terms,), int64
         0 for new terms.
     n_docs : int
-        That these speak of.
+        Number of documents behind `document_frequencies`.
     """
 
     counts: csr_array
@@ -48,7 +48,7 @@ class Partners:
         *,
         closed: bool,
     ) -> Partners:
-        """Analyse texts; new terms are asked for as those of S were, or left out if it is closed.
+        """Return the analysed texts; S is extended by new terms, or drops them if `closed`.
 
         See `softcosine.evaluate.systems.analysis.Corpus.closed`.
         """
@@ -71,7 +71,7 @@ class Partners:
     def weighted(
         self, weighting: Weighting, average_length: float, counts: csr_array | None = None
     ) -> tuple[csr_array, csr_array]:
-        """Weigh the texts, or `counts` in their place, and return both sides."""
+        """Return the weighted texts of both sides, or of `counts` instead."""
         weighted = weighting.transform(
             self.counts if counts is None else counts,
             document_frequencies=self.document_frequencies,

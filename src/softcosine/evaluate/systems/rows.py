@@ -1,7 +1,7 @@
-"""Documents as rows of a matrix: their products with queries, ranked by one total order.
+"""Documents as rows of a matrix, ranked by their products with queries in one total order.
 
-A score has the same bits whether a query comes alone or among others, and whether it is ranked or
-scored: matrix products whose bits depend on their shapes only find candidates.
+A score has the same bits for one query or a batch, and for ranking or scoring: matrix products,
+whose bits depend on their shapes, only select candidates.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from softcosine.evaluate.systems.system import Ranked
 __all__ = ["DenseRows", "Rows", "SparseRows", "best", "ranked_lists", "unit_rows"]
 
 _BLOCK = 1 << 22  # scores held at once
-_VANISHED = 1e-9  # a row so short is what rounding left of nothing
+_VANISHED = 1e-9  # shorter rows are rounding errors of zero
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Rows(Protocol):
-    """Documents that queries are multiplied with; both kinds of rows are of one width."""
+    """Matrix of documents that is multiplied with queries of the same width."""
 
     def ranked(self, queries: Any, *, k: int) -> Ranked:
         """Return the `k` best documents for each query."""
@@ -32,14 +32,14 @@ class Rows(Protocol):
     def scored(
         self, queries: Any, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents for each query."""
+        """Return the scores of given documents for each query."""
         ...
 
 
 def best(
     numbers: NDArray[np.int64], scores: NDArray[np.float64], *, k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the k best documents whose score is not 0, of equal ones the earlier first."""
+    """Return the k best documents with a score other than 0; equal scores in document order."""
     found = np.flatnonzero(scores)
     numbers, scores = numbers[found], scores[found]
     if len(scores) > k:
@@ -53,7 +53,7 @@ def best(
 def ranked_lists(
     lists: Iterable[tuple[NDArray[np.int64], NDArray[np.float64]]], *, n_queries: int, k: int
 ) -> Ranked:
-    """Join the answers to each query, which may be fewer than k."""
+    """Return the results of all queries; each list can have fewer than k documents."""
     numbers = np.full((n_queries, k), -1, np.int64)
     scores = np.zeros((n_queries, k))
     for row, (own_numbers, own_scores) in enumerate(lists):
@@ -63,7 +63,7 @@ def ranked_lists(
 
 
 def unit_rows(matrix: Any) -> Any:
-    """Divide each row, sparse or dense, by its length; rows that are nothing become zero."""
+    """Return the rows, sparse or dense, divided by their lengths; vanishing rows become zero."""
     if isinstance(matrix, csr_array):
         lengths = np.sqrt(np.asarray((matrix * matrix).sum(axis=1), np.float64))
         unit = matrix.copy()
@@ -78,7 +78,7 @@ def _reciprocal(lengths: NDArray[np.float64], least: float) -> NDArray[np.float6
 
 
 class SparseRows:
-    """Documents over terms; a score is a sum over the query's terms, in their order.
+    """Sparse documents over terms; a score is a sum over the query's terms in their order.
 
     Parameters
     ----------
@@ -117,10 +117,10 @@ class SparseRows:
 
 
 class DenseRows:
-    """Documents as points; a score is a scalar product, of float64 numbers.
+    """Dense documents; a score is a scalar product in float64.
 
-    A matrix product finds the documents that can be among the best, given the bound of its
-    rounding errors; these are multiplied with the query one by one.
+    A matrix product and a bound of its rounding errors select the documents that can be among the
+    best; these are multiplied with the query one by one.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class DenseRows:
 
     def ranked(self, queries: NDArray[np.float64], *, k: int) -> Ranked:
         """Return the `k` best documents for each row of `queries`."""
-        if not self._lengths.any():  # and their width may not be known
+        if not self._lengths.any():  # their width can be unknown
             return ranked_lists((), n_queries=len(queries), k=k)
         n_docs, dimensions = self._rows.shape
         size = max(1, _BLOCK // max(1, n_docs))
@@ -165,7 +165,7 @@ class DenseRows:
     def _products(
         self, query: NDArray[np.float64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        # A sum along a row has the same bits however many rows there are.
+        # A sum along a row has the same bits for any number of rows.
         products: NDArray[np.float64] = (self._rows[numbers] * query).sum(axis=1)
         return products
 
@@ -173,7 +173,7 @@ class DenseRows:
 def _candidates(
     scores: NDArray[np.float64], usable: NDArray[np.bool_], *, k: int, slack: float
 ) -> NDArray[np.int64]:
-    """Return the documents that can be among the k best whose exact score is not 0."""
+    """Return the documents that can be among the k best with an exact score other than 0."""
     sure = scores[usable & (np.abs(scores) > slack)]
     if len(sure) <= k:
         return np.flatnonzero(usable)

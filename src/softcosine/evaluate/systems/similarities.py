@@ -1,4 +1,4 @@
-"""Term similarities as settings of a system: which sources, joined how, made sparse how."""
+"""Settings of term similarity: sources, their combination, and the construction of S."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ MakeSource = Callable[[AnalyzedTexts], TermSimilaritySource]
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """S, and whom it was asked of.
+    """S with its source.
 
     Attributes
     ----------
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
-        Asked about words outside the vocabulary; None where S = I.
+        Source for words outside the vocabulary; None if S = I.
     guard : bool
     note : str
-        Where the similarities come from, for people.
+        Note on the source of the similarities.
     """
 
     S: TermSimilarityMatrix
@@ -50,7 +50,7 @@ class Similarities:
     note: str
 
     def extended(self, vocabulary: Vocabulary) -> TermSimilarityMatrix:
-        """Return S over a vocabulary that begins with its own."""
+        """Return S over a vocabulary that begins with its vocabulary."""
         if len(vocabulary) == len(self.S):
             return self.S
         if self.source is None:
@@ -60,66 +60,66 @@ class Similarities:
 
 @dataclass(frozen=True, kw_only=True)
 class SimilaritySettings(TextSettings):
-    """Settings of every system that needs to know which terms are similar.
+    """Settings of every system with term similarities.
 
     Parameters
     ----------
     sources : tuple of str or None
-        Names, files, or kinds with a place, as ``softcosine similarity build`` takes them; None
-        takes what `SoftIndex` takes: the English table, or what the texts teach.
+        Names, files, or ``KIND:PLACE``, as for ``softcosine similarity build``; None for the
+        default of `SoftIndex`: the English table, or co-occurrence in the texts.
     join : str
-        How several are joined.
+        Method to combine several sources.
     calibrate : bool
-        Whether each is brought to the scale of human judgements first.
+        Whether to map each source to the scale of human judgements first.
     threshold, exponent : float or None
-        Of cosines of vectors; None takes what each source has.
+        Minimum and exponent of cosines of vectors; None for the default of each source.
     max_neighbors : int or None
     min_similarity : float
     strategy, order : str
     balanced, definite : bool or None
-        See `TermSimilarityMatrix.from_source`; by default as `SoftIndex.from_texts`.
+        See `TermSimilarityMatrix.from_source`; default: as `SoftIndex.from_texts`.
     guard : bool
-        Whether antonyms and terms with digits are kept apart.
+        Whether to drop similarities of antonyms and of terms with digits.
     plain : bool
         True for S = I.
-    source : TermSimilaritySource, or callable that makes one of AnalyzedTexts, optional
-        In place of `sources`; not part of a spec. What is made learns from documents and
+    source : TermSimilaritySource, or callable from AnalyzedTexts to a source, optional
+        Source instead of `sources`; not possible in a spec. The callable gets documents and
         background.
     **settings
         See `TextSettings`.
     """
 
     sources: tuple[str, ...] | None = setting(
-        None, optional(several, none="default"), "where similarities come from"
+        None, optional(several, none="default"), "sources of term similarity"
     )
-    join: str = setting("strongest", choice(*JOINS), "how several sources are joined")
-    calibrate: bool = setting(False, flag, "brings sources to the scale of human judgements first")
+    join: str = setting("strongest", choice(*JOINS), "method to combine several sources")
+    calibrate: bool = setting(False, flag, "maps sources to the scale of human judgements")
     threshold: float | None = setting(
-        None, optional(number(0.0, 1.0), none="default"), "least cosine of vectors that counts"
+        None, optional(number(0.0, 1.0), none="default"), "minimum cosine of vectors"
     )
     exponent: float | None = setting(
-        None, optional(number(0.01), none="default"), "power that cosines of vectors are raised to"
+        None, optional(number(0.01), none="default"), "exponent of the cosines of vectors"
     )
     max_neighbors: int | None = setting(
-        None, optional(whole(0), none="default"), "most similar terms of a term in S"
+        None, optional(whole(0), none="default"), "maximum number of similar terms per term"
     )
-    min_similarity: float = setting(0.0, number(0.0, 1.0), "least similarity in S")
+    min_similarity: float = setting(0.0, number(0.0, 1.0), "minimum similarity in S")
     strategy: str = setting(
         "symmetric", choice("symmetric", "dominant", "rows"), "how S is made sparse"
     )
     order: str = setting(
         "rare_first",
         choice("rare_first", "frequent_first", "idf", "vocabulary"),
-        "which terms choose their neighbours first",
+        "terms whose neighbours are added first",
     )
     balanced: bool | None = setting(
-        None, optional(flag, none="auto"), "divides by the roots of the terms' sums"
+        None, optional(flag, none="auto"), "divides by the square roots of the terms' sums"
     )
     definite: bool | None = setting(
-        None, optional(flag, none="auto"), "shrinks similarities until S is definite"
+        None, optional(flag, none="auto"), "scales similarities until S is definite"
     )
-    guard: bool = setting(True, flag, "keeps antonyms and terms with digits apart")
-    plain: bool = setting(False, flag, "takes S = I")
+    guard: bool = setting(True, flag, "drops similarities of antonyms and terms with digits")
+    plain: bool = setting(False, flag, "uses S = I")
     source: TermSimilaritySource | MakeSource | None = None
 
     def __post_init__(self) -> None:
@@ -140,7 +140,7 @@ class SimilaritySettings(TextSettings):
             raise InvalidInputError(f"{self.called}: {error}") from error
 
     def _recipe(self, given: TermSimilaritySource | None = None) -> SimilarityRecipe:
-        """Return the recipe of the settings; `given` stands in place of the named sources."""
+        """Return the recipe of the settings; `given` replaces the named sources."""
         scaling: Scaling = "auto"
         if (self.balanced, self.definite) != (None, None):
             scaling = "definite" if self.definite else "balanced" if self.balanced else "none"
@@ -169,7 +169,7 @@ class SimilaritySettings(TextSettings):
         *,
         language: str,
     ) -> Similarities:
-        """Learn or read what is needed, and build S over a vocabulary of a language."""
+        """Return S over a vocabulary; reads or learns its sources."""
         given: Any = self.source
         if given is not None and not hasattr(given, "neighbors"):
             given = given(analyzed)

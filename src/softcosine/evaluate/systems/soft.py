@@ -1,4 +1,4 @@
-"""Soft similarity, as `SoftIndex` ranks by it."""
+"""Soft similarity, ranked by `SoftIndex`."""
 
 from __future__ import annotations
 
@@ -30,57 +30,55 @@ __all__ = ["Soft", "SoftCosine"]
 
 @dataclass(frozen=True, kw_only=True)
 class Soft(SimilaritySettings):
-    """What `SoftIndex` does, by default and by every setting of it.
+    """`SoftIndex` with all its settings; the defaults are the same.
 
     Parameters
     ----------
     ranking : str
         See `softcosine.index.search.rankings`.
     tf, idf, k1, b
-        See `softcosine.Weighting`; soft BM25 takes k1 and b of it.
+        See `softcosine.Weighting`; soft BM25 uses k1 and b.
     fields : mapping of str to float, optional
-        Fields of the documents that are spaces of their own, and what each counts; one space of
-        all fields' text by default.
+        Fields of the documents with scores of their own, and the weights of these scores; default:
+        one score of the joined text.
     match : {"text", "fields"}
-        Whether each field is compared with the query's whole text, or with the query's field of
-        the same name.
+        Whether each field is compared with the whole text of the query, or with its field of the
+        same name.
     expand : bool
         False finds only documents that share a term with the query.
     max_terms : int, optional
-        Of a longer query only so many terms count, the heaviest.
+        Maximum number of query terms; those with the highest weights are used.
     keep_stop_words : bool
-        Whether the stop words of a query count where it has other words.
+        Whether stop words of a query count beside other words.
     **settings
         See `SimilaritySettings`.
 
     Notes
     -----
-    Texts and their partners are compared by soft cosine, whatever ranks: a measure between equals.
+    Pairs of texts are compared by soft cosine with any ranking, because it is symmetric.
     """
 
     called = "soft"
-    ranking: str = setting(RANKING, choice(*get_args(Ranking)), "what ranks")
+    ranking: str = setting(RANKING, choice(*get_args(Ranking)), "ranking function")
     tf: str = setting(
-        WEIGHTING.tf, choice("raw", "log", "binary", "bm25"), "what a term's frequency counts"
+        WEIGHTING.tf, choice("raw", "log", "binary", "bm25"), "weight of the term frequency"
     )
     idf: str = setting(
         WEIGHTING.idf,
         choice("none", "smooth", "probabilistic", "bm25"),
-        "what a term's rareness counts",
+        "inverse document frequency",
     )
-    k1: float = setting(WEIGHTING.k1, number(0.0), "how slowly frequency saturates")
-    b: float = setting(
-        WEIGHTING.b, number(0.0, 1.0), "how far documents are judged by their length"
-    )
+    k1: float = setting(WEIGHTING.k1, number(0.0), "saturation of the term frequency")
+    b: float = setting(WEIGHTING.b, number(0.0, 1.0), "strength of the length normalisation")
     fields: Mapping[str, float] | None = setting(
-        None, optional(weights), "fields that are spaces of their own"
+        None, optional(weights), "fields with scores of their own"
     )
     match: str = setting(
-        "text", choice("text", "fields"), "what of a query a field is compared with"
+        "text", choice("text", "fields"), "text of the query to compare with a field"
     )
     expand: bool = setting(True, flag, "finds documents that share no term with the query")
-    max_terms: int | None = setting(None, optional(whole(1)), "terms of a long query that count")
-    keep_stop_words: bool = setting(False, flag, "counts stop words of queries")
+    max_terms: int | None = setting(None, optional(whole(1)), "maximum number of query terms")
+    keep_stop_words: bool = setting(False, flag, "uses stop words of queries")
 
     def __post_init__(self) -> None:
         SimilaritySettings.__post_init__(self)
@@ -92,7 +90,7 @@ class Soft(SimilaritySettings):
             )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedSoft:
-        """Index the documents and, where it is never found, the background."""
+        """Index the documents and the background, which is never a result."""
         names = [*(self.fields or ())]
         for name in names:
             if name not in documents.fields:
@@ -102,7 +100,7 @@ class Soft(SimilaritySettings):
                 )
         columns = [documents.fields[name] for name in names] or [documents.texts]
         flat = [text for texts in zip(*columns, strict=True) for text in texts]
-        # Background texts have no fields, so that every field learns its statistics from them.
+        # Background texts have no fields, so they count in the statistics of every field.
         flat += [text for text in background for _ in columns]
         n_fields = len(columns)
         words = self.analyzed(flat, n_fields=n_fields)
@@ -134,7 +132,7 @@ class Soft(SimilaritySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class SoftCosine(Soft):
-    """The same, ranked by soft cosine; see `Soft`."""
+    """`Soft` with ranking by soft cosine."""
 
     called = "soft_cosine"
-    ranking: str = setting("soft_cosine", choice(*get_args(Ranking)), "what ranks")
+    ranking: str = setting("soft_cosine", choice(*get_args(Ranking)), "ranking function")

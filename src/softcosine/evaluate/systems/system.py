@@ -1,4 +1,4 @@
-"""What is compared: a system learns from documents, then ranks, scores and explains."""
+"""Protocols of systems: a system is fitted on documents, then ranks, scores and explains."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Ranked:
     Attributes
     ----------
     numbers : ndarray of shape (n_queries, k), int64
-        Positions among the documents; -1 where no more were found. Documents of equal score stand
-        in the order of their numbers.
+        Document numbers; -1 after the last result. Documents of equal score are in ascending
+        order of number.
     scores : ndarray of shape (n_queries, k), float64
-        Decreasing; 0 where none was found. A document of score 0 counts as not found, one of a
-        negative score (as some dense systems give) as found.
+        In descending order; 0 after the last result. Documents with score 0 are not results;
+        documents with negative scores, as of some dense systems, are.
     """
 
     numbers: NDArray[np.int64]
@@ -34,43 +34,43 @@ class Ranked:
 
 
 class System(Protocol):
-    """Something to compare: its settings, before it has seen any document."""
+    """A system with its settings, before it is fitted."""
 
     @property
     def name(self) -> str:
-        """What it is called in tables and in JSON; the name of a setting is part of it."""
+        """Name in tables and in JSON, including settings."""
         ...
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedSystem:
-        """Learn what is needed from the documents; the same input gives the same answers.
+        """Return the system fitted on documents; the same input gives the same results.
 
         Parameters
         ----------
         documents : Documents
-            What is searched or compared.
+            Documents to search or to compare.
         background : sequence of str
-            Further texts, for statistics and for training; they are never ranked.
+            More texts for statistics and training; they are never ranked.
         """
         ...
 
 
 class FittedSystem(Protocol):
-    """A system that knows its documents."""
+    """A system fitted on documents."""
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
-        """Return the `k` best documents for each query; `k` may exceed their number."""
+        """Return the `k` best documents for each query; `k` can exceed their number."""
         ...
 
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Score given documents, such as the candidates that a search engine found.
+        """Return the scores of given documents, such as the candidates of a search engine.
 
         Parameters
         ----------
         queries : Documents
         candidates : sequence of ndarray of shape (n_candidates,), int64
-            For each query, numbers of documents, in any order.
+            Document numbers for each query, in any order.
 
         Returns
         -------
@@ -80,17 +80,17 @@ class FittedSystem(Protocol):
         ...
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return how similar each text is to its partner, shape (n,); statistics are from `fit`."""
+        """Return the similarity of each text and its partner, shape (n,); statistics of `fit`."""
         ...
 
     def explained(self, query: Documents, number: int) -> Explanation | None:
-        """Say why a document gets its score for one query; None where the system cannot.
+        """Return the explanation of a document's score; None if the system has none.
 
         Parameters
         ----------
         query : Documents
             One query.
         number : int
-            Of the document, from 0.
+            Document number, from 0.
         """
         ...

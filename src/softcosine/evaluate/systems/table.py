@@ -1,4 +1,4 @@
-"""The systems by name, and the specs by which people ask for them."""
+"""Table of systems by name, and the parser of specs such as ``bm25:k1=0.9``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["SYSTEMS", "Entry", "described", "from_spec", "named", "split_specs"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A system that can be asked for.
+    """An entry of the table of systems.
 
     Attributes
     ----------
     place : str
         Module and class.
     what : str
-        What it is and what it costs, in a line.
+        One-line description for people, with its cost.
     extra : str
-        Which extra of the package it needs; empty for none.
+        Required extra of the package; empty for none.
     """
 
     place: str
@@ -33,7 +33,7 @@ class Entry:
     extra: str = ""
 
     def settings(self) -> type[Settings]:
-        """Return the class; what it needs beside the package is imported when it is fitted."""
+        """Return the class; optional packages are imported by ``fit``."""
         module, name = self.place.split(":")
         found: type[Settings] = getattr(
             import_module(f"softcosine.evaluate.systems.{module}"), name
@@ -44,20 +44,20 @@ class Entry:
 SYSTEMS: dict[str, Entry] = {
     "cosine": Entry("cosine:Cosine", "cosine of tf-idf vectors"),
     "bm25": Entry("bm25:BM25", "BM25 by bm25s", "evaluate"),
-    "soft": Entry("soft:Soft", "what SoftIndex does by default, and every setting of it"),
-    "soft_cosine": Entry("soft:SoftCosine", "the same, ranked by soft cosine"),
+    "soft": Entry("soft:Soft", "soft similarity with the defaults and settings of SoftIndex"),
+    "soft_cosine": Entry("soft:SoftCosine", "soft, ranked by soft cosine"),
     "distilled": Entry(
-        "distilled:Distilled", "BM25 and what an encoder of the documents taught terms", "minilm"
+        "distilled:Distilled", "BM25 plus a term space learned from an encoder", "minilm"
     ),
     "expansion": Entry(
         "expansion:Expansion", "queries expanded by similar terms, without soft norms", "evaluate"
     ),
-    "lsi": Entry("lsi:LSI", "cosine in a latent space of some dimensions (SVD)", "evaluate"),
-    "lda": Entry("lda:LDA", "how alike texts are in topics; minutes for 10,000 texts", "evaluate"),
-    "mean_vector": Entry("mean_vector:MeanVector", "cosine of the means of word vectors"),
-    "rwmd": Entry("rwmd:RWMD", "relaxed word mover's distance; linear in the texts' lengths"),
+    "lsi": Entry("lsi:LSI", "cosine in a latent space (SVD)", "evaluate"),
+    "lda": Entry("lda:LDA", "similarity of topics; minutes for 10,000 texts", "evaluate"),
+    "mean_vector": Entry("mean_vector:MeanVector", "cosine of mean word vectors"),
+    "rwmd": Entry("rwmd:RWMD", "relaxed word mover's distance; linear in the lengths of the texts"),
     "wmd": Entry(
-        "wmd:WMD", "word mover's distance by POT; milliseconds for each two texts", "evaluate"
+        "wmd:WMD", "word mover's distance by POT; milliseconds per pair of texts", "evaluate"
     ),
     "gensim": Entry(
         "gensim_soft_cosine:GensimSoftCosine", "soft cosine by gensim; for tiny data", "gensim"
@@ -69,13 +69,13 @@ SYSTEMS: dict[str, Entry] = {
 
 
 def named(name: str, **settings: Any) -> System:
-    """Return a system by its name, with settings as its class takes them.
+    """Return a system by name, with settings as keyword arguments of its class.
 
     Raises
     ------
     InvalidInputError
-        If there is no such system or setting, or a setting is not what it must be; lists those
-        that there are.
+        If the system or a setting is unknown, or a setting is out of range; the message lists the
+        valid ones.
 
     Examples
     --------
@@ -95,18 +95,18 @@ def named(name: str, **settings: Any) -> System:
 
 
 def from_spec(spec: str) -> System:
-    """Return the system that a spec stands for.
+    """Return the system of a spec.
 
     Parameters
     ----------
     spec : str
-        ``name`` or ``name:setting=value,setting=value``. Values that hold commas stand in double
-        quotes; lists are joined by ``+``. With settings, it is what the system is called.
+        ``name`` or ``name:setting=value,setting=value``. Put values with commas in double quotes;
+        join lists by ``+``. A spec with settings is the name of the system.
 
     Raises
     ------
     InvalidInputError
-        If the spec is not of that form, or what it names is not there.
+        If the spec is malformed, or its system or a setting is unknown.
 
     Examples
     --------
@@ -131,9 +131,9 @@ def from_spec(spec: str) -> System:
 
 
 def split_specs(text: str) -> list[str]:
-    """Split specs that are joined by commas, as on the command line.
+    """Split comma-separated specs, as on the command line.
 
-    A piece with ``=`` before any colon is a setting of the system before it.
+    An element with ``=`` before any colon is a setting of the system before it.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def split_specs(text: str) -> list[str]:
 
 
 def described(name: str) -> str:
-    """Return what a system is and its settings, one a line, for people."""
+    """Return the description of a system and its settings, one per line."""
     lines = [f"{name}: {SYSTEMS[name].what}"]
     lines += [f"  {setting}={default}  {what}" for setting, default, what in _class(name).listed()]
     return "\n".join(lines)
@@ -172,7 +172,7 @@ def _example(cls: type[Settings]) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut a text at its commas, but for those in double quotes."""
+    """Split a text at commas outside double quotes."""
     piece, quoted = "", False
     for character in text:
         if character == '"':

@@ -1,8 +1,8 @@
-"""Word mover's distance and its relaxed forms between a text and many.
+"""Word mover's distance and its relaxations between a text and many documents.
 
-A text is its words' points, each with its share of the text; the distance is what moving one
-text's shares to the other's places costs at least (Kusner et al. 2015). Relaxed, each share goes
-to the nearest place, whatever is there already: a lower bound, in two directions.
+A text is a set of points, one per word, each with its share of the text; the distance is the
+minimum cost of moving the shares of one text to the points of the other (Kusner et al. 2015). The
+relaxation moves each share to the nearest point, in either direction: a lower bound.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ __all__ = ["Movable", "Query", "Solver", "emd", "kth", "solver"]
 
 Solver = Callable[..., Any]
 
-_SAME = 1e-14  # squared distance of points that differ by rounding alone
-_TOGETHER = 512  # documents whose words' costs are held at once
-_ROUNDING = 1e-9  # bounds may exceed distances by it
+_SAME = 1e-14  # squared distance of points that differ only by rounding
+_TOGETHER = 512  # documents per block of word costs
+_ROUNDING = 1e-9  # tolerance by which bounds can exceed distances
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A text that is compared with the documents.
+    """A text to compare with the documents.
 
     Attributes
     ----------
     shares : ndarray of shape (n_own,), float64
-        Of its distinct words; sum to 1.
+        Shares of its distinct words; their sum is 1.
     costs : ndarray of shape (n_words, n_own), float64
-        Distance from every word of the documents to each of its own.
+        Distances from every word of the documents to each of its words.
     """
 
     shares: NDArray[np.float64]
@@ -44,14 +44,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Movable:
-    """Documents as shares of their words, and the words' points.
+    """Documents as shares of their words, with the points of the words.
 
     Attributes
     ----------
     shares : csr_array of shape (n_docs, n_words), float64
         Each row sums to 1, or is empty.
     points : ndarray of shape (n_words, dimensions), float64
-        Of unit length.
+        Vectors of unit length.
     """
 
     shares: csr_array
@@ -59,7 +59,7 @@ class Movable:
 
     @classmethod
     def of(cls, weighted: csr_array, points: NDArray[np.float64]) -> Movable:
-        """Divide each row by its sum, and each point by its length."""
+        """Return weighted documents with normalised rows and points."""
         sums = np.asarray(weighted.sum(axis=1), np.float64).ravel()
         shares = csr_array(weighted, dtype=np.float64, copy=True)
         shares.data = shares.data / np.repeat(sums, np.diff(shares.indptr))
@@ -68,17 +68,17 @@ class Movable:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Which documents have any word with a point, shape (n_docs,)."""
+        """Whether each document has a word with a point, shape (n_docs,)."""
         known: NDArray[np.bool_] = np.diff(self.shares.indptr) > 0
         return known
 
     def only(self, document: int) -> Movable:
-        """Return one document, and no words but its own."""
+        """Return one document with only its own words."""
         words, shares = self.words_of(document)
         return Movable(csr_array(shares[None, :]), self.points[words])
 
     def query(self, other: Movable, row: int) -> Query | None:
-        """Return a row of other texts as a query; None if no word of it has a point."""
+        """Return a row of other texts as a query; None if no word has a point."""
         own = slice(other.shares.indptr[row], other.shares.indptr[row + 1])
         if own.start == own.stop:
             return None
@@ -93,7 +93,7 @@ class Movable:
         return self.shares.indices[own], self.shares.data[own]
 
     def to_query(self, query: Query) -> NDArray[np.float64]:
-        """Return what it costs to move each document to the nearest words of the query.
+        """Return the cost of moving each document to the nearest words of the query.
 
         Linear in the sum of the documents' lengths; 0 for documents without points.
         """
@@ -101,9 +101,9 @@ class Movable:
         return costs
 
     def from_query(self, query: Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what it costs to move the query to the nearest words of some documents.
+        """Return the cost of moving the query to the nearest words of some documents.
 
-        All must have points. Linear in their lengths times that of the query.
+        All documents must have points. Linear in their lengths times that of the query.
         """
         costs = np.empty(len(documents))
         for start in range(0, len(documents), _TOGETHER):
@@ -113,20 +113,20 @@ class Movable:
         return costs
 
     def relaxed(self, query: Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the greater of both relaxed costs for some documents that have points."""
+        """Return the larger of both relaxed costs for some documents with points."""
         return np.maximum(self.to_query(query)[documents], self.from_query(query, documents))
 
     def relaxed_nearest(
         self, query: Query, *, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the documents that can be among the k nearest by the greater relaxed cost.
+        """Return the documents that can be among the k nearest by the larger relaxed cost.
 
-        One direction is cheap for all documents, and bounds the other from below.
+        One direction is cheap for all documents, and is a lower bound of the larger cost.
 
         Returns
         -------
         documents : ndarray of shape (n,), int64
-            All of the k nearest, and others.
+            The k nearest, and others.
         costs : ndarray of shape (n,), float64
         """
         known = np.flatnonzero(self.known)
@@ -143,14 +143,14 @@ class Movable:
 
 
 def kth(costs: NDArray[np.float64], k: int) -> float:
-    """Return the k-th least of at least k costs."""
+    """Return the k-th smallest of at least k costs."""
     return float(np.partition(costs, k - 1)[k - 1])
 
 
 def emd(
     solve: Solver, query: Query, words: NDArray[np.int32], shares: NDArray[np.float64]
 ) -> float:
-    """Return the least cost of moving a query to a document's words."""
+    """Return the minimum cost of moving a query to the words of a document."""
     costs = np.ascontiguousarray(query.costs[words].T)
     return max(0.0, float(solve(query.shares, shares, costs, check_marginals=False)))
 

@@ -21,23 +21,23 @@ from softcosine.evaluate.systems.transport import Movable, Query, Solver, emd, k
 
 __all__ = ["WMD", "FittedWMD"]
 
-_GROUP = 16  # documents between two looks at how near the k-th is
-_ROUNDING = 1e-9  # bounds may exceed distances by it
+_GROUP = 16  # documents between two updates of the k-th distance
+_ROUNDING = 1e-9  # tolerance by which bounds can exceed distances
 
 
 @dataclass(frozen=True, kw_only=True)
 class WMD(TransportSettings):
     """Word mover's distance between unit vectors; a similarity is 1 / (1 + distance).
 
-    Every two texts cost the solution of a transport problem, some milliseconds; `note` of the
-    fitted system tells how many were solved, and how long each took.
+    Each pair of texts needs the solution of a transport problem, some milliseconds; `note` of the
+    fitted system has their number and time.
 
     Parameters
     ----------
     depth : int or None
-        A ranking is of so many documents, the nearest by the relaxed distance; the others are not
-        found. None ranks all, and solves only problems whose relaxed distance leaves a chance.
-        Given candidates are always all compared.
+        Number of documents to rank, the nearest by the relaxed distance. None ranks all documents,
+        and solves only problems whose relaxed distance is small enough. Candidates of a data set
+        are always all compared.
     **settings
         See `TransportSettings`.
     """
@@ -48,7 +48,7 @@ class WMD(TransportSettings):
     )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedWMD:
-        """Look the documents' words up; the background counts in idf."""
+        """Look up the words of the documents; idf includes the background."""
         solve = solver()
         texts = TransportTexts.of(self, documents, background)
         return FittedWMD(texts=texts, movable=texts.documents(), depth=self.depth, solve=solve)
@@ -56,7 +56,7 @@ class WMD(TransportSettings):
 
 @dataclass(slots=True)
 class _Cost:
-    """How many problems were solved, and how many seconds that took."""
+    """Number of solved problems and their seconds."""
 
     n_problems: int = 0
     seconds: float = 0.0
@@ -64,7 +64,7 @@ class _Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedWMD(FittedTransport):
-    """Ranks by word mover's distance; prunes by the relaxed one.
+    """Ranks by word mover's distance, with pruning by the relaxed distance.
 
     Attributes
     ----------
@@ -80,13 +80,13 @@ class FittedWMD(FittedTransport):
 
     @property
     def note(self) -> str:
-        """How many transport problems were solved so far, and what each took."""
+        """Note on the number of solved transport problems and their time."""
         n, seconds = self._cost.n_problems, self._cost.seconds
         each = seconds / n * 1000 if n else 0.0
         return f"{n:,} transport problems in {seconds:.1f} s, {each:.2f} ms each."
 
     def distances(self, query: Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the distance from a query to some documents that have points."""
+        """Return the distances from a query to some documents with points."""
         started = time.perf_counter()
         costs = [
             emd(self.solve, query, *self.movable.words_of(number)) for number in documents.tolist()
@@ -96,7 +96,7 @@ class FittedWMD(FittedTransport):
         return np.array(costs, np.float64)
 
     def nearest(self, query: Query, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return documents among which are the k nearest, and their distances."""
+        """Return documents that include the k nearest, and their distances."""
         n_docs = max(1, self.movable.shares.shape[0])
         ranked = n_docs if self.depth is None else self.depth
         numbers, bounds = self.movable.relaxed_nearest(query, k=ranked)
@@ -111,5 +111,5 @@ class FittedWMD(FittedTransport):
         return numbers[: len(costs)], costs
 
     def over(self, movable: Movable) -> Self:
-        """Return the same over other documents."""
+        """Return the same system over other documents."""
         return replace(self, movable=movable)

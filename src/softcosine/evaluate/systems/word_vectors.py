@@ -1,4 +1,4 @@
-"""Vectors of words as a setting: the bundled English table, files, models, encoders."""
+"""Word vectors as a setting: the bundled English table, files, models, encoders."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ __all__ = ["VectorSettings", "VectorTexts", "word_weights"]
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSettings(WordSettings):
-    """Settings of systems that take words as points.
+    """Settings of systems with word vectors.
 
     Parameters
     ----------
     vectors : str
-        ``english``, the table that comes with the package; a file of vectors; or
-        ``vectors:FILE``, ``model:NAME`` or ``encoder:NAME``, as ``softcosine similarity build``
-        takes them.
+        ``english``, the table in the package; a file of vectors; or ``vectors:FILE``,
+        ``model:NAME`` or ``encoder:NAME``, as for ``softcosine similarity build``.
     **settings
-        See `WordSettings`; nothing is stemmed, since vectors are of words.
+        See `WordSettings`; nothing is stemmed, because vectors belong to words.
     """
 
-    vectors: str = setting("english", text("a source that has vectors"), "vectors of the words")
+    vectors: str = setting("english", text("a source that has vectors"), "source of word vectors")
 
     def __post_init__(self) -> None:
         WordSettings.__post_init__(self)
@@ -46,25 +45,25 @@ class VectorSettings(WordSettings):
             )
 
     def source(self) -> TermSimilaritySource:
-        """Return the source that has the vectors."""
+        """Return the source with the vectors."""
         source, _ = SimilarityRecipe(sources=[self.vectors]).joined()
         return source
 
 
 @dataclass(frozen=True, slots=True)
 class VectorTexts:
-    """Texts as counts of words with vectors; those without one are left out.
+    """Texts as counts of the words that have vectors.
 
     Attributes
     ----------
     counts : csr_array of shape (n_texts, n_words), float64
         Words in code point order.
     vocabulary : Vocabulary
-        Of all words of the texts, those without a vector too.
+        All words of the texts, including those without a vector.
     places : ndarray of shape (n_words,), int64
         The number of each word in the vocabulary.
     points : ndarray of shape (n_words, dimensions), float64
-        Of unit length, or shorter where the table weighs a word less.
+        Vectors of unit length, or shorter if the table gives a word less weight.
     """
 
     counts: csr_array
@@ -76,9 +75,9 @@ class VectorTexts:
     def of(
         cls, counts: csr_array, vocabulary: Vocabulary, source: TermSimilaritySource
     ) -> VectorTexts:
-        """Look the terms of counted texts up."""
+        """Look up the vectors of the terms of counted texts."""
         table = getattr(source, "table", None)
-        assert table is not None  # the settings are checked for it
+        assert table is not None  # checked with the settings
         vectors, numbers = table.look_up(vocabulary.terms)
         places = np.flatnonzero(numbers >= 0)
         units, scales = vectors.units(numbers[places])
@@ -90,27 +89,27 @@ class VectorTexts:
     def analyzed(
         cls, texts: Sequence[str], corpus: Corpus, source: TermSimilaritySource
     ) -> VectorTexts:
-        """Analyse texts as the corpus was, and look their words up."""
+        """Analyse texts like the corpus, and look up the vectors of their words."""
         return cls.of(*corpus.counted(texts), source)
 
     def words(self) -> list[str]:
-        """Return the words that have vectors."""
+        """Return the words with vectors."""
         return [self.vocabulary.term(number) for number in self.places.tolist()]
 
 
 def word_weights(
     kind: str, corpus: Corpus, *, smoothing: float = 1e-3
 ) -> Callable[[VectorTexts], NDArray[np.float64]]:
-    """Return what weighs words by how rare they are in the corpus.
+    """Return a function that computes word weights from frequencies in the corpus.
 
     Parameters
     ----------
     kind : {"none", "idf", "sif"}
-        1; ln((1 + N) / (1 + df)) + 1; or a / (a + p), with p the share of a word among all (smooth
-        inverse frequency: Arora et al. 2017).
+        1; ln((1 + N) / (1 + df)) + 1; or a / (a + p), with p the relative frequency of a word
+        (smooth inverse frequency: Arora et al. 2017).
     corpus : Corpus
     smoothing : float
-        The a of the last.
+        The parameter a of sif.
     """
     if kind == "none":
         return lambda texts: np.ones(len(texts.places))

@@ -1,4 +1,4 @@
-"""Choosing settings on labelled queries by cross-validation.
+"""Choice of settings on judged queries by cross-validation.
 
 >>> from softcosine.evaluate import load
 >>> from softcosine.evaluate.tuning import indexed, tune

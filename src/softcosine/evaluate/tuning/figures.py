@@ -1,4 +1,4 @@
-"""What settings reach on every query, each measured once."""
+"""Values of a measure for settings and queries, computed once."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["Figures"]
 
 
 class Figures:
-    """Measures settings on the judged queries of a data set, and remembers what came out.
+    """Measures settings on the judged queries of a data set, with a cache.
 
     Parameters
     ----------
     dataset : RankingSet
     measure : str
     workbench : Workbench
-        Of the set's documents.
+        Workbench with the documents.
     kept : KeptFigures
-        Where figures are remembered.
+        The cache.
     told : callable, optional
-        Called after settings that were measured anew.
+        Called after each new measurement.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Figures:
         self._depth = int(cutoff) if cutoff.isdecimal() else DEPTH
 
     def __call__(self, settings: Settings) -> NDArray[np.float64]:
-        """Return the figure of every judged query, shape (n_queries,)."""
+        """Return the value of every judged query, shape (n_queries,)."""
         found = self._kept.get(settings)
         if found is None:
             fitted = cast(FittedSystem, _ByWorkbench(self._workbench, settings))
@@ -68,7 +68,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class _ByWorkbench:
-    """A workbench with some settings, as far as `run_of` needs a system."""
+    """A workbench with settings as a fitted system for `run_of`."""
 
     workbench: Workbench
     settings: Settings

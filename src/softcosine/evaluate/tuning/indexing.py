@@ -1,4 +1,4 @@
-"""An index made by settings that were chosen elsewhere."""
+"""`indexed`: an index built with given settings."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ def indexed(
     sources: Sources | None = None,
     progress: Report | None = None,
 ) -> SoftIndex:
-    """Index documents by settings: their sources, S, weights, ranking, fields and analysis.
+    """Return an index of documents with the sources, S, weights, ranking and fields of settings.
 
     Parameters
     ----------
     documents : Documents
-        Of all fields that the settings name; without any, all fields are one text.
+        Documents with all fields of the settings; without fields in the settings, all fields are
+        one text.
     settings : Settings
     metadata : sequence of mappings or None, optional
-        One a document.
+        One per document.
     sources : mapping of str to TermSimilaritySource or None, optional
-        Those that are there already, by the names that the settings call them.
+        Ready sources, by their names in the settings.
     progress : callable, optional
-        Called with (what is being done, how far, out of how many or None).
+        Called with the step, the number done, and the total or None.
 
     Raises
     ------
     InvalidInputError
-        If a field is missing, or a source is not understood.
+        If a field is missing, or a source is unknown.
     FileNotFoundError, MalformedFileError
 
     Examples

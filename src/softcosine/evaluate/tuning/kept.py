@@ -1,4 +1,4 @@
-"""Figures of settings kept in a file, so that a search goes on where it was stopped."""
+"""Checkpoint file of figures, so that a search can resume."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ _FORMAT = "softcosine-tuning"
 
 
 class KeptFigures:
-    """The figures that were measured, by settings; a line of JSON each, behind a first one.
+    """Figures by settings, in memory and in a file with a header and one line of JSON each.
 
-    Every line says what it is about, so that two runs which write to one file at once take nothing
-    from each other that is not theirs.
+    Every line has the fingerprint of its data, so two runs can write to one file at the same time.
 
     Parameters
     ----------
     path : Path or None
-        None keeps them in memory alone. A file about other data is begun anew.
+        None for memory only. A file for other data is overwritten.
     data : str
-        What the figures are about; see `fingerprint`.
+        Fingerprint of the data; see `fingerprint`.
 
     Raises
     ------
     AlreadyExistsError
-        If there is a file that is something else.
+        If the file exists and is not a checkpoint.
     """
 
     def __init__(self, path: Path | None, data: str) -> None:
@@ -53,11 +52,11 @@ class KeptFigures:
         return len(self._figures)
 
     def get(self, settings: Settings) -> NDArray[np.float64] | None:
-        """Return the figures of all queries by some settings, or None."""
+        """Return the figures of all queries for settings, or None."""
         return self._figures.get(settings.key())
 
     def put(self, settings: Settings, figures: NDArray[np.float64]) -> None:
-        """Keep the figures of some settings; the line is whole before the next is measured."""
+        """Store the figures of settings; the line is written completely before returning."""
         self._figures[settings.key()] = figures
         if self._path is not None:
             line = {
@@ -69,7 +68,7 @@ class KeptFigures:
                 file.write(json.dumps(line) + "\n")
 
     def _read(self, path: Path) -> None:
-        """Take what an earlier run left, and leave the file so that lines may follow."""
+        """Read the lines of an earlier run, and prepare the file for more lines."""
         lines: list[str] = []
         if path.exists():
             if not path.is_file():
@@ -93,7 +92,7 @@ class KeptFigures:
                     settings = Settings.from_dict(found["settings"])
                     self._figures[settings.key()] = np.array(found["figures"], np.float64)
                     whole.append(line)
-        if len(whole) + 1 < len(lines):  # the last was cut off, or another run was here
+        if len(whole) + 1 < len(lines):  # an incomplete last line, or lines of another run
             self._begin(path, whole)
 
     def _begin(self, path: Path, lines: Iterable[str]) -> None:
@@ -101,14 +100,14 @@ class KeptFigures:
 
 
 def fingerprint(dataset: RankingSet, *others: Any) -> str:
-    """Return a checksum of all that figures of a data set depend on, in hexadecimal.
+    """Return a hexadecimal checksum of everything that the figures of a data set depend on.
 
     Parameters
     ----------
     dataset : RankingSet
-        The part that is tuned on.
+        The data set with the training queries.
     *others
-        Whatever else counts, with a representation that says all of it.
+        Other values with a complete ``repr``.
     """
     digest = hashlib.blake2b(digest_size=16)
 

@@ -1,4 +1,4 @@
-"""Which queries settings are chosen on, and which are left for the end."""
+"""Division of judged queries into training and test queries, and into folds."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _LEAST_OF_A_FOLD = 2  # queries
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A data set cut in two.
+    """Training and test queries of a data set.
 
     Attributes
     ----------
     tuned : RankingSet
-        What settings are chosen on.
+        The data set with the training queries.
     test_queries : tuple of str
-        Ids of the others.
+        Ids of the test queries.
     test_splits : tuple of str
-        Names of the parts that these are, if they were chosen by name.
+        Names of the test splits, if chosen by name.
     told : str
-        How it was cut, in words.
+        Description of the division.
     """
 
     tuned: RankingSet
@@ -41,12 +41,12 @@ class Parts:
     told: str
 
     def test(self, dataset: RankingSet) -> RankingSet:
-        """Return the other part, to be scored.
+        """Return the data set with the test queries.
 
         Raises
         ------
         InvalidInputError
-            If there is none, or no document is relevant to any of its queries.
+            If there are no test queries, or no document is relevant to any of them.
         """
         if not self.test_queries:
             raise InvalidInputError(
@@ -64,22 +64,22 @@ def parted(
     test_share: float | None = None,
     random_state: int = 0,
 ) -> Parts:
-    """Cut a data set by its queries' ids and parts alone, never by judgements.
+    """Divide a data set by the ids and splits of its queries, never by judgements.
 
     Parameters
     ----------
     dataset : RankingSet
     test_split : str or sequence of str, optional
-        Parts to leave out; by default those whose names begin with ``test``.
+        Splits to reserve for the test; default: those that begin with ``test``.
     test_share : float, optional
-        Share of the queries to draw instead, where there are no such parts; 0.25 by default, and 0
-        to choose on all queries.
+        Share of the queries to reserve at random if there are no such splits; default 0.25, and 0
+        to train on all queries.
     random_state : int
 
     Raises
     ------
     InvalidInputError
-        If there is no such part, or nothing is left that could be chosen on.
+        If a split does not exist, or there are no training queries.
     """
     if test_split is not None and test_share is not None:
         raise InvalidInputError(
@@ -100,7 +100,7 @@ def parted(
     if splits:
         of = dataset.splits or {}
         test = tuple(id for id in ids if of.get(id) in splits)
-        # Not how many: a file may name the parts of judged queries alone.
+        # Without a count, because a file can have only the splits of judged queries.
         told = f"left for the test: {', '.join(splits)}"
     else:
         test = _drawn(ids, TEST_SHARE if test_share is None else test_share, random_state)
@@ -112,7 +112,7 @@ def parted(
 
 
 def folds_of(n_queries: int, n_folds: int, random_state: int) -> list[NDArray[np.int64]]:
-    """Cut queries into folds of about equal size, at random; each holds their numbers, ascending.
+    """Return random folds of about equal size, each with query numbers in ascending order.
 
     Raises
     ------

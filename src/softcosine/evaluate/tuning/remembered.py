@@ -1,4 +1,4 @@
-"""A source that remembers what it was asked, so that settings which differ elsewhere ask once."""
+"""Source with a cache of neighbour lists, shared by settings with equal sources."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Remembered"]
 
-_MOST_QUESTIONS = 2_000  # about pairs, each some hundred numbers
+_MOST_QUESTIONS = 2_000  # cached arrays of pair similarities, some hundred numbers each
 
 
 class Remembered(SourceOfOne):
-    """Another source, asked once for the longest lists of neighbours that anybody wants.
+    """Source that caches the neighbour lists of another source.
 
-    Neighbours are the best in one total order, and no answer depends on what else is asked: the
-    first of a longer list are the shorter list, and words asked for together get what each gets
-    alone, to the bit. What else is asked goes on to the source.
+    Neighbours follow one total order, so a shorter list is the beginning of a longer one; and the
+    results for several words have the same bits as for each word alone. Other calls go to the
+    source.
 
     Parameters
     ----------
     source : TermSimilaritySource
     limit : int
-        How long a list is kept; longer ones are asked for anew.
+        Length of the cached lists; longer lists are computed again.
     words : iterable of str
-        Words that will be asked for one by one, as those of queries that are no terms; they are
-        asked for together.
+        Words outside the terms, such as those of queries, whose lists are computed in one batch.
     """
 
     __slots__ = ("_among", "_limit", "_lists", "_numbers", "_pairs", "_singles", "_words")
@@ -59,14 +58,14 @@ class Remembered(SourceOfOne):
         if terms is among:
             return _shortened(self._whole(among), max_neighbors)
         if among == self._among:
-            among = self._among  # sources remember what they prepared for the same tuple
+            among = self._among  # sources cache by the identity of the tuple
             if all(term in self._numbers for term in terms):
                 rows = np.array([self._numbers[term] for term in terms], np.int64)
                 return _taken(self._outside(among), rows, max_neighbors)
         return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
+        """Return the similarities of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
         question = tuple(left), tuple(right)
         answer = self._pairs.get(question)
         if answer is None:
@@ -76,14 +75,14 @@ class Remembered(SourceOfOne):
         return answer
 
     def _whole(self, among: tuple[str, ...]) -> Neighbors:
-        """Return the lists of all words among themselves."""
+        """Return the neighbour lists of all terms."""
         if self._lists is None or self._among != among:
             self._lists = self._source.neighbors(among, among, max_neighbors=self._limit)
             self._among, self._singles = among, None
         return self._lists
 
     def _outside(self, among: tuple[str, ...]) -> Neighbors:
-        """Return the lists of the words that were announced."""
+        """Return the neighbour lists of `words`."""
         if self._singles is None:
             self._singles = self._source.neighbors(self._words, among, max_neighbors=self._limit)
         return self._singles
@@ -94,7 +93,7 @@ def _shortened(lists: Neighbors, limit: int) -> Neighbors:
 
 
 def _taken(lists: Neighbors, rows: NDArray[np.int64], limit: int) -> Neighbors:
-    """Return the first of some lists."""
+    """Return the first `limit` neighbours of some lists."""
     starts = lists.indptr[rows]
     lengths = np.minimum(lists.indptr[rows + 1] - starts, limit)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

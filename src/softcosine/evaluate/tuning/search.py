@@ -1,4 +1,4 @@
-"""The search for good settings: one thing changed at a time, within a budget."""
+"""Search for good settings by changes of one setting at a time, within a budget."""
 
 from __future__ import annotations
 
@@ -15,52 +15,51 @@ from softcosine.evaluate.tuning.space import DIMENSIONS, Space
 
 __all__ = ["RULES", "Measured", "Searched", "search"]
 
-# Figures of all queries by some settings, shape (n_queries,).
+# Function from settings to the values of all queries, shape (n_queries,).
 Measured = Callable[[Settings], NDArray[np.float64]]
 
-_LEAST_GAIN = 1e-9  # a mean that is larger by less is not larger
+_LEAST_GAIN = 1e-9  # smaller differences of means count as equal
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search looked at.
+    """Settings tried by a search.
 
     Attributes
     ----------
     tried : tuple of Settings
-        In the order in which they were tried; the first is the default.
+        In the order of the search; the first is the default.
     complete : bool
-        Whether it came to an end before the budget did.
+        Whether the search ended within the budget.
     """
 
     tried: tuple[Settings, ...]
     complete: bool
 
     def chosen(self, measured: Measured, rows: NDArray[np.int64], rule: str) -> Settings:
-        """Return the settings that a rule chooses by the figures of some queries."""
+        """Return the settings that a rule chooses by the values of some queries."""
         return RULES[rule](self.tried, measured, rows)
 
 
 class _SpentError(Exception):
-    """The budget is at its end."""
+    """The budget is spent."""
 
 
 def search(space: Space, measured: Measured, rows: NDArray[np.int64], *, budget: int) -> Searched:
-    """Go from each start to settings that no single change makes better on the mean.
+    """Return the settings tried by a coordinate search from each start.
 
-    Every setting is tried at all its values, one after the other, and the best is kept; then again,
-    numbers at the next smaller and the next larger value, until a whole round changes nothing. What
-    is tried depends on what was best before, so each search sees a part of the space only.
+    The first round tries all values of each setting in turn and keeps the best. Further rounds try
+    the next smaller and the next larger value of numbers, until a round changes nothing. The search
+    tries only a small subset of the space.
 
     Parameters
     ----------
     space : Space
     measured : callable
     rows : ndarray of shape (n,), int64
-        The queries that may be looked at.
+        The queries to use.
     budget : int
-        How many settings may be tried, 1 or more. No start takes more than its share of what is
-        left.
+        Maximum number of settings, 1 or more. Each start gets its share of the rest.
     """
     tried: dict[str, Settings] = {}
     means: dict[str, float] = {}
@@ -100,7 +99,7 @@ def _climb(space: Space, start: Settings, mean: Callable[[Settings], float]) -> 
 
 
 def _by_mean(tried: tuple[Settings, ...], measured: Measured, rows: NDArray[np.int64]) -> Settings:
-    """Return the first of the best."""
+    """Return the settings with the best mean; the first of equal ones."""
     means = [float(measured(settings)[rows].mean()) for settings in tried]
     return tried[int(np.argmax(np.array(means) > max(means) - _LEAST_GAIN))]
 
@@ -108,10 +107,10 @@ def _by_mean(tried: tuple[Settings, ...], measured: Measured, rows: NDArray[np.i
 def _by_one_standard_error(
     tried: tuple[Settings, ...], measured: Measured, rows: NDArray[np.int64]
 ) -> Settings:
-    """Return what differs least from the default among what is hardly worse than the best.
+    """Return the settings closest to the default within one standard error of the best.
 
-    Hardly worse: by no more than one standard error of the difference, query by query (Breiman et
-    al. 1984, with paired errors). Of equally near ones the better.
+    The standard error is that of the paired differences per query (Breiman et al. 1984, with paired
+    errors). Of equally close settings, the better ones are returned.
     """
     best = measured(_by_mean(tried, measured, rows))[rows]
     near = []

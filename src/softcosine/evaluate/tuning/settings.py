@@ -1,4 +1,4 @@
-"""How an index finds: everything that tuning chooses, in one value that a file can hold."""
+"""Settings of an index that tuning chooses, and their JSON file."""
 
 from __future__ import annotations
 
@@ -37,27 +37,26 @@ class Settings:
     Attributes
     ----------
     sources : tuple of str
-        Names of sources, in the order in which they are joined; none for S = I.
+        Names of sources in the order of their combination; empty for S = I.
     join : {"first", "strongest", "mean", "noisy-or"}
-        Of several sources.
+        Method to combine several sources.
     exponent, threshold : float
-        Of sources that compare vectors: the power that cosines are raised to, and the least
-        cosine that counts.
+        Exponent and minimum of the cosines of sources that compare vectors.
     max_neighbors : int
-        Most similar terms that a term has in S.
+        Maximum number of similar terms per term in S.
     scaling : {"definite", "balanced"}
-        Off-diagonals of S shrunk by the least factor that makes it positive semidefinite, or
-        balanced (theory T6).
+        Off-diagonal entries of S scaled by the largest factor that makes it positive semidefinite,
+        or balanced (theory T6).
     ranking : str
         See `softcosine.index.search.rankings`.
     tf, idf, k1, b
-        See `Weighting`. Soft BM25 looks at k1 and b alone.
+        See `Weighting`. Soft BM25 uses only k1 and b.
     fields : tuple of (str, float), or None
-        Texts that are spaces of their own, and what each counts; None joins all into one.
+        Fields with scores of their own and their weights; None joins all texts into one.
     stemmer : str or None
-        Language of the stems.
+        Language of the stemmer.
     stop_words : str or None
-        Language of the words that are left out.
+        Language of the stop words to drop.
 
     Raises
     ------
@@ -117,26 +116,26 @@ class Settings:
 
     @property
     def weighting(self) -> Weighting:
-        """How terms are weighed."""
+        """Weighting of terms."""
         return Weighting(tf=self.tf, idf=self.idf, k1=self.k1, b=self.b)
 
     @property
     def analyzer(self) -> Analyzer:
-        """How texts become terms."""
+        """Analyzer of texts."""
         return Analyzer(self.stemmer, stop_words=self.stop_words)
 
     def changed(self, **changes: Any) -> Self:
-        """Return the settings with some of them changed."""
+        """Return a copy with some settings changed."""
         return replace(self, **changes)
 
     def differences(self, other: Settings) -> dict[str, Any]:
-        """Return what differs from other settings: these values, by name."""
+        """Return the values that differ from other settings, by name."""
         return {
             name: value for name, value in self.to_dict().items() if value != other.to_dict()[name]
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings in JSON's types."""
+        """Return the settings for JSON."""
         values = {one.name: getattr(self, one.name) for one in fields_of(self)}
         values["sources"] = list(self.sources)
         values["fields"] = None if self.fields is None else dict(self.fields)
@@ -144,7 +143,7 @@ class Settings:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """Return the settings whose `to_dict` gave these; those left out are the default's.
+        """Return settings from the result of `to_dict`; missing ones have their defaults.
 
         Raises
         ------
@@ -173,12 +172,12 @@ class Settings:
             raise InvalidInputError(f"a setting is of a wrong kind: {error}.") from error
 
     def spec(self) -> str:
-        """Return the system of these settings, as ``softcosine evaluate --compare`` takes it.
+        """Return the spec of these settings for ``softcosine evaluate --compare``.
 
         Raises
         ------
         InvalidInputError, FileNotFoundError
-            If a source is not one that its name tells how to make.
+            If a source cannot be made by its name.
         """
         values = {name: str(own) for name, own in self.to_dict().items() if own is not None}
         values["stemmer"] = self.stemmer or "none"
@@ -205,7 +204,7 @@ class Settings:
         return json.dumps(self.to_dict(), sort_keys=True)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the settings as JSON, whole or not at all.
+        """Write the settings atomically as JSON.
 
         Raises
         ------
@@ -221,13 +220,13 @@ class Settings:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote.
+        """Return the settings written by `save`.
 
         Raises
         ------
         FileNotFoundError
         MalformedFileError
-            If it is something else; says what is wrong.
+            If the file is not a file of settings; the message has the reason.
         """
         source = Path(path)
         if not source.is_file():
@@ -251,13 +250,13 @@ class Settings:
             raise MalformedFileError(source, str(error)) from error
 
     def told(self, other: Settings | None = None) -> str:
-        """Say the settings in a line; of others given, only what differs from them."""
+        """Return the settings as one line; with `other`, only the differing ones."""
         values = self.to_dict() if other is None else self.differences(other)
         return ", ".join(f"{name} {shown(value)}" for name, value in values.items()) or "the same"
 
 
 def shown(value: Any) -> str:
-    """Return a value of a setting as people read it."""
+    """Return a value of a setting as text."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={weight:g}" for name, weight in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""From the names of sources and how they are joined to S over an index's vocabulary."""
+"""Term similarity matrices by settings, with shared sources and neighbour lists."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ __all__ = [
     "resettled",
 ]
 
-_KEPT_NUMBERS = 1 << 24  # entries of S, and of lists of neighbours, that are held at a time
+_KEPT_NUMBERS = 1 << 24  # cached entries of S and of neighbour lists
 
 
-# Those that are there already, by a name of the caller's; None is made by what its name says.
+# Ready sources by a name of the caller; None for a source to make by its name.
 Sources = Mapping[str, "TermSimilaritySource | None"]
 
 
 def compares_vectors(source: TermSimilaritySource) -> bool:
-    """Whether a source that is there compares vectors."""
+    """Whether a ready source compares vectors."""
     return isinstance(source, EmbeddingSimilarity | CooccurrenceSimilarity | EncoderSimilarity)
 
 
 def check_names(names: Iterable[str], sources: Sources) -> None:
-    """Find out which names nobody understands, before anything is read.
+    """Raise an error for unknown names of sources, before anything is read.
 
     Raises
     ------
@@ -70,23 +70,23 @@ def check_names(names: Iterable[str], sources: Sources) -> None:
 
 
 def analyzer_with_phrases(settings: Settings, sources: Sources) -> Analyzer:
-    """Return how texts become terms by settings: the phrases of lists among the sources are terms.
+    """Return the analyzer of settings, with the phrases of synonym lists as terms.
 
     Raises
     ------
     InvalidInputError, FileNotFoundError, MalformedFileError
-        If a source is not understood, or cannot be read.
+        If a source is unknown or cannot be read.
     """
     return settings.analyzer.with_phrases(recipe_of(settings, sources).phrases())
 
 
 def recipe_of(settings: Settings, sources: Sources) -> SimilarityRecipe:
-    """Return the recipe of settings, with the sources that are there already in place of names.
+    """Return the recipe of settings, with ready sources instead of their names.
 
     Raises
     ------
     InvalidInputError, FileNotFoundError
-        If a source is not understood.
+        If a source is unknown.
     """
     cosines = {"exponent": settings.exponent, "threshold": settings.threshold}
     given = [
@@ -102,13 +102,13 @@ def recipe_of(settings: Settings, sources: Sources) -> SimilarityRecipe:
 
 
 def of_cosines(name: str, sources: Sources) -> bool:
-    """Whether a source looks at an exponent and a threshold."""
+    """Whether a source uses an exponent and a threshold."""
     given = sources.get(name)
     return kind_named(name).of_cosines if given is None else compares_vectors(given)
 
 
 def few_neighbors(name: str, sources: Sources) -> bool:
-    """Whether a source is good for the nearest few alone, as what the texts teach."""
+    """Whether a source is only good for few neighbours, such as co-occurrence in the texts."""
     given = sources.get(name)
     if given is None:
         return kind_named(name).learned
@@ -118,13 +118,13 @@ def few_neighbors(name: str, sources: Sources) -> bool:
 def resettled(
     source: TermSimilaritySource, *, exponent: float, threshold: float
 ) -> TermSimilaritySource:
-    """Return a source of vectors with another exponent and threshold; any other as it is.
+    """Return a source of vectors with another exponent and threshold; other sources unchanged.
 
-    Vectors are shared, not learned, read or encoded again.
+    The new source shares the vectors.
     """
     if isinstance(source, EmbeddingSimilarity | EncoderSimilarity):
         return EmbeddingSimilarity.of_table(source.table, exponent=exponent, threshold=threshold)
-    if isinstance(source, Guarded):  # what the texts teach, with pieces of words kept apart
+    if isinstance(source, Guarded):  # co-occurrence, with a guard for word pieces
         return source.over(resettled(source.source, exponent=exponent, threshold=threshold))
     if isinstance(source, CooccurrenceSimilarity):
         state = state_of(source)
@@ -134,27 +134,26 @@ def resettled(
 
 
 class Similarities:
-    """Makes S by settings, over one vocabulary; what several settings share is made once.
+    """Builder of S by settings over one vocabulary, with caches shared by the settings.
 
-    Sources are learned or read once. The neighbours of all terms are asked for once for each join,
-    exponent and threshold, as many as any setting wants; fewer are cut from these. Scaling is
-    applied to what is there. All this changes no bit of S.
+    Sources are read or learned once. The neighbours of all terms are computed once per join,
+    exponent and threshold, with the largest limit; shorter lists are cut from these. The caches
+    change no bit of S.
 
     Parameters
     ----------
     texts : AnalyzedTexts
-        S is over their vocabulary.
+        Texts with the vocabulary of S.
     sources : mapping of str to TermSimilaritySource or None
-        Those that are there already; others are made by what their names say
-        (`softcosine.similarity.registry`).
+        Ready sources; None for a source to make by its name (`softcosine.similarity.registry`).
     longest : int
-        The most neighbours that will be asked for.
+        Maximum number of neighbours over all settings.
     report : callable, optional
-        Told what is being done, how far it is, and out of how many or None.
+        Called with the step, the number done, and the total or None.
     outside : iterable of str
-        Words outside the vocabulary that queries have.
+        Words of queries outside the vocabulary.
     ready : dict of str to TermSimilaritySource, optional
-        Takes the sources that do not learn from texts, for other texts.
+        Receives the sources that do not learn from texts, for use with other texts.
     """
 
     def __init__(
@@ -180,12 +179,12 @@ class Similarities:
         self._matrices: OrderedDict[str, Similarity] = OrderedDict()
 
     def leaf(self, name: str) -> TermSimilaritySource:
-        """Return a source by its name, with its own exponent and threshold.
+        """Return a source by name, with its own exponent and threshold.
 
         Raises
         ------
         InvalidInputError, FileNotFoundError, MalformedFileError
-            If there is none of that name, or it cannot be read.
+            If the source is unknown or cannot be read.
         """
         given = self._sources.get(name)
         if given is not None:
@@ -197,7 +196,7 @@ class Similarities:
         return made[name]
 
     def of(self, settings: Settings) -> Similarity:
-        """Return S by settings, and the source that words outside the vocabulary are asked of."""
+        """Return S by settings, and the source for words outside the vocabulary."""
         key = _key(settings, "sources", "join", "exponent", "threshold", "max_neighbors", "scaling")
         if key not in self._matrices:
             _make_room(self._matrices, max(1, _KEPT_NUMBERS // self._largest))
@@ -222,7 +221,7 @@ class Similarities:
         return Similarity(name, S, remembered)
 
     def source(self, settings: Settings) -> TermSimilaritySource:
-        """Return the sources of some settings, joined, guarded, and in the terms of the texts."""
+        """Return the combined and guarded sources of settings, in the terms of the texts."""
         leaves = [
             resettled(self.leaf(name), exponent=settings.exponent, threshold=settings.threshold)
             for name in settings.sources
@@ -233,7 +232,7 @@ class Similarities:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """S, who is asked about words that it does not have, and a name that no other S has."""
+    """S, the source for words outside it, and a unique key."""
 
     key: str
     S: TermSimilarityMatrix
@@ -245,6 +244,6 @@ def _key(settings: Settings, *names: str) -> str:
 
 
 def _make_room(kept: OrderedDict[str, Any], most: int) -> None:
-    """Forget what was not used for longest."""
+    """Remove the least recently used entries of a cache."""
     while len(kept) >= most:
         kept.popitem(last=False)

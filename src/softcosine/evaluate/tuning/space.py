@@ -1,4 +1,4 @@
-"""What tuning may choose from: the values of every setting, and which settings matter together."""
+"""Search space of tuning: the values of every setting, and their dependencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["DIMENSIONS", "Space", "space_around"]
 
 _BM25 = "soft_bm25"
 
-# In the order in which a search goes through them: what moves figures most comes first.
+# In the order of the search: settings with the largest effect come first.
 DIMENSIONS = (
     "ranking", "stop_words", "stemmer", "sources", "exponent", "threshold", "max_neighbors",
     "scaling", "k1", "b", "tf", "idf", "fields",
@@ -35,10 +35,10 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "idf": ("smooth", "probabilistic", "bm25", "none"),
 }
 _SCALES = ("exponent", "threshold", "max_neighbors", "k1", "b")
-_SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of one field, where the others count 1
-# The mean of a source that knows a pair and of one that does not is half of what is known.
+_SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)  # weights of one field, where the others have weight 1
+# The mean with a source that lacks a pair halves the similarity.
 _JOINS = ("first", "strongest", "noisy-or")
-_MOST_FIELDS = 4  # more would leave a search no budget for anything else
+_MOST_FIELDS = 4  # more would use up the budget of a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Space:
     Attributes
     ----------
     default : Settings
-        What is used where nothing is tuned; always tried first.
+        Settings without tuning; always tried first.
     values : mapping of str to tuple
-        For each of `DIMENSIONS`, what may be chosen; of ``"sources"`` pairs of names and a join.
-        The default's own value need not be among them.
+        Values of each of `DIMENSIONS`; those of ``"sources"`` are pairs of names and a join. They
+        need not include the default.
     of_cosines : frozenset of str
-        Sources that look at exponent and threshold.
+        Sources that use exponent and threshold.
     few_neighbors : frozenset of str
-        Sources that are good for the nearest few only, as those learned from the texts.
+        Sources that are only good for few neighbours, such as co-occurrence in the texts.
     """
 
     default: Settings
@@ -64,10 +64,10 @@ class Space:
     few_neighbors: frozenset[str] = field(default_factory=frozenset)
 
     def starts(self) -> tuple[Settings, ...]:
-        """Return where a search begins: the default, and what suits the soft cosine.
+        """Return the starts of a search: the default, and settings for the soft cosine.
 
-        The two rankings want other similarities (docs/similarity.md), and a search that changes
-        one setting at a time does not come from one to the other.
+        The two rankings need different similarities (docs/similarity.md), and a search by single
+        changes does not get from one to the other.
         """
         cosine = self.default.changed(ranking="soft_cosine", exponent=2.0, scaling="balanced")
         allowed = all(
@@ -80,14 +80,14 @@ class Space:
         return tuple(found)
 
     def moves(self, settings: Settings, dimension: str, *, near: bool = False) -> list[Settings]:
-        """Return the settings that differ in one respect, each once, in the order of the values.
+        """Return the distinct settings that differ in one dimension, in the order of its values.
 
         Parameters
         ----------
         settings : Settings
         dimension : str
         near : bool
-            Whether of a number only the next smaller and the next larger value are taken.
+            Whether to use only the next smaller and the next larger value of a number.
         """
         values = self.values.get(dimension, ())
         if near and dimension in _SCALES:
@@ -103,7 +103,7 @@ class Space:
         return list(found.values())
 
     def simplest(self, settings: Settings) -> Settings:
-        """Return equal settings in which what has no effect is as in the default."""
+        """Return equivalent settings, with the defaults for settings without effect."""
         plain: set[str] = set()
         if len(settings.sources) < 2:
             plain |= {"join"}
@@ -138,24 +138,24 @@ def space_around(
     fields: Sequence[str],
     given: Mapping[str, Sequence[Any]] | None = None,
 ) -> Space:
-    """Return the usual space around a default.
+    """Return the standard space around a default.
 
     Parameters
     ----------
     default : Settings
     sources : sequence of str
-        All that there are; each alone, and joined in their order, may be chosen.
+        All sources; the space has each one, and combinations in this order.
     of_cosines, few_neighbors
         See `Space`.
     fields : sequence of str
-        Of the documents.
+        Fields of the documents.
     given : mapping of str to sequence, optional
-        For some of `DIMENSIONS` other values than the usual ones; a single one fixes the setting.
+        Other values for some of `DIMENSIONS`; a single value fixes the setting.
 
     Raises
     ------
     InvalidInputError
-        If there is no such dimension, or a value cannot be.
+        If a dimension is unknown, or a value is not valid.
     """
     values = {
         **_VALUES,
@@ -179,7 +179,7 @@ def space_around(
 
 
 def _joins_of(sources: Sequence[str]) -> list[tuple[tuple[str, ...], str]]:
-    """Return S = I, every source alone, every two and all of them by each join that may help."""
+    """Return S = I, single sources, pairs of sources and all sources, by each useful join."""
     found: list[tuple[tuple[str, ...], str]] = [((), "first")]
     found += [((name,), "first") for name in sources]
     groups = list(combinations(sources, 2))
@@ -190,7 +190,7 @@ def _joins_of(sources: Sequence[str]) -> list[tuple[tuple[str, ...], str]]:
 
 
 def _weights_of(fields: Sequence[str]) -> list[tuple[tuple[str, float], ...] | None]:
-    """Return all fields as one text, and as spaces of their own with some weights."""
+    """Return the choices of fields: one text, and separate fields with several weights."""
     found: list[tuple[tuple[str, float], ...] | None] = [None]
     if not 2 <= len(fields) <= _MOST_FIELDS:
         return found
@@ -203,7 +203,7 @@ def _weights_of(fields: Sequence[str]) -> list[tuple[tuple[str, float], ...] | N
 
 
 def _read(default: Settings, name: str, value: Any, fields: Sequence[str]) -> Any:
-    """Return a value as `Space.values` holds it; a source is named alone or joined by a plus."""
+    """Return a value in the form of `Space.values`; source names are joined by a plus."""
     if name == "sources":
         names, join = value if _is_join(value) else (value, default.join)
         if isinstance(names, str):

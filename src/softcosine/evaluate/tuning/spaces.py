@@ -1,4 +1,4 @@
-"""The default that `softcosine index` would take for some documents, and the space around it."""
+"""The default settings of `softcosine index` for given documents, and the space around them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def space_for(
     stemmer: str | None = None,
     given: Mapping[str, Sequence[Any]] | None = None,
 ) -> Space:
-    """Return the space around what `softcosine index` does where nothing is said.
+    """Return the space around the default settings of `softcosine index`.
 
-    Text is stemmed as its language asks for. Similarities of English come from the bundled vectors;
-    others come from the texts alone, and the English vectors are left out of their space.
+    Texts are stemmed by their language. The default source is the bundled vectors for English, and
+    co-occurrence in the texts for other languages, whose space has no English vectors.
 
     Parameters
     ----------
     bench : Workbench
-        Of the documents.
+        Workbench with the documents.
     sources : mapping of str to TermSimilaritySource or None
-        Each may be chosen.
+        Sources to choose from.
     fields : sequence of str
-        Of the documents.
+        Fields of the documents.
     stemmer : str, optional
-        A language, or ``"none"``; by default what the text asks for.
+        A language, or ``"none"``; default: by the language of the texts.
     given : mapping of str to sequence, optional
         See `space_around`.
     """

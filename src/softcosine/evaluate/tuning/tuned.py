@@ -1,4 +1,4 @@
-"""What tuning found: the settings, what they bring, and how sure that is."""
+"""Result of `tune`: the settings and their estimated gain."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SHOWN_TRIALS = 15
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Settings that were tried, and their figures.
+    """Settings that were tried, with their means.
 
     Attributes
     ----------
     settings : Settings
     mean : float
-        Over all queries that were tuned on.
+        Mean over all training queries.
     folds : tuple of float
         Mean of every fold.
     """
@@ -38,13 +38,13 @@ class Trial:
     folds: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in JSON's types."""
+        """Return the attributes for JSON."""
         return {"settings": self.settings.to_dict(), "mean": self.mean, "folds": list(self.folds)}
 
 
 @dataclass(frozen=True, slots=True)
 class FoldChoice:
-    """What was chosen without one fold, and what it brings there.
+    """Settings chosen without one fold, with the means on that fold.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class FoldChoice:
     n_queries: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in JSON's types."""
+        """Return the attributes for JSON."""
         return {
             "settings": self.settings.to_dict(),
             "default": self.default,
@@ -71,18 +71,18 @@ class FoldChoice:
 
 @dataclass(frozen=True, slots=True)
 class TestScore:
-    """The part that was left for the end, scored once.
+    """Score on the test queries.
 
     Attributes
     ----------
     n_queries : int
     default, settings : float
-        Means by the default and by the settings to be used.
+        Means of the default and of the settings to use.
     gain : Interval
         Their difference.
     """
 
-    __test__ = False  # pytest takes it for tests
+    __test__ = False  # not a test class of pytest
 
     n_queries: int
     default: float
@@ -90,7 +90,7 @@ class TestScore:
     gain: Interval
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in JSON's types."""
+        """Return the attributes for JSON."""
         return {
             "queries": self.n_queries,
             "default": self.default,
@@ -101,32 +101,31 @@ class TestScore:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The outcome of `tune`.
+    """Result of `tune`.
 
     Attributes
     ----------
     dataset, measure : str
     n_queries : int
-        That were tuned on.
+        Number of training queries.
     parts : str
-        How the queries were cut, in words.
+        Description of training and test queries.
     rule : str
     budget : int
     random_state : int
     default, chosen : Trial
-        The default, and what the rule chose on all queries that were tuned on. The mean of
-        `chosen` flatters it, since it was chosen for that mean; `gain` does not.
+        The default, and the choice of the rule on all training queries. The mean of `chosen` is
+        biased upwards by the choice; `gain` is not.
     trials : tuple of Trial
         All settings that the search on these queries tried, the best first.
     by_fold : tuple of FoldChoice
-        What was chosen without each fold (nested cross-validation).
+        The choice without each fold (nested cross-validation).
     gain : Interval or None
-        What tuning brings on queries that it did not see, over the default; None where it was
-        interrupted before that was known.
+        Gain over the default on unseen queries; None if tuning was interrupted before.
     complete : bool
-        Whether nothing was interrupted.
+        Whether tuning was not interrupted.
     exhausted : bool
-        Whether the budget ended a search before it was done.
+        Whether the budget ended a search.
     test : TestScore or None
     """
 
@@ -148,14 +147,14 @@ class Tuned:
 
     @property
     def certain(self) -> bool:
-        """Whether tuning brings more than chance would: the interval lies above 0."""
+        """Whether the gain is significant: its interval is above 0."""
         return self.gain is not None and self.gain.low > 0.0
 
     @property
     def settings(self) -> Settings:
-        """What to use: the chosen settings, unless they bring nothing certain; then the default.
+        """The settings to use: the chosen ones if the gain is significant, else the default.
 
-        Where tuning was interrupted, the best so far, of which nothing certain is known.
+        After an interruption, the best settings so far, whose gain is unknown.
         """
         if self.gain is None:
             return self.chosen.settings
@@ -163,11 +162,11 @@ class Tuned:
 
     @property
     def verdict(self) -> str:
-        """What came of it, in a sentence or two."""
+        """Summary of the result in one or two sentences."""
         if self.gain is None:
             return (
-                "Interrupted: these are the best settings so far, and what they bring on other "
-                "queries is not known."
+                "Interrupted: these are the best settings so far; their gain on unseen queries is "
+                "unknown."
             )
         told = (
             f"{self.gain.difference:+.4f} {self.measure} "
@@ -175,23 +174,23 @@ class Tuned:
         )
         if self.chosen.settings == self.default.settings:
             return (
-                "Tuning chose the default. On queries that it did not see, what it would have "
-                f"chosen without them changes {told}."
+                "Tuning chose the default. On unseen queries, the settings chosen without a fold "
+                f"change {told}."
             )
         if not self.certain:
             return (
-                f"Tuning brings nothing certain on queries that it did not see: {told}. The "
-                "default is kept."
+                f"The gain of tuning on unseen queries is not significant: {told}. The default is "
+                "kept."
             )
-        return f"On queries that it did not see, tuning brings {told} over the default."
+        return f"On unseen queries, tuning gains {told} over the default."
 
     def effects(self) -> dict[str, list[tuple[Any, float]]]:
-        """Return, for every setting, its values that were tried with all else as chosen.
+        """Return for every setting the tried values, with all other settings as chosen.
 
         Returns
         -------
         dict of str to list of (value, mean)
-            The best first; settings of which only one value was tried are left out.
+            The best first; settings with a single tried value are left out.
         """
         chosen = self.chosen.settings.to_dict()
         found: dict[str, list[tuple[Any, float]]] = {}
@@ -211,7 +210,7 @@ class Tuned:
         return effects
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it in JSON's types."""
+        """Return all results for JSON."""
         return {
             "dataset": self.dataset,
             "measure": self.measure,
@@ -250,12 +249,12 @@ class Tuned:
         return data_frame({"mean": [trial.mean for trial in self.trials], **columns})
 
     def report(self, commands: Sequence[str] = ()) -> str:
-        """Return a page of Markdown: what was chosen, what it brings, how it was found out.
+        """Return a Markdown report of the settings, their gain and the method.
 
         Parameters
         ----------
         commands : sequence of str
-            Lines that use the settings, to stand at its end.
+            Shell commands that use the settings, printed at the end.
         """
         return _report(self, commands)
 
@@ -275,20 +274,13 @@ def _sources_told(settings: Settings) -> str:
 
 
 def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
-    """Return what was chosen, what it brings, how it was found out, and how to use it.
-
-    Parameters
-    ----------
-    tuned : Tuned
-    commands : sequence of str
-        Lines that use the settings.
-    """
+    """Return the report; see `Tuned.report`."""
     measure, default = tuned.measure, tuned.default.settings
     lines = [f"# Settings tuned on {tuned.dataset}", "", tuned.verdict, ""]
     lines += [
-        f"{measure} of {tuned.n_queries} labelled queries, in {len(tuned.default.folds)} folds; "
+        f"{measure} of {tuned.n_queries} judged queries, in {len(tuned.default.folds)} folds; "
         f"{tuned.parts}. Each search tried at most {tuned.budget} settings"
-        f"{', and the budget ended one before it was done' if tuned.exhausted else ''}; the rule "
+        f"{', and the budget ended one of them' if tuned.exhausted else ''}; the rule "
         f"was {tuned.rule}, the seed {tuned.random_state}.",
         "",
     ]
@@ -303,11 +295,11 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
         ("", measure),
         [
             ("default, on all queries", f"{tuned.default.mean:.4f}"),
-            ("chosen, on the queries it was chosen on (too good)", f"{tuned.chosen.mean:.4f}"),
+            ("chosen, on all queries (biased by the choice)", f"{tuned.chosen.mean:.4f}"),
         ],
     )
     if tuned.by_fold:
-        lines += ["## Chosen without each fold, and measured on it", ""]
+        lines += ["## Settings chosen without each fold, measured on the fold", ""]
         rows = [
             (str(one.n_queries), f"{one.default:.4f}", f"{one.chosen:.4f}",
              one.settings.told(default))
@@ -331,14 +323,14 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
         for name, values in tuned.effects().items()
     ]
     lines += _table(("setting", f"values and {measure} on all queries"), rows)
-    lines += [f"## The best of {len(tuned.trials)} settings that were tried", ""]
+    lines += [f"## The best of {len(tuned.trials)} tried settings", ""]
     rows = [
         (f"{trial.mean:.4f}", trial.settings.told(default))
         for trial in tuned.trials[:_SHOWN_TRIALS]
     ]
     lines += _table((measure, "against the default"), rows)
     if commands:
-        lines += ["## To use them", "", *(f"    {command}" for command in commands), ""]
+        lines += ["## Use the settings", "", *(f"    {command}" for command in commands), ""]
     return "\n".join(lines)
 
 

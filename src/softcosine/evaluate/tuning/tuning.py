@@ -1,4 +1,4 @@
-"""Settings chosen on labelled queries, and an honest estimate of what they bring."""
+"""`tune`: choice of settings on judged queries, with an unbiased estimate of the gain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SOURCES", "tune"]
 
-# What `softcosine index` joins by default.
+# Default sources of `softcosine index`.
 SOURCES = ("english", "texts")
 
 
@@ -52,70 +52,68 @@ def tune(
     threads: int | None = None,
     progress: Report | None = None,
 ) -> Tuned:
-    """Choose settings on labelled queries, and say what that brings on others.
+    """Choose settings on judged queries, and estimate their gain on unseen queries.
 
-    The queries are cut into folds. A search on all of them chooses the settings. To know what
-    such a choice is worth, the same search chooses without each fold in turn, and its choice
-    is measured on that fold, against the default: nested cross-validation. The interval is
-    that of the paired bootstrap over these differences. Where it does not lie above 0, the default
-    is kept.
+    A search on all training queries chooses the settings. To estimate the gain, the same search
+    runs without each fold of the queries, and its choice is compared with the default on that fold
+    (nested cross-validation). The interval is that of the paired bootstrap over these differences.
+    If it is not above 0, the default is kept.
 
     Parameters
     ----------
     dataset : RankingSet
     measure : str, optional
-        Such as ``ndcg@10`` (by default where all documents are ranked) or ``map`` (where
-        candidates are); see `softcosine.evaluate.measures`.
+        Default: ``ndcg@10``, or ``map`` for a data set with candidates; see
+        `softcosine.evaluate.measures`.
     space : mapping of str to sequence, optional
-        For some settings other values than the usual ones, such as ``{"exponent": [2, 4]}``; a
-        single one fixes the setting. See `softcosine.evaluate.tuning.space`.
+        Other values for some settings, such as ``{"exponent": [2, 4]}``; a single value fixes the
+        setting. See `softcosine.evaluate.tuning.space`.
     sources : sequence of str, or mapping of str to TermSimilaritySource or None
-        What similarities may come from, by name or file as ``softcosine index --source`` takes
-        them, or ready, by a name of yours. Each alone, by twos and all together, and none, are
-        tried.
+        Sources of term similarity: names or files as for ``softcosine index --source``, or ready
+        sources with a name of yours. The search tries none, each one, pairs and all of them.
     folds : int
     budget : int
-        How many settings a search may try.
+        Maximum number of settings per search.
     rule : {"one_se", "mean"}
-        What is chosen: of the settings within one standard error of the best, the one most like the
-        default; or the best on the mean.
+        The settings closest to the default within one standard error of the best mean, or the best
+        mean.
     test_split, test_share
-        See `softcosine.evaluate.tuning.parts.parted`. What these queries' judgements say changes
-        nothing.
+        See `softcosine.evaluate.tuning.parts.parted`. The search does not use the judgements of
+        test queries.
     score_test : bool
-        Whether to score the settings and the default on the test part when all is chosen.
+        Whether to score the chosen settings and the default on the test queries at the end.
     random_state : int
-        Of the folds, the share that is drawn and the bootstrap.
+        Seed of the folds, the test share and the bootstrap.
     stemmer : str, optional
-        A language, or ``"none"``; by default English where the documents are.
+        A language, or ``"none"``; default: by the language of the documents.
     kept : path of a file, optional
-        Keeps the figures of every setting, so that the same call goes on where it was stopped.
+        Checkpoint of all figures; the same call resumes from it.
     threads : int, optional
-        Does not change a bit.
+        The results do not depend on it.
     progress : callable, optional
-        Called with (what is being done, how far, out of how many or None).
+        Called with the step, the number done, and the total or None.
 
     Returns
     -------
     Tuned
-        On Ctrl-C, once the default has been measured, the best so far.
+        After Ctrl-C, the best settings so far, once the default is measured.
 
     Raises
     ------
     InvalidInputError
-        If there are too few labelled queries, or an argument cannot be.
+        If there are too few judged queries, or an argument is not valid.
 
     Notes
     -----
-    There is one search for all queries and one for each fold; settings that several of them try
-    are measured once. S is made anew for each join, exponent and threshold, which is what takes
-    time on large vocabularies.
+    There is one search for all queries and one per fold; settings that several searches try are
+    measured once. Each join, exponent and threshold needs a new S, which takes most of the time on
+    large vocabularies.
     """
     check_choice("rule", rule, RULES)
     check_whole("budget", budget)
     known = _known(sources)
     parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
-    test = parts.test(dataset) if score_test else None  # or an error would come at the end
+    test = parts.test(dataset) if score_test else None  # raises before the search
     rows = folds_of(len(parts.tuned.judged), folds, random_state)
     name = _measure(dataset, measure)
     bench = Workbench(
@@ -140,13 +138,13 @@ def tune(
     unseen = Figures(test, name, last, kept=KeptFigures(None, ""))
     try:
         return replace(found, test=_tested(found, unseen, random_state))
-    except KeyboardInterrupt:  # what was chosen does not depend on it
+    except KeyboardInterrupt:  # the choice does not depend on it
         return replace(found, complete=False)
 
 
 @dataclass
 class _Run:
-    """One search on all queries, and one without each fold."""
+    """A search on all queries, and one without each fold."""
 
     space: Space
     figures: Figures
@@ -157,7 +155,7 @@ class _Run:
     progress: Report | None
 
     def outcome(self, dataset: str, parts: str) -> Tuned:
-        """Return what was found, or, if it is interrupted, what was found so far."""
+        """Return the result, or the result so far after an interruption."""
         everything = np.sort(np.concatenate(self.folds))
         seen: list[Settings] = [self.space.default]
         choices: list[FoldChoice] = []
@@ -182,7 +180,7 @@ class _Run:
         except KeyboardInterrupt:
             complete = False
         searched = whole or Searched(tuple(seen), complete=False)
-        # Of a part of a search, the best says more than what is near it.
+        # An incomplete search uses the best mean instead of the rule.
         chosen = searched.chosen(self.figures, everything, self.rule if whole else "mean")
         gain = None
         if complete:
@@ -197,7 +195,7 @@ class _Run:
         )  # fmt: skip
 
     def _searched(self, what: str, rows: NDArray[np.int64], seen: list[Settings]) -> Searched:
-        """Search on some queries, and tell how far it is."""
+        """Search on some queries, and report progress."""
         n_tried: dict[str, None] = {}
 
         def told(settings: Settings) -> NDArray[np.float64]:
@@ -220,14 +218,14 @@ class _Run:
 
 
 def _tested(tuned: Tuned, figures: Figures, random_state: int) -> TestScore:
-    """Score the settings to be used, and the default, on the part that was left for the end."""
+    """Return the scores of the settings to use and of the default on the test queries."""
     default, own = figures(tuned.default.settings), figures(tuned.settings)
     gain = paired_bootstrap(own, default, random_state=random_state)
     return TestScore(len(own), float(default.mean()), float(own.mean()), gain)
 
 
 def _known(sources: Sequence[str] | Sources) -> Sources:
-    """Return sources by their names, which somebody understands."""
+    """Return the sources by name after checking the names."""
     if not isinstance(sources, Mapping):
         check_list("sources", sources, "names")
     known = dict(sources) if isinstance(sources, Mapping) else dict.fromkeys(sources)
@@ -236,14 +234,14 @@ def _known(sources: Sequence[str] | Sources) -> Sources:
 
 
 def _measure(dataset: RankingSet, given: str | None) -> str:
-    """Return the measure's name, if there is such a measure of rankings and what it needs."""
+    """Return the name of the measure, checked for rankings."""
     asked = default_measures(dataset)[0] if given is None else given
     (name,) = check_measures(dataset, [asked])
     return name
 
 
 def _facts(sources: Sources) -> list[Any]:
-    """Return what tells sources from others of their names: of files, their sizes and times."""
+    """Return facts that distinguish sources of the same name: sizes and times of files."""
     facts: list[Any] = []
     for name, source in sources.items():
         place = Path(name.partition(":")[2] or name)

@@ -1,4 +1,4 @@
-"""Documents made ready once, and ranked for some queries by any settings."""
+"""Rankings of documents by many settings, with shared analysis and postings."""
 
 from __future__ import annotations
 
@@ -34,32 +34,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Workbench"]
 
-_MAX_TERMS = 512  # of a query count, as in a search
-_KEPT_QUERIES = 20  # lists of parsed queries that are held at a time
+_MAX_TERMS = 512  # query terms used, as in a search
+_KEPT_QUERIES = 20  # cached lists of parsed queries
 
 
 class Workbench:
-    """Ranks documents by settings; what several settings share is made once.
+    """Ranks documents by settings, with caches shared by the settings.
 
-    Texts are analysed, and postings written, once for each stemmer, list of stop words and set of
-    phrases, as one text and as fields; S, weights and rankings change over them.
+    Texts are analysed and postings are built once per stemmer, list of stop words and set of
+    phrases, as one text and as fields; S, weights and rankings change without a new analysis.
 
     Parameters
     ----------
     documents : Documents
     background : sequence of str
-        Further texts, which count in the statistics and are learned from, and never ranked.
+        More texts for statistics and learning; they are never ranked.
     queries : sequence of str
-        Texts that will be asked; others may be, but take longer.
+        Expected queries; other queries are possible, but slower.
     sources : mapping of str to TermSimilaritySource or None
         See `Similarities`.
     longest : int
-        The most neighbours of a term that settings usually ask for; for more, a source is asked
-        anew.
+        Usual maximum number of neighbours per term; more need a new search in the source.
     report : callable, optional
-        Told what is being done, how far it is, and out of how many or None.
+        Called with the step, the number done, and the total or None.
     threads : int, optional
-        Does not change a bit.
+        The results do not depend on it.
     """
 
     def __init__(
@@ -86,11 +85,11 @@ class Workbench:
 
     @property
     def texts(self) -> list[str]:
-        """The documents, and the background behind them."""
+        """Texts of the documents, followed by the background."""
         return [*self._documents.texts, *self._background]
 
     def index(self, settings: Settings) -> SoftIndex:
-        """Return an index of the documents, and the background behind them, by settings."""
+        """Return an index of the documents and the background by settings."""
         return self._bench(settings).index(settings)
 
     def ranked(self, queries: Documents, settings: Settings, *, k: int) -> Ranked:
@@ -139,7 +138,7 @@ class Workbench:
             documents = self._documents
             columns = [documents.fields[name] for name in documents.names] if key[1] else []
             columns = columns or [documents.texts]
-            # Background has no fields, so that every field learns its statistics from it.
+            # Background texts have no fields, so they count in the statistics of every field.
             texts = [list(one) for one in zip(*columns, strict=True)]
             texts += [[text] * len(columns) for text in self._background]
             self._benches[key] = _Bench(
@@ -151,14 +150,14 @@ class Workbench:
 
 @dataclass
 class _Bench:
-    """What belongs to one analysis of the texts.
+    """Caches of one analysis of the texts.
 
     Attributes
     ----------
     texts : list of list of str
-        Of every document, then of the background: each field's, or a single one.
+        Texts of the fields of every document, then of the background; one text without fields.
     names : tuple of str
-        Of the fields; empty where all are one text.
+        Names of the fields; empty if all are one text.
     """
 
     texts: list[list[str]]
@@ -176,7 +175,7 @@ class _Bench:
 
     @cached_property
     def analyzed(self) -> AnalyzedTexts:
-        """All texts, analysed."""
+        """The analysed texts."""
         if self.report is not None:
             self.report("reading texts", 0, None)
         flat = [text for fields in self.texts for text in fields]
@@ -184,13 +183,13 @@ class _Bench:
 
     @cached_property
     def similarities(self) -> Similarities:
-        """What makes S."""
+        """Builder of S."""
         words = {
             word: None
             for text in self.queries
             for word in parse_query(text, self.analyzer, self._identity, None).unknown
         }
-        # Where a source does not know the word, its stem is asked for.
+        # If a source does not have a word, its stem is looked up.
         outside = [*words, *self.analyzer.stem(list(words))]
         return Similarities(
             self.analyzed, self.sources, longest=self.longest, report=self.report,
@@ -199,7 +198,7 @@ class _Bench:
 
     @cached_property
     def plain(self) -> SoftIndex:
-        """An index of the texts, with S = I."""
+        """Index of the texts with S = I."""
         if self.report is not None:
             self.report("indexing", 0, None)
         if not self.names:
@@ -215,7 +214,7 @@ class _Bench:
         return TermSimilarityMatrix.identity(self.analyzed.vocabulary)
 
     def index(self, settings: Settings) -> SoftIndex:
-        """Return the postings with the S, the weights and the ranking of some settings."""
+        """Return the index with the S, the weights and the ranking of settings."""
         if self._last is None or self._last[0] != settings:
             changes: dict[str, Any] = {}
             if settings.fields is not None:
@@ -232,7 +231,7 @@ class _Bench:
     def vectors(
         self, queries: Documents, settings: Settings, searcher: FieldsSearcher
     ) -> list[tuple[QueryVector, ...]]:
-        """Return the queries' vectors, one for every field; long queries are cut as in a search."""
+        """Return the vectors of the queries per field; long queries are cut as in a search."""
         found = self.similarities.of(settings)
 
         def weighed(parsed: ParsedQuery) -> tuple[QueryVector, ...]:
