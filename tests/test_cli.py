@@ -180,7 +180,7 @@ def test_outside_and_unknown_words_are_named(run, folder):
     assert "Words in no document, replaced by similar words: wheel." in shown
     assert "Unknown words, ignored: xyzzyx." in shown
     assert "wheel ~ " in shown
-    assert ", once loaded; score" in shown
+    assert ", loading included; score" in shown
 
 
 def test_finding_nothing_is_no_error(run, folder):

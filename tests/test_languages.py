@@ -129,7 +129,10 @@ def _texts(path) -> Iterator[str]:
 
 def test_what_was_decided_is_told_and_what_to_type_instead():
     note = sc.SoftIndex.from_texts(GERMAN).note
-    assert "This looks like German: stemmed, stop words kept; --language NAME or none" in note
+    assert (
+        "This looks like German: stemmed, stop words ignored in questions; --language NAME or none"
+        in note
+    )
     assert "looks like English" in sc.SoftIndex.from_texts(["the tea is hot", "a cup of tea"]).note
     undecided = sc.SoftIndex.from_texts(["zażółć gęślą", "jaźń"])
     assert "was not recognised: words are not stemmed; --language NAME" in undecided.note
@@ -261,7 +264,9 @@ def test_commands_tell_the_language_on_stderr(folder, run, console, capsys):
         assert "looks like" not in captured.out
         return " ".join(captured.err.split())
 
-    told = "This looks like German: stemmed, stop words kept; --language NAME or none"
+    told = (
+        "This looks like German: stemmed, stop words ignored in questions; --language NAME or none"
+    )
     assert told in stderr("index", "de.jsonl", "-o", "x")
     assert told in json.loads(run("info", "x", "--json"))["note"]
     assert "stemmed (german)" in run("info", "x")

@@ -324,7 +324,7 @@ def test_the_entries_that_have_no_effect_are_told_with_the_reason():
     assert (use.n_entries, use.n_used, use.n_in_queries) == (11, 6, 2)
     assert use.reasons["kept apart as antonyms"] == 1
     assert str(use).startswith(
-        "6 of 11 entries of your lists are used (2 by queries alone, as one word is in no document)"
+        "6 of 11 pairs of your lists are used (2 by queries alone, as one word is in no document)"
     )
     assert "hot ~ cold (kept apart as antonyms)" in str(use)
     assert json.loads(json.dumps(use.to_dict()))["used"] == 6
@@ -405,11 +405,11 @@ def folder(tmp_path, monkeypatch) -> Path:
 def test_the_command_line_uses_a_list_and_tells_how_much_of_it(run, folder, options):
     arguments = ("index", "docs.jsonl", "-o", "x", "--source", "list.txt", *options)
     shown = " ".join(run(*arguments).split())
-    assert "3 of 5 entries of your lists are used" in shown
+    assert "3 of 5 pairs of your lists are used" in shown
     assert "hot ~ cold (kept apart as antonyms), helm ~ k8s (in no document)" in shown
     record = json.loads(run(*arguments, "--overwrite", "--json"))
     assert record["list_use"]["entries"] == 5
-    assert "3 of 5 entries" in " ".join(run("info", "x").split())
+    assert "3 of 5 pairs" in " ".join(run("info", "x").split())
     facts = json.loads(run("info", "x", "--json"))
     assert facts["list_use"] == record["list_use"]
     assert facts["list_use"]["unused"][0] == {
@@ -426,7 +426,7 @@ def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
     (folder / "pins.txt").write_text('"outer space" = visiting 0.9\n')
     arguments = ("list.txt", "--vocabulary", "docs.jsonl", "-o", "s", "--decisions", "pins.txt")
     shown = " ".join(run("similarity", "build", *arguments).split())
-    assert "4 of 6 entries of your lists are used" in shown
+    assert "4 of 6 pairs of your lists are used" in shown
     record = json.loads(run("similarity", "build", *arguments, "--overwrite", "--json"))
     assert record["list_use"]["used"] == 4
     S = sc.TermSimilarityMatrix.load("s")

@@ -115,7 +115,7 @@ def test_the_rule_of_the_mean_takes_the_best_and_the_other_what_is_hardly_worse(
 @given(st.integers(4, 60), st.integers(2, 8), st.integers(0, 5))
 def test_folds_hold_every_query_once(n_queries, n_folds, seed):
     if n_queries < 2 * n_folds:
-        with pytest.raises(InvalidInputError, match="too few for"):
+        with pytest.raises(InvalidInputError, match="folds need at least"):
             folds_of(n_queries, n_folds, seed)
         return
     folds = folds_of(n_queries, n_folds, seed)
@@ -238,7 +238,7 @@ def test_a_part_for_the_test_is_named_or_drawn_by_a_seed():
         ({"test_split": "test", "test_share": 0.5}, "give one of the two"),
         ({"test_share": 1.0}, "of at least 0 and below 1"),
         ({"test_split": ["train", "dev", "test"]}, "no query of toy that is to be chosen on"),
-        ({"folds": 7}, "12 labelled queries to choose on, too few for 7 folds.*take 6 folds"),
+        ({"folds": 7}, "12 labelled queries are left.*7 folds need.*at most 6 folds"),
         ({"folds": 1}, "2 or more"),
         ({"budget": 0}, "1 or more"),
         ({"rule": "best"}, "rule is 'best'"),

@@ -469,7 +469,7 @@ def test_the_first_texts_tell_their_language(tmp_path):
     index = written(created(tmp_path / "x", analyzer=None), texts)
     assert index.analyzer == Analyzer("german")
     assert index.language == SoftIndex.open(tmp_path / "x").language == "german"
-    assert "This looks like German: stemmed, stop words kept" in index.note
+    assert "This looks like German: stemmed, stop words ignored in questions" in index.note
     assert "katz" in index.vocabulary
 
 

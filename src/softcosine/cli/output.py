@@ -291,7 +291,7 @@ def show_hits(
     for line in (*_notes(hits), *more):
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
-        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, once loaded; "
+        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, loading included; "
         f"score: {RANKINGS.get(hits.ranking, hits.ranking)}.",
         style="dim",
     )
@@ -307,7 +307,8 @@ def _value_shown(value: object) -> str:
 def _notes(hits: Hits) -> Iterable[str]:
     if hits.outside:
         words = ", ".join(map(printable, hits.outside))
-        yield f"Words in no document, replaced by similar words: {words}."
+        replaced = ", replaced by similar words" if len(hits) else ""
+        yield f"Words in no document{replaced}: {words}."
     if hits.unknown:
         yield f"Unknown words, ignored: {', '.join(map(printable, hits.unknown))}."
     if hits.suggestions:

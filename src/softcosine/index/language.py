@@ -118,10 +118,10 @@ def language_note(language: str, rules: Analyzer) -> str:
     if rules.segmenter is not None:
         done.append(f"cut into words by {SEGMENTERS[rules.segmenter][0]}")
     hint = _hint(language, rules)
-    kept = "left out" if rules.stop_words else "kept"
+    stop_words = "left out" if rules.stop_words else "ignored in questions"
     return (
         f"This looks like {language.title()}: {' and '.join(done) or 'not stemmed'}, stop words "
-        f"{kept}; --language NAME or none (language= in Python) to override."
+        f"{stop_words}; --language NAME or none (language= in Python) to override."
         + (f" {hint}" if hint else "")
     )
 

@@ -77,7 +77,7 @@ class ListUse:
 
     def __str__(self) -> str:
         """Return a summary in one or two sentences; it names the first unused entries."""
-        told = f"{self.n_used:,} of {self.n_entries:,} entries of your lists are used"
+        told = f"{self.n_used:,} of {self.n_entries:,} pairs of your lists are used"
         if self.n_in_queries:
             told += f" ({self.n_in_queries:,} by queries alone, as one word is in no document)"
         if not self.unused:

@@ -122,10 +122,10 @@ def folds_of(n_queries: int, n_folds: int, random_state: int) -> list[NDArray[np
     check_whole("folds", n_folds, least=2)
     if n_queries < _LEAST_OF_A_FOLD * n_folds:
         most = n_queries // _LEAST_OF_A_FOLD
-        advice = f"take {most} folds or fewer, or" if most >= 2 else "there is nothing to do but to"
+        advice = f"use at most {most} folds, or" if most >= 2 else "please"
         raise InvalidInputError(
-            f"there are {n_queries} labelled queries to choose on, too few for {n_folds} folds of "
-            f"{_LEAST_OF_A_FOLD} at least; {advice} label more."
+            f"{n_queries} labelled queries are left to choose on, the test part set aside; "
+            f"{n_folds} folds need at least {_LEAST_OF_A_FOLD} queries each: {advice} label more."
         )
     order = np.random.default_rng(random_state).permutation(n_queries)
     return [np.sort(fold) for fold in np.array_split(order, n_folds)]
