@@ -176,7 +176,7 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch, capsys):
     ("arguments", "message", "code"),
     [
         (["nowhere"], "nowhere does not exist", 1),
-        (["toy", "--folds", 9], "13 labelled queries to choose on, too few for 9 folds", 2),
+        (["toy", "--folds", 9], "13 labelled queries are left to choose on", 2),
         (["toy", "--test-split", "final"], "no part 'final': its queries have no parts", 2),
         (["toy", "--test-share", 2], "of at least 0 and below 1", 2),
         (["toy", "--test-share", 0, "--test"], "no queries were left for a test", 2),
