@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._textio import numbered_lines
-from softcosine._validation import is_pair
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.storage import checked_path
 
@@ -42,10 +41,13 @@ class Antonyms:
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         opposites: dict[str, set[str]] = {}
         for pair in pairs:
-            if not (is_pair(pair) and all(isinstance(word, str) for word in pair)):
-                raise InvalidInputError(f"{pair!r} is no pair of words; give ('hot', 'cold').")
-            left, right = pair
-            a, b = left.casefold(), right.casefold()
+            try:
+                left, right = () if isinstance(pair, str) else pair
+                a, b = left.casefold(), right.casefold()
+            except (TypeError, ValueError, AttributeError):
+                raise InvalidInputError(
+                    f"{pair!r} is no pair of words; give ('hot', 'cold')."
+                ) from None
             if a == b:
                 raise InvalidInputError(
                     f"{left!r} is given as its own antonym; a pair is of two different words."
