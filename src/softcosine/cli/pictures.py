@@ -149,13 +149,13 @@ def draw_map(
     if as_json:
         print_json(made.to_dict())
     else:
-        _show(made)
+        _show(made, plot)
 
 
-def _show(made: DocumentMap) -> None:
+def _show(made: DocumentMap, plot: Path | None) -> None:
     from softcosine.cli.output import console, printable
 
     out = console()
     for region in made.regions:
         out.print(f"{region.n_documents:>6,}  {printable(', '.join(region.words))}")
-    out.print(f"{made.caption}.", style="dim")
+    out.print(f"{made.caption}: {printable(str(plot))}", style="dim")
