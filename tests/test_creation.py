@@ -228,6 +228,27 @@ def test_a_first_commit_that_failed_leaves_no_term_out(tmp_path, in_memory, memo
     assert answers(again) == answers(at_once)
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_failed_first_commit_that_leaves_no_term_out_raises_its_own_error(tmp_path, in_memory):
+    index = SoftIndex.create(
+        None if in_memory else tmp_path / "x", min_df=2, analyzer=RULES,
+        similarity=SimilarityRecipe(sources=["texts"]),
+    )  # fmt: skip
+    failing = True
+
+    def progress(what, done, total):
+        if failing and what == "finding similar terms":
+            raise OSError("full")
+
+    with index.writer(progress=progress) as writer:
+        writer.add_many(list("ab"), ["tea milk", "milk tea"])
+        with pytest.raises(OSError, match="full"):
+            writer.commit()
+        failing = False
+        writer.add_many(list("cd"), ["tyre", "tyre tea"])
+    assert index.vocabulary.terms == ("milk", "tea", "tyre")
+
+
 def test_terms_are_left_out_of_the_first_documents_with_words_and_no_others():
     index = SoftIndex.create(plain=True, min_df=2, analyzer=RULES)
     found = []

@@ -399,8 +399,9 @@ class PendingCommit:
             self._prune()
             return self._commit(refresh, min_df=1, max_df=1.0)
         except BaseException:
-            # A later trial may be of more documents, in which terms that are rare now are not.
-            self._drop([piece for piece in self._pieces if piece not in whole[0]])
+            # A later commit may have more documents, in which terms that are rare now are not.
+            if self._pieces is not whole[0]:
+                self._drop(self._pieces)
             self._pieces, self.vocabulary = whole
             raise
 
