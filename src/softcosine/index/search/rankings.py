@@ -11,14 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._threads import n_threads
+from softcosine._threads import in_threads, n_threads
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment.segment import POSTINGS, STARTS, Segment
@@ -337,9 +337,5 @@ def _squares(
     shares = np.linspace(0, segment.n_postings, threads + 1)
     bounds = np.searchsorted(segment.pointers, shares)
     bounds[0], bounds[-1] = 0, segment.n_docs
-    if threads == 1:
-        work(0, segment.n_docs)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, bounds[:-1].tolist(), bounds[1:].tolist()))
+    in_threads(lambda share: work(*share), list(pairwise(bounds.tolist())), threads)
     return out

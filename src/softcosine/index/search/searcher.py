@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Progress
-from softcosine._threads import n_threads
+from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.candidates import Candidates
@@ -357,8 +357,7 @@ class Searcher:
         def apart(run: slice) -> tuple[NDArray[np.float32], Candidates]:
             return self._with_workspace(lambda own: _copied(*of(run, own)))
 
-        with ThreadPoolExecutor(len(runs)) as pool:
-            found = list(pool.map(apart, runs))
+        found = in_threads(apart, runs, len(runs))
         heaps = np.partition(np.concatenate([heap for heap, _ in found], axis=1), -asked.k, axis=1)
         bounds = _least(heaps[:, -asked.k :], floors, slacks)
         lists = [own for _, candidates in found for own in candidates.lists]
