@@ -162,7 +162,8 @@ def build(
     unless --join names another method.
 
     Balanced similarities are divided by the square roots of both words' sums of similarities, if
-    these exceed 1; a word with many neighbours then keeps the greater weight, and no soft cosine exceeds 1.
+    these exceed 1. The neighbours of a word then weigh no more than the word itself, and no soft
+    cosine exceeds 1.
     --as-given keeps the values of the sources; --definite scales all by one factor instead. Pinned
     pairs and pairs of synonyms:FILE keep their value; thesaurus:FILE is balanced like other sources
     and suits large lists of other authors.
