@@ -18,7 +18,7 @@ INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
 	nearest edit_distance character_ngrams pairs thesaurus regression \
 	streaming decisions ordering balance fields phrases all_pairs groups basis fill_in ranked_vectors \
-	plots snos snos_source soft_cardinality)
+	plots snos snos_source soft_cardinality query_table meaning_space meaning_search)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -70,9 +70,9 @@ $(VENV)/.package: pyproject.toml requirements/dev.txt | $(BIN)/python
 	@touch $@
 
 # What testing and checking need besides.
-$(VENV)/.tools: $(VENV)/.package
+$(VENV)/.tools: $(VENV)/.package $(wildcard packages/*/pyproject.toml)
 	@echo "Installing what the tests need into $(VENV) (a minute the first time) ..."
-	@$(PIP) install --requirement requirements/dev.txt
+	@$(PIP) install --requirement requirements/dev.txt $(addprefix ./,$(wildcard packages/*))
 	@$(PIP) install $(COMPILED) >$(VENV)/compiled.log 2>&1 || \
 	  echo "$(COMPILED) could not be compiled ($(VENV)/compiled.log says why): their tests are skipped."
 	@touch $@

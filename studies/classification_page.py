@@ -238,9 +238,9 @@ _READING = """\
   Amazon, 24.99 on Twitter (where labels bring little) and 2.85 on Classic.
 - **An encoder is better where it was run**, with the same vote: all-MiniLM-L6-v2 has 2.9 on R8
   and, on the same three splits, 24.0 on Twitter, 1.9 on Classic and 3.7 on Amazon; it reads 20 to
-  40 texts a second. What it teaches terms (`distilled`, no encoder for what is labelled) lies
-  between: by `softcosine evaluate --compare cosine,distilled:share=2,stop_words=none,encoder` R8
-  has 3.5, 3.1 and 2.9, and Twitter, on ten splits, 24.9, 24.2 and 23.9.
+  40 texts a second. What it taught terms (the former system `distilled`, which meaning inside the
+  index has replaced; no encoder for what is labelled) lay between: with cosine, `distilled` and
+  `encoder`, R8 has 3.5, 3.1 and 2.9, and Twitter, on ten splits, 24.9, 24.2 and 23.9.
 - **Word mover's distance** cannot be told from cosine by 200 short texts, and is much worse where
   texts are long, at ten to a hundred times the cost.
 """.splitlines()

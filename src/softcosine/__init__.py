@@ -22,9 +22,7 @@ _HOMES = {
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
     "Decisions": "softcosine.similarity.overrides.decisions",
-    "DistilledIndex": "softcosine.index.distilled.distilled_index",
     "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
-    "DistilledSpace": "softcosine.space.distilled_space",
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EngineIndex": "softcosine.engines.engine_index",
@@ -32,8 +30,10 @@ _HOMES = {
     "Guarded": "softcosine.similarity.overrides.guard",
     "IndexWriter": "softcosine.index.writer.index_writer",
     "Matches": "softcosine.index.soft_neighbors",
+    "MeaningSpace": "softcosine.space.meaning",
     "MergePolicy": "softcosine.index.writer.merging",
     "Neighbors": "softcosine.similarity.source",
+    "OnnxEncoder": "softcosine.encoders.onnx_encoder",
     "OrthonormalBasis": "softcosine.space.basis",
     "PairSimilarity": "softcosine.similarity.pairs",
     "SoftIndex": "softcosine.index.soft_index",
@@ -54,6 +54,10 @@ _HOMES = {
     "estimate_fill_in": "softcosine.space.fill_in",
     "expand_queries": "softcosine.space.transforms",
     "first": "softcosine.similarity.combine.combined",
+    "fit_meaning": "softcosine.space.table_fitting",
+    "load_encoder": "softcosine.encoders.loading",
+    "load_meaning": "softcosine.space.meaning_file",
+    "save_meaning": "softcosine.space.meaning_file",
     "mean": "softcosine.similarity.combine.combined",
     "noisy_or": "softcosine.similarity.combine.noisy_or",
     "origins": "softcosine.similarity.provenance",
@@ -85,8 +89,9 @@ if TYPE_CHECKING:
     from softcosine import lab as lab
     from softcosine import plots as plots
     from softcosine._threads import using_threads as using_threads
+    from softcosine.encoders.loading import load_encoder as load_encoder
+    from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
-    from softcosine.index.distilled.distilled_index import DistilledIndex as DistilledIndex
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
@@ -137,8 +142,10 @@ if TYPE_CHECKING:
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis
-    from softcosine.space.distilled_space import DistilledSpace as DistilledSpace
     from softcosine.space.fill_in import estimate_fill_in as estimate_fill_in
+    from softcosine.space.meaning import MeaningSpace as MeaningSpace
+    from softcosine.space.meaning_file import load_meaning as load_meaning
+    from softcosine.space.meaning_file import save_meaning as save_meaning
     from softcosine.space.measures import (
         paired_soft_cosine_similarity as paired_soft_cosine_similarity,
     )
@@ -150,6 +157,7 @@ if TYPE_CHECKING:
     from softcosine.space.measures import (
         sparse_soft_cosine_similarity as sparse_soft_cosine_similarity,
     )
+    from softcosine.space.table_fitting import fit_meaning as fit_meaning
     from softcosine.space.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.space.transforms import cosine_documents as cosine_documents
     from softcosine.space.transforms import cosine_queries as cosine_queries

@@ -18,6 +18,7 @@ with interrupted_quietly():  # these imports take a moment
 
     from softcosine.cli import (
         demo,
+        encoding,
         evaluating,
         exporting,
         indexing,
@@ -26,6 +27,7 @@ with interrupted_quietly():  # these imports take a moment
         pictures,
         searching,
         similarity,
+        teaching,
         tuning,
         writing,
     )
@@ -122,11 +124,13 @@ _COMMANDS: _Table = (
     ("dedupe", near_duplicates.dedupe, "Find groups of near duplicates."),
     ("map", pictures.draw_map, "Draw a map of the documents."),
     ("add", writing.add, "Add or replace documents."),
+    ("encode", encoding.encode, "Encode documents, so that searches also rank by meaning."),
     ("delete", writing.delete, "Delete documents."),
     ("merge", writing.merge, "Merge segments and free the space of deleted documents."),
     ("refresh", writing.refresh, "Update the document frequencies and term weights."),
     ("shard", writing.shard, "Make an empty index with the terms and weights of another."),
     ("join", writing.join, "Add all documents of shards to an index."),
+    ("teach-queries", teaching.teach_queries, "Fit a query table for your own encoder."),
     ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
     ("tune", tuning.tune, "Choose settings on judged queries and measure their gain."),
     ("export", exporting.export, "Export an index to a vector engine such as Faiss."),

@@ -72,13 +72,13 @@ def show_warning(message: Warning | str, *_: Any) -> None:
 
 
 @contextmanager
-def saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
-    """Print on Ctrl-C that the same command resumes from a checkpoint folder, if there is one."""
+def saying_how_to_go_on(checkpoint: Path | None) -> Iterator[None]:
+    """Print on Ctrl-C that the same command resumes from a folder or file, if there is one."""
     try:
         yield
     except KeyboardInterrupt:
-        if folder is not None:
-            show_warning(f"the same command resumes from the checkpoint in {folder}.")
+        if checkpoint is not None and checkpoint.exists():
+            show_warning(f"the same command resumes from the checkpoint in {checkpoint}.")
         raise
 
 

@@ -12,6 +12,8 @@ import typer
 from softcosine._validation import check_choice
 from softcosine.cli.options import (
     DecisionsFile,
+    Encoder,
+    EncoderCache,
     Encoding,
     Format,
     IdField,
@@ -19,6 +21,8 @@ from softcosine.cli.options import (
     Join,
     Language,
     MaxNeighbors,
+    Meaning,
+    MeaningSpace,
     MinDf,
     Pattern,
     Stemmer,
@@ -115,6 +119,10 @@ def index(
     ] = None,
     max_neighbors: MaxNeighbors = None,
     min_df: MinDf = None,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
+    meaning: Meaning = None,
+    meaning_space: MeaningSpace = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -131,6 +139,7 @@ def index(
       softcosine index notes/ -o notes.index
       softcosine index faq.jsonl -o faq.index --source english --source synonyms.txt
       softcosine index faq.jsonl -o faq.index --similarity faq.matrix
+      softcosine index faq.jsonl -o faq.index --encoder minilm --encoder-cache faq.cache
       softcosine index faq.jsonl -o faq.index --settings tuned.json
       zcat log.gz | softcosine index - -o log.index --memory 512M --positions --no-texts
 
@@ -144,10 +153,15 @@ def index(
     Files are streamed and may be larger than memory. The index appears under its name when it is
     complete; 'add' and 'delete' change it later.
 
+    --encoder also ranks by meaning: the score is that of words plus --meaning times the cosine of
+    query and document in the space of a sentence encoder, which takes milliseconds per document
+    here ('encode' does it later, too).
+
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.
 
-    JSON: index, documents, terms, bytes, seconds, note (source of the similarities), list_use
+    JSON: index, documents, terms, bytes, seconds, note (source of the similarities), meaning (null,
+    or as in 'info': encoder, dimensions, query_table, encoded, weights), list_use
     (null without lists): entries, used, in_queries, reasons, unused.
     """
     from softcosine.similarity.combine.by_name import JOINS
@@ -165,7 +179,7 @@ def index(
             "--decisions": decisions, "--similarity": similarity, "--plain": plain,
             "--language": language, "--stemmer": stemmer, "--stop-words": stop_words,
             "--ranking": ranking, "--max-neighbors": max_neighbors, "--min-df": min_df,
-            "--memory": memory,
+            "--memory": memory, "--encoder": encoder,
             "--positions": positions, "--no-texts": not texts,
         }  # fmt: skip
         named = [name for name, given in others.items() if given not in (None, False)]
@@ -173,6 +187,11 @@ def index(
             raise InvalidInputError(
                 f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
             )
+    if encoder is None and (encoder_cache, meaning, meaning_space) != (None, None, None):
+        raise InvalidInputError(
+            "--encoder-cache, --meaning and --meaning-space are for an index with an encoder; add "
+            "--encoder minilm, or leave them out."
+        )
     stop_words = None if stop_words == "none" else stop_words
     _check_one(stop_words=stop_words, similarity=similarity)
     _check_one(language=language, similarity=similarity)
@@ -194,6 +213,7 @@ def index(
         _show(output, None, note, time.perf_counter() - started, as_json, limited=True)
         return
 
+    from softcosine.cli.failures import saying_how_to_go_on
     from softcosine.cli.matrix_building import document_limit
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.options import bytes_in
@@ -220,7 +240,7 @@ def index(
         analyzer = matrix.analyzer or analyzer
     limit = None if memory is None and "snos" in (sources or ()) else bytes_in(memory or "1G")
     started = time.perf_counter()
-    with Reporter() as report:
+    with Reporter() as report, saying_how_to_go_on(encoder_cache):
         documents = each_document(
             inputs,
             fields=fields_named(id_field, weights or text_fields, separate=bool(weights)),
@@ -233,7 +253,8 @@ def index(
             output, overwrite=overwrite, similarity=recipe, language=known, analyzer=analyzer,
             ranking=ranking or RANKING, fields=weights,
             min_df=1 if min_df is None else document_limit(min_df),
-            positions=positions or None, keep_texts=texts,
+            positions=positions or None, keep_texts=texts, encoder=encoder,
+            encoder_cache=encoder_cache, meaning=meaning, meaning_space=meaning_space,
         ) as made:  # fmt: skip
             with IndexWriter(made[1], memory=limit, builder=matrix, progress=report) as writer:
                 for document in documents:
@@ -282,6 +303,7 @@ def _show(
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.maintenance import bytes_of
+    from softcosine.cli.meaning import facts_of
     from softcosine.cli.output import (
         console,
         counted,
@@ -299,7 +321,7 @@ def _show(
     empty = len(made) and not len(made.vocabulary)
     emptied = _NO_WORDS + _NO_WORDS_BY[limited] if empty else ""
     note = " ".join(filter(None, (note, outside, emptied)))
-    n_bytes, use = bytes_of(output), made.list_use
+    n_bytes, use, encoded = bytes_of(output), made.list_use, facts_of(made)
     if as_json:
         print_json(
             {
@@ -309,6 +331,7 @@ def _show(
                 "bytes": n_bytes,
                 "seconds": seconds,
                 "note": note,
+                "meaning": encoded,
                 "list_use": None if use is None else use.to_dict(),
             }
         )
@@ -318,6 +341,9 @@ def _show(
         f"Indexed {counted(len(made), 'document')} with {counted(len(made.vocabulary), 'term')} in "
         f"{duration(seconds)}: {shown} ({size(n_bytes)})."
     )
+    if encoded is not None:
+        n_texts = counted(encoded["encoded"], "document")
+        out.print(f"Encoded {n_texts} by {printable(encoded['encoder'])}.")
     print_note(note, made.language, made.analyzer)
     if use is not None:
         out.print(str(use), style="dim", markup=False)

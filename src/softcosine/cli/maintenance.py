@@ -44,7 +44,8 @@ def info(
     JSON: index, generation (number of the commit), epoch, frozen, documents, deleted (not merged
     away yet), segments, counted (documents behind the term weights), terms, postings, fields of
     name and weight, positions, texts (true if stored), bytes, ranking, weighting, analyzer,
-    language, note, and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null
+    language, note, meaning (null without encoder; else encoder, dimensions, query_table, encoded,
+    weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null
     without synonym lists): entries, used, in_queries (with one word in no document), reasons, and
     the first hundred unused, of left, right and reason; with --quality also quality of n_words,
     n_lacking, share, and examples of word and id.
@@ -238,6 +239,7 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     del similarity["smallest_eigenvalue"]
     similarity["balanced"] = opened.S.scales is not None
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
+    from softcosine.cli.meaning import facts_of
     from softcosine.index.directory.manifest import IndexSettings
     from softcosine.index.directory.store import Store
 
@@ -264,6 +266,7 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "analyzer": {**analyzer, "stop_words": len(analyzer["stop_words"])},
         "language": opened.language,
         "note": opened.note,
+        "meaning": facts_of(opened),
         "similarity": similarity,
     }
 
@@ -301,6 +304,7 @@ def _show(facts: dict[str, Any]) -> None:
         "similar words": _similar(facts["similarity"]),
         "source": facts["note"] or _unnamed_source(facts),
         "your lists": facts["list_use"],
+        "meaning": _meaning(facts),
         "on disk": f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, "
         f"generation {facts['generation']:,}",
         "epoch": f"{facts['epoch']}{', frozen' if facts['frozen'] else ''}",
@@ -364,6 +368,26 @@ def _similar(S: dict[str, Any]) -> str:
         f"{S['n_terms_with_neighbors']:,} of {S['n_terms']:,} terms have some; "
         f"{S['mean_neighbors']:.1f} per term on average, {S['max_neighbors']} at most; mean "
         f"similarity {S['mean_similarity']:.2f}"
+    )
+
+
+def _meaning(facts: dict[str, Any]) -> str:
+    """Return the encoder, how many documents it has read, and what their cosines weigh."""
+    if (meaning := facts["meaning"]) is None:
+        return ""
+    n_docs, n_encoded = facts["documents"], meaning["encoded"]
+    encoded = "all documents encoded"
+    if n_encoded < n_docs:
+        encoded = f"{n_encoded:,} of {counted(n_docs, 'document')} encoded"
+    table = "" if meaning["query_table"] else " (no query table)"
+    own = facts["ranking"]
+    weights = ", ".join(
+        f"{weight:g} in {name}"
+        for name, weight in sorted(meaning["weights"].items(), key=lambda pair: pair[0] != own)
+    )
+    return (
+        f"{meaning['encoder']}, {meaning['dimensions']} dimensions{table}; {encoded}; weight "
+        f"{weights}"
     )
 
 

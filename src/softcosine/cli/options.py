@@ -11,7 +11,10 @@ import typer
 from softcosine.errors import InvalidInputError
 
 __all__ = [
+    "Ask",
     "DecisionsFile",
+    "Encoder",
+    "EncoderCache",
     "Encoding",
     "Format",
     "IdField",
@@ -19,9 +22,12 @@ __all__ = [
     "Inputs",
     "Join",
     "Json",
+    "KnownEncoder",
     "Language",
     "Limit",
     "MaxNeighbors",
+    "Meaning",
+    "MeaningSpace",
     "Memory",
     "MinDf",
     "Pattern",
@@ -101,6 +107,50 @@ Stemmer = Annotated[
 MinDf = Annotated[
     str | None,
     typer.Option(metavar="N", help="Drop words in fewer documents: a number, or a share: 0.001."),
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Sentence encoder that reads each document once, so that searches also rank by "
+        "meaning: minilm (English), or the folder or name of another.",
+    ),
+]
+KnownEncoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="Folder or name of the index's encoder, if not minilm.",
+    ),
+]
+EncoderCache = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="File of encoded texts, so that no text is encoded twice; may be new."
+    ),
+]
+Meaning = Annotated[
+    float | None,
+    typer.Option(
+        metavar="WEIGHT",
+        help="Weight of meaning in the score; 0 for words alone [that of the index].",
+    ),
+]
+MeaningSpace = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Query table of the encoder, made by 'teach-queries'; that of minilm is bundled.",
+    ),
+]
+Ask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WAY",
+        help="How the query's meaning is found: encoder (the model reads it), static (from a "
+        "table) or words (not at all) [encoder if installed, else static].",
+    ),
 ]
 Summary = Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")]
 Memory = Annotated[

@@ -36,6 +36,7 @@ __all__ = [
     "print_note",
     "print_table",
     "printable",
+    "score_scale",
     "score_shown",
     "show_explanation",
     "show_hits",
@@ -143,6 +144,14 @@ def score_shown(score: float) -> str:
     return f"{score:.3f}" if score == 0.0 or abs(score) >= 0.0005 else f"{score:.1e}"
 
 
+def score_scale(ranking: str, meaning: float) -> str:
+    """Return the name and scale of a score, with the weight of meaning if that is not 0."""
+    if not meaning:
+        return RANKINGS.get(ranking, ranking)
+    factor = "" if meaning == 1.0 else f"{meaning:g} × "
+    return f"{RANKINGS.get(ranking, ranking).partition(',')[0]} + {factor}cosine of meaning"
+
+
 def duration(seconds: float) -> str:
     """Return seconds as text in ms, s or min."""
     if seconds < 0.0995:
@@ -167,7 +176,12 @@ def size(n_bytes: int) -> str:
 
 
 def hits_record(
-    hits: Hits, seconds: float, explanations: Sequence[Explanation], *, plan: bool = False
+    hits: Hits,
+    seconds: float,
+    explanations: Sequence[Explanation],
+    *,
+    plan: bool = False,
+    meaning: float = 0.0,
 ) -> dict[str, Any]:
     """Return the results of a query as ``--json`` prints them."""
     told: dict[str, Any] = {}
@@ -181,6 +195,8 @@ def hits_record(
     return {
         "query": hits.query,
         "ranking": hits.ranking,
+        "ask": hits.plan.ask,
+        "meaning": meaning,
         "seconds": seconds,
         "outside": list(hits.outside),
         "unknown": list(hits.unknown),
@@ -239,6 +255,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
                 "contribution": part.contribution,
                 "exact": part.exact,
                 "spelled": part.spelled,
+                "space": part.space,
             }
             for part in explanation.parts
         ],
@@ -254,8 +271,25 @@ def show_hits(
     note: str = "",
     plan: bool = False,
     more: Iterable[str] = (),
+    meaning: float = 0.0,
+    way: str = "",
 ) -> None:
-    """Print hits with rank, score, id and passage, then facets and notes on the query."""
+    """Print hits with rank, score, id and passage, then facets and notes on the query.
+
+    Parameters
+    ----------
+    hits, n_docs, seconds, explanations
+    note : str
+        Why nothing was found.
+    plan : bool
+        Whether to print the plan.
+    more : iterable of str
+        Notes on the query besides those of the hits.
+    meaning : float
+        Weight of meaning in the scores.
+    way : str
+        Why meaning was not found as one would expect.
+    """
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -292,9 +326,11 @@ def show_hits(
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
         f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, loading included; "
-        f"score: {RANKINGS.get(hits.ranking, hits.ranking)}.",
+        f"score: {score_scale(hits.ranking, meaning)}.",
         style="dim",
     )
+    if way:
+        out.print(printable(way), style="dim")
     if plan:
         out.print(f"Plan: {hits.plan.method} ({hits.plan.reason}).", style="dim")
 
@@ -310,7 +346,8 @@ def _notes(hits: Hits) -> Iterable[str]:
         replaced = ", replaced by similar words" if len(hits) else ""
         yield f"Words in no document{replaced}: {words}."
     if hits.unknown:
-        yield f"Unknown words, ignored: {', '.join(map(printable, hits.unknown))}."
+        used = "ignored" if hits.plan.ask == "words" else "which count by meaning alone"
+        yield f"Unknown words, {used}: {', '.join(map(printable, hits.unknown))}."
     if hits.suggestions:
         meant = "; ".join(
             " or ".join(printable(other.word) for other in one.candidates[:_SHOWN_CANDIDATES])
@@ -342,10 +379,7 @@ def marked(passage: Snippet) -> Text:
 
 def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
     """Return the largest parts of a score as ``tire ~ tyre .19``, and the sum of the others."""
-    shown = []
-    for part in parts[:limit]:
-        words = f"{printable(part.query_word)} {part.sign} {printable(part.document_word)}"
-        shown.append(f"{words} {_short(part.contribution)}")
+    shown = [f"{_pair(part)} {_short(part.contribution)}" for part in parts[:limit]]
     if len(parts) > limit:
         rest = sum(part.contribution for part in parts[limit:])
         shown.append(f"{len(parts) - limit} more {_short(rest)}")
@@ -373,14 +407,27 @@ class _Unbroken:
         yield Text("\n".join(lines), style=self._style)
 
 
+def _pair(part: Part) -> str:
+    """Return the words of a part; those of meaning are about the document as a whole."""
+    from softcosine.index.search.explanation import DOCUMENT, REST
+
+    if part.query_word == REST:
+        return "≈ the rest of the meaning"
+    if part.document_word == DOCUMENT:
+        return f"≈ {printable(part.query_word)}"
+    return f"{printable(part.query_word)} {part.sign} {printable(part.document_word)}"
+
+
 def _short(contribution: float) -> str:
     """Return a contribution in two decimals, without the leading zero if it is below 1."""
     shown = f"{contribution:.2f}"
     return shown.replace("0.", ".", 1) if shown.lstrip("-").startswith("0.") else shown
 
 
-def show_explanation(explanation: Explanation, passage: str) -> None:
-    """Print the contributions to a score as a table that sums to it."""
+def show_explanation(
+    explanation: Explanation, passage: str, *, meaning: float = 0.0, way: str = ""
+) -> None:
+    """Print the contributions to a score as a table that sums to it; see `show_hits`."""
     from rich.table import Table
 
     out = console()
@@ -406,7 +453,9 @@ def show_explanation(explanation: Explanation, passage: str) -> None:
     print_table(table)
     if not explanation.parts:
         out.print("No word of the document is similar to a word of the query.")
-    out.print(f"Score: {RANKINGS.get(explanation.ranking, explanation.ranking)}.", style="dim")
+    out.print(f"Score: {score_scale(explanation.ranking, meaning)}.", style="dim")
+    if way:
+        out.print(printable(way), style="dim")
 
 
 def show_neighbors(record: dict[str, Any], told: Sequence[str], forbidden: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Reporter", "announcing_compilation"]
 
 _SLOW = 0.6  # seconds of work before progress is shown
+_RATED = ("encoding texts", "encoding word pieces")  # steps that show items per second
 
 
 class Reporter:
@@ -29,6 +30,8 @@ class Reporter:
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
+        # The first report of the step, time and items done, and the items of the last one.
+        self._first, self._last = (self._started, 0), 0
         self._terminal = sys.stderr.isatty()
         self._announcement = ""
 
@@ -59,11 +62,18 @@ class Reporter:
         if self._progress is None:
             self._progress = _progress_bars()
             self._progress.start()
+        now = time.monotonic()
+        if what not in self._tasks or done < self._last:
+            self._first = now, done
+        self._last = done
         if what not in self._tasks:
             for task in self._tasks.values():
                 self._progress.remove_task(task)
             self._tasks = {what: self._progress.add_task(what, total=total, far="")}
         far = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+        since, first = self._first
+        if what in _RATED and now - since > _SLOW:
+            far += f", {(done - first) / (now - since):,.0f} a second"
         self._progress.update(
             self._tasks[what], completed=done, total=total, far=far if done else ""
         )

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.conditions import Conditions
-from softcosine.cli.options import Index, Json, Limit
+from softcosine.cli.options import Ask, Index, Json, KnownEncoder, Limit, Meaning
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
+    from softcosine.cli.meaning import Asked
     from softcosine.index.search.explanation import Explanation
     from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
@@ -107,6 +108,9 @@ def search(
         bool, typer.Option("--plan", help="Show how the search was executed, and why.")
     ] = False,
     ranking: RankingName = None,
+    ask: Ask = None,
+    meaning: Meaning = None,
+    encoder: KnownEncoder = None,
     engine: Annotated[
         str | None,
         typer.Option("--engine", metavar="NAME", help="Search in an engine that 'export' made."),
@@ -132,6 +136,7 @@ def search(
       softcosine search faq.index "tire repair" --where lang=en --where 'year>=2020'
       softcosine search faq.index "bycicle tire repair" --fuzzy --mmr 0.7
       softcosine search faq.index "tire repair" --sort -year --facet lang
+      softcosine search faq.index "what helps against a flat tire" --ask static --meaning 20
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
@@ -153,17 +158,23 @@ def search(
     --sort and --facet cover all matching documents, not only the best: --facet lang counts the
     documents per language.
 
+    If the documents are encoded ('index --encoder', or 'encode'), the score is that of words plus
+    --meaning times the cosine of query and document in the space of the encoder, and documents
+    without any word of the query are found too. --facet counts documents found by words alone.
+
     --engine searches in an engine that 'export' made. It may miss documents and returns scores of
     its own; --rerank 100 replaces them by scores of the index.
 
-    JSON: query, ranking, seconds, outside (words in no document), unknown and left_out (words not
+    JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
+    seconds, outside (words in no document), unknown and left_out (words not
     used), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan also
     plan {method, reason}, with --facet also facets (for each key a list of value and documents),
     and hits of rank, id, score, title (or null), text, metadata, snippet {text, marks}, with
-    --explain also parts of query_word, document_word, similarity, contribution, exact and spelled,
-    which sum to the score.
+    --explain also parts of query_word, document_word, similarity, contribution, exact, spelled and
+    space (words or meaning), which sum to the score.
     """
     from softcosine.cli.conditions import read_where
+    from softcosine.cli.meaning import Asked, open_index
 
     if plot is not None and words == ["-"]:
         raise InvalidInputError("--plot draws the answer to one query, not to a list of them.")
@@ -172,24 +183,29 @@ def search(
         raise InvalidInputError("--offset and --page exclude each other; give one of them.")
     passed = (page - 1) * k if page is not None else offset or 0
     only, most = read_where(where), max_terms or None
-    opened = _open(index)
+    opened = open_index(index, encoder)
+    asked = Asked.of(opened, ask, meaning, ranking, encoder)
     find: Callable[..., Hits] = partial(
         opened.search, where=only, exact_first=exact_first, ranking=ranking, fuzzy=fuzzy, fill=fill,
-        keep_stop_words=keep_stop_words, mmr=mmr, sort=sort, facets=facets or (),
+        keep_stop_words=keep_stop_words, mmr=mmr, sort=sort, facets=facets or (), ask=asked.ask,
+        meaning=meaning,
     )  # fmt: skip
     if engine is not None:
         from softcosine.cli.exporting import asking_engine
 
+        of_meaning = ask not in (None, "words") or bool(meaning) or encoder is not None
         own = (
-            exact_first or fuzzy or keep_stop_words or fill or mmr is not None or bool(sort)
-            or bool(facets)
+            of_meaning or exact_first or fuzzy or keep_stop_words or fill or mmr is not None
+            or bool(sort) or bool(facets)
         )  # fmt: skip
         if only is not None or own:
             raise InvalidInputError(
-                "--where, --exact-first, --fuzzy, --keep-stop-words, --fill, --mmr, --sort and "
-                "--facet are for the index's own search; leave --engine out."
+                "--where, --exact-first, --fuzzy, --keep-stop-words, --fill, --mmr, --sort, "
+                "--facet, --ask, --meaning and --encoder are for the index's own search; leave "
+                "--engine out."
             )
         find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
+        asked = Asked(opened, "words")
     elif rerank is not None or width is not None:
         raise InvalidInputError(
             "--rerank and --width tell another engine what to do; name it by --engine."
@@ -198,15 +214,15 @@ def search(
     for number, query in enumerate(_queries(words)):
         if words == ["-"] and not as_json:
             _show_query(query, first=number == 0)
-        ask = partial(
+        search_it = partial(
             find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
         )
         why = partial(
             opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy,
-            keep_stop_words=keep_stop_words,
+            keep_stop_words=keep_stop_words, ask=asked.ask, meaning=meaning,
         )  # fmt: skip
         _answer(
-            opened, ask, why, explain=explain, plan=plan, as_json=as_json, where=only,
+            asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
             syntax=syntax, plot=plot, notes=notes, countable=engine is None,
         )  # fmt: skip
 
@@ -221,6 +237,7 @@ def similar(
     ranking: Annotated[
         str, typer.Option("--ranking", help="As in 'search', without the default of the index.")
     ] = "soft_cosine",
+    meaning: Meaning = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -230,18 +247,23 @@ def similar(
       softcosine similar faq.index faq-17 --min 0.5 --explain
       softcosine similar faq.index faq-17 --where lang=en
 
-    The score is the soft cosine, from 0 (no similar words) to 1 (equal texts). --plot draws the
-    similarities between the documents found. JSON: as in 'search'.
+    The score is the soft cosine, from 0 (no similar words) to 1 (equal texts); if the documents are
+    encoded, plus --meaning times the cosine of their meanings. --plot draws the similarities
+    between the documents found. JSON: as in 'search'.
     """
     from softcosine.cli.conditions import read_where
+    from softcosine.cli.meaning import Asked, open_index
 
     check_plot(plot, overwrite=overwrite, rows=k + 1)
     only = read_where(where)
-    opened = _open(index)
-    ask = partial(opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking)
-    why = partial(opened.explain_similar, id, ranking=ranking)
+    opened = open_index(index)
+    find = partial(
+        opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking, meaning=meaning
+    )
+    why = partial(opened.explain_similar, id, ranking=ranking, meaning=meaning)
+    asked = Asked.of(opened, "encoder", meaning, ranking, None)
     _answer(
-        opened, ask, why, explain=explain, as_json=as_json, where=only, plot=plot, asked=id
+        asked, find, why, explain=explain, as_json=as_json, where=only, plot=plot, to=id
     )  # fmt: skip
 
 
@@ -252,6 +274,9 @@ def explain(
     ranking: RankingName = None,
     fuzzy: Fuzzy = False,
     keep_stop_words: KeepStopWords = False,
+    ask: Ask = None,
+    meaning: Meaning = None,
+    encoder: KnownEncoder = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -262,16 +287,22 @@ def explain(
       softcosine explain faq.index "bicycle tire repair" faq-17 --plot why.png
 
     = joins equal words, ~ similar words. The contribution of a pair grows with its similarity (0 to
-    1) and the weights of both words, and shrinks with the length of the text.
+    1) and the weights of both words, and shrinks with the length of the text. ≈ is the share of a
+    word of the query in the cosine of meanings; the rest of the cosine is not due to single words.
 
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
-    exact, spelled (similar by spelling only).
+    exact, spelled (similar by spelling only), space (words or meaning).
     """
+    from softcosine.cli.meaning import Asked, open_index
     from softcosine.cli.output import explanation_record, print_json, printable, show_explanation
 
     check_plot(plot, overwrite=overwrite)
-    opened = _open(index)
-    found = opened.explain(query, id, ranking=ranking, fuzzy=fuzzy, keep_stop_words=keep_stop_words)
+    opened = open_index(index, encoder)
+    asked = Asked.of(opened, ask, meaning, ranking, encoder)
+    found = opened.explain(
+        query, id, ranking=ranking, fuzzy=fuzzy, keep_stop_words=keep_stop_words, ask=asked.ask,
+        meaning=meaning,
+    )  # fmt: skip
     if plot is not None:
         from softcosine.plots.explanation_bars import explanation_bars
 
@@ -280,7 +311,8 @@ def explain(
         print_json(explanation_record(found))
         return
     text = " ".join(opened.documents.text(opened.documents.number(id)).split())
-    show_explanation(found, printable(text if len(text) <= 240 else f"{text[:239]}…"))
+    passage = printable(text if len(text) <= 240 else f"{text[:239]}…")
+    show_explanation(found, passage, meaning=asked.factor, way=asked.note)
 
 
 def terms(
@@ -307,20 +339,16 @@ def terms(
     JSON: word, indexed, and neighbors of word and similarity; with --origins also of origin, a
     tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
     """
+    from softcosine.cli.meaning import open_index
+
     check_plot(plot, overwrite=overwrite)
-    opened = _open(index)
+    opened = open_index(index)
     if plot is not None:
         from softcosine.plots.heat_maps import word_heat_map
 
         word_heat_map(opened, words, k=k).save(plot)
     for word in words:
         _show_neighbors(opened, word, k, origins, as_json)
-
-
-def _open(path: Path) -> SoftIndex:
-    from softcosine.index.soft_index import SoftIndex
-
-    return SoftIndex.open(path)
 
 
 def _queries(words: list[str]) -> Iterator[str]:
@@ -336,8 +364,8 @@ def _queries(words: list[str]) -> Iterator[str]:
 
 
 def _answer(
-    opened: SoftIndex,
-    ask: Callable[..., Hits],
+    asked: Asked,
+    find: Callable[..., Hits],
     why: Callable[[str], Explanation],
     *,
     explain: bool,
@@ -346,34 +374,37 @@ def _answer(
     plan: bool = False,
     syntax: bool = True,
     plot: Path | None = None,
-    asked: str | None = None,
+    to: str | None = None,
     notes: Sequence[str] = (),
     countable: bool = True,
 ) -> None:
     from softcosine.cli.output import hits_record, print_json, show_hits
 
-    started = time.perf_counter()
-    hits = ask()
+    started, opened = time.perf_counter(), asked.opened
+    hits = find()
     seconds = time.perf_counter() - started
     explanations = [why(hit.id) for hit in hits] if explain else []
     if plot is not None:
-        draw_hits(opened, hits, plot, asked)
+        draw_hits(opened, hits, plot, to)
     if as_json:
-        print_json(hits_record(hits, seconds, explanations, plan=plan))
+        print_json(hits_record(hits, seconds, explanations, plan=plan, meaning=asked.factor))
         return
-    note = _beyond(hits, ask if countable else None) or _note(opened, hits, where, syntax=syntax)
-    show_hits(hits, len(opened), seconds, explanations, note=note, plan=plan, more=notes)
+    note = _beyond(hits, find if countable else None) or _note(opened, hits, where, syntax=syntax)
+    show_hits(
+        hits, len(opened), seconds, explanations, note=note, plan=plan, more=notes,
+        meaning=asked.factor, way=asked.note,
+    )  # fmt: skip
 
 
-def _beyond(hits: Hits, ask: Callable[..., Hits] | None) -> str:
+def _beyond(hits: Hits, find: Callable[..., Hits] | None) -> str:
     """Return a note for a page after the last result, with the number of results if countable."""
     from softcosine.cli.output import counted
 
     if len(hits) or not hits.offset:
         return ""
-    if ask is None:
+    if find is None:
         return f"There are at most {counted(hits.offset, 'result')}."
-    n_hits = len(ask(k=hits.offset, offset=0))
+    n_hits = len(find(k=hits.offset, offset=0))
     verb = "is" if n_hits == 1 else "are"
     there = f"There {verb} only {counted(n_hits, 'result')}, and {hits.offset:,} were skipped."
     return there if n_hits else ""

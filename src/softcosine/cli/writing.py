@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,13 @@ import typer
 
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import (
+    EncoderCache,
     Encoding,
     Format,
     IdField,
     Index,
     Inputs,
+    KnownEncoder,
     Memory,
     Pattern,
     Refresh,
@@ -26,15 +29,26 @@ from softcosine.cli.options import (
     Wait,
 )
 from softcosine.cli.output import counted, printable
-from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineWarning
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
+    from softcosine._progress import Report
     from softcosine.files import Fields
     from softcosine.index.soft_index import SoftIndex
     from softcosine.index.writer.index_writer import IndexWriter
 
-__all__ = ["add", "delete", "join", "merge", "refresh", "shard", "writing"]
+__all__ = [
+    "add",
+    "delete",
+    "join",
+    "merge",
+    "refresh",
+    "shard",
+    "show_change",
+    "writing",
+    "written",
+]
 
 
 def add(
@@ -46,6 +60,8 @@ def add(
     encoding: Encoding = "utf-8",
     pattern: Pattern = None,
     memory: Memory = "1G",
+    encoder: KnownEncoder = None,
+    encoder_cache: EncoderCache = None,
     refresh: Refresh = None,
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
@@ -60,15 +76,30 @@ def add(
     continue meanwhile. Documents without ids continue the running numbers of the index. New terms
     get their similar terms from the sources stored in the index.
 
+    If the index has an encoder, it reads the new documents; where it is not installed, 'encode'
+    does so later.
+
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
     note.
     """
+    from softcosine.cli.failures import saying_how_to_go_on
+    from softcosine.cli.meaning import how_to_complete
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import each_document
 
     started, n_bytes = time.perf_counter(), bytes_in(memory)
-    with Reporter() as report, writing(index, wait=wait, memory=n_bytes) as (opened, writer):
+    with (
+        Reporter() as report,
+        saying_how_to_go_on(encoder_cache),
+        warnings.catch_warnings(),
+        writing(
+            index, wait=wait, memory=n_bytes, progress=report, encoder=encoder,
+            encoder_cache=encoder_cache,
+        ) as (opened, writer),
+    ):  # fmt: skip
+        # Each batch warns; the note below is about all of them.
+        warnings.filterwarnings("ignore", ".* stay without coordinates", SoftCosineWarning)
         before = _Size.of(opened)
         n_read = 0
         for document in each_document(
@@ -86,17 +117,18 @@ def add(
         writer.commit(refresh)
         after = _Size.of(opened)
     new = after.documents - before.documents
-    facts = _facts(opened, index, started) | {
+    facts = written(opened, index, started) | {
         "new": new,
         "replaced": n_read - new,
         "terms": after.terms,
         "new_terms": after.terms - before.terms,
-        "note": "",
+        "note": how_to_complete(opened, index, encoder),
     }
     if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
-        facts["note"] = "The index has no stored source, so new terms have no similar terms."
+        no_source = "The index has no stored source, so new terms have no similar terms."
+        facts["note"] = " ".join(filter(None, (no_source, facts["note"])))
     replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
-    _tell(
+    show_change(
         facts,
         f"Added {counted(new, 'new document')}{replaced}, with "
         f"{counted(facts['new_terms'], 'new term')}",
@@ -152,9 +184,9 @@ def delete(
             n_deleted += writer.delete(where=passing)
         report("committing", 0, None)
         writer.commit(refresh)
-    facts = _facts(opened, index, started) | {"deleted": n_deleted, "missing": n_missing}
+    facts = written(opened, index, started) | {"deleted": n_deleted, "missing": n_missing}
     missing = f"; {facts['missing']:,} ids not found" if facts["missing"] else ""
-    _tell(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
+    show_change(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
 
 
 def merge(
@@ -185,9 +217,9 @@ def merge(
         report("merging", 0, None)
         writer.merge()
         writer.commit(refresh)
-    facts = _facts(opened, index, started) | before
+    facts = written(opened, index, started) | before
     told = counted(before["segments_before"], "segment")
-    _tell(
+    show_change(
         facts,
         f"Merged {told} of {size(before['bytes_before'])} into {facts['segments']:,} of "
         f"{size(facts['bytes'])}",
@@ -231,13 +263,13 @@ def refresh(
         writer.commit(refresh=True)
         if freeze:
             writer.freeze()
-    facts = _facts(opened, index, started) | {"counted_before": before}
+    facts = written(opened, index, started) | {"counted_before": before}
     told = f"Updated the term weights, last computed for {counted(before, 'document')}"
     if facts["generation"] == generation:
         told = "The term weights were up to date"
     elif freeze is not None:
         told = f"Updated the term weights and {'froze' if freeze else 'thawed'} the index"
-    _tell(facts, told, as_json)
+    show_change(facts, told, as_json)
 
 
 def shard(
@@ -266,7 +298,7 @@ def shard(
 
     started = time.perf_counter()
     made = SoftIndex.open(index).shard(output, overwrite=overwrite)
-    _tell(_facts(made, output, started), f"Made a shard of {printable(str(index))}", as_json)
+    show_change(written(made, output, started), f"Made a shard of {printable(str(index))}", as_json)
 
 
 def join(
@@ -293,13 +325,19 @@ def join(
         report("joining", 0, None)
         n_docs = writer.add_segments(shards)
         writer.commit()
-    facts = _facts(opened, index, started) | {"joined": n_docs}
-    _tell(facts, f"Joined {counted(n_docs, 'document')}", as_json)
+    facts = written(opened, index, started) | {"joined": n_docs}
+    show_change(facts, f"Joined {counted(n_docs, 'document')}", as_json)
 
 
 @contextmanager
 def writing(
-    path: Path, *, wait: float, memory: int = 1 << 30
+    path: Path,
+    *,
+    wait: float,
+    memory: int = 1 << 30,
+    progress: Report | None = None,
+    encoder: str | None = None,
+    encoder_cache: Path | None = None,
 ) -> Iterator[tuple[SoftIndex, IndexWriter]]:
     """Open an index and its writer; uncommitted changes are rolled back at the end.
 
@@ -310,6 +348,12 @@ def writing(
         Seconds to wait for another writer.
     memory : int
         Approximate bytes of buffered documents.
+    progress : callable, optional
+        Called with (task, done, total) by the writer; total may be None.
+    encoder : str, optional
+        Folder or name of the index's encoder, if it is not installed under its name.
+    encoder_cache : Path, optional
+        File of encoded texts.
 
     Yields
     ------
@@ -321,11 +365,11 @@ def writing(
     IndexLockedError
         If another writer still has the index open.
     """
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.cli.meaning import open_index
 
-    opened = SoftIndex.open(path)
+    opened = open_index(path, encoder, encoder_cache)
     try:
-        writer = opened.writer(timeout=wait, memory=memory)
+        writer = opened.writer(timeout=wait, memory=memory, progress=progress)
     except IndexLockedError as error:
         advice = "wait longer by --wait SECONDS"
         raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
@@ -389,7 +433,8 @@ def _n_segments(opened: SoftIndex) -> int:
     return sum(segment.n_docs > 0 for segment in opened.snapshot.segments)
 
 
-def _facts(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
+def written(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
+    """Return what the summary of every change of an index contains."""
     from softcosine.cli.maintenance import bytes_of
 
     return {
@@ -402,7 +447,8 @@ def _facts(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
     }
 
 
-def _tell(facts: dict[str, Any], done: str, as_json: bool) -> None:
+def show_change(facts: dict[str, Any], done: str, as_json: bool) -> None:
+    """Print the summary of a change: what was done, and the note."""
     from softcosine.cli.output import console, duration, print_json
 
     if as_json:

@@ -8,7 +8,6 @@
 * `segment`: posting lists, forward index, stored fields, metadata of one segment.
 * `directory`: an index on disk or in memory: commits, manifests, check, salvage, backup.
 * `near_duplicates`: all similar pairs and groups of near duplicates.
-* `distilled`: search by words and by the vectors of an encoder together.
 * `soft_neighbors`: nearest neighbors of the rows of a matrix, as in scikit-learn.
 * `votes`: classification by nearest neighbors; `quality`: a measure that needs no judgements.
 * `language`: the analyzer that fits the language of the texts; `defaults`: default settings.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from softcosine.text.weighting import Weighting
 
-__all__ = ["RANKING", "WEIGHTING"]
+__all__ = ["MEANING_WEIGHTS", "RANKING", "WEIGHTING"]
 
 RANKING = "soft_bm25"
+# Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
+MEANING_WEIGHTS = {"soft_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0}
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)

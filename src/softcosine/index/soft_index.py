@@ -22,12 +22,14 @@ from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
+    from softcosine.encoders.encoder import Encoder
     from softcosine.index.directory.backup import Backup
     from softcosine.index.directory.directory import Directory
     from softcosine.index.directory.salvage import Salvaged
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["SoftIndex"]
 
@@ -54,6 +56,7 @@ class SoftIndex(Searchable):
     def __init__(self, snapshot: Snapshot, directory: Directory | None = None) -> None:
         super().__init__(snapshot)
         self._directory = MemoryDirectory(snapshot) if directory is None else directory
+        self._encoder = self._directory.encoder
         self._refreshing = threading.Lock()
 
     @classmethod
@@ -77,6 +80,10 @@ class SoftIndex(Searchable):
         max_df: int | float = 1.0,
         positions: bool | None = None,
         keep_texts: bool = True,
+        encoder: str | Encoder | None = None,
+        encoder_cache: str | Path | None = None,
+        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning: float | Mapping[str, float] | None = None,
         progress: Report | None = None,
         default: Callable[[Any], Any] | None = None,
     ) -> Self:
@@ -127,7 +134,7 @@ class SoftIndex(Searchable):
             come only from the texts.
         min_df, max_df : int or float
             See `softcosine.analyze`.
-        positions, keep_texts
+        positions, keep_texts, encoder, encoder_cache, meaning_space, meaning
             See `create`.
         progress : callable, optional
             Called with (task, done, total); total may be None.
@@ -147,7 +154,8 @@ class SoftIndex(Searchable):
             similarity=similarity, source=source, S=S, plain=plain, analyzer=analyzer,
             language=language, weighting=weighting, ranking=ranking, fields=fields,
             max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, positions=positions,
-            keep_texts=keep_texts,
+            keep_texts=keep_texts, encoder=encoder, encoder_cache=encoder_cache,
+            meaning_space=meaning_space, meaning=meaning,
         )  # fmt: skip
         with index.writer(memory=None, merge=None, default=default, progress=progress) as writer:
             for document in from_columns(texts, ids, metadata, distinct=True):
@@ -250,15 +258,19 @@ class SoftIndex(Searchable):
         VocabularyMismatchError
             If the vocabularies differ.
         """
-        return type(self)(self._with_similarity(S, source))
+        return self._like(self._with_similarity(S, source))
 
     def with_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> Self:
         """Return an index that shares the postings and uses other term weights or ranking."""
-        return type(self)(self._with_weighting(weighting, ranking))
+        return self._like(self._with_weighting(weighting, ranking))
 
     def with_note(self, note: str) -> Self:
         """Return the same index with another `note`."""
-        return type(self)(self._snapshot.changed(note=note))
+        return self._like(self._snapshot.changed(note=note))
+
+    def _like(self, snapshot: Snapshot) -> Self:
+        """Return an index in memory with the encoder of this one."""
+        return type(self)(snapshot, MemoryDirectory(snapshot, self._encoder))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the index to a folder, atomically.
@@ -291,6 +303,10 @@ class SoftIndex(Searchable):
         max_df: int | float = 1.0,
         positions: bool | None = None,
         keep_texts: bool = True,
+        encoder: str | Encoder | None = None,
+        encoder_cache: str | Path | None = None,
+        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning: float | Mapping[str, float] | None = None,
         note: str = "",
         overwrite: bool = False,
     ) -> Self:
@@ -316,6 +332,17 @@ class SoftIndex(Searchable):
             field ends.
         keep_texts : bool
             If False, texts are not stored: hits have no text, and phrase queries need `positions`.
+        encoder : str, or object with ``encode``, optional
+            Reads every document once, so that searches also rank by meaning; see ``ask`` of
+            `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English (``softcosine[encoder]``); see
+            `softcosine.encoders.load_encoder`.
+        encoder_cache : path, optional
+            File of encoded texts, so that no text is encoded twice.
+        meaning_space : MeaningSpace or path, optional
+            Projection and query table of the encoder, as `fit_meaning` and ``softcosine
+            teach-queries`` make them; those of ``"minilm"`` are bundled.
+        meaning : float, or mapping of rankings to float, optional
+            Weight of the cosine in a score; 40 for soft_bm25, 1 for soft_cosine by default.
         note : str
             A description of the source of the similarities, for people.
         overwrite : bool
@@ -324,6 +351,8 @@ class SoftIndex(Searchable):
         Raises
         ------
         InvalidInputError, AlreadyExistsError, FileNotFoundError, OSError
+        MissingDependencyError
+            If the encoder is not installed.
         """
         from softcosine.index.writer.creation import create
 
@@ -332,7 +361,8 @@ class SoftIndex(Searchable):
                 path, similarity=similarity, source=source, S=S, plain=plain, analyzer=analyzer,
                 language=language, weighting=weighting, ranking=ranking, fields=fields,
                 max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, positions=positions,
-                keep_texts=keep_texts, note=note, overwrite=overwrite,
+                keep_texts=keep_texts, encoder=encoder, encoder_cache=encoder_cache,
+                meaning_space=meaning_space, meaning=meaning, note=note, overwrite=overwrite,
             )
         )  # fmt: skip
 
@@ -382,6 +412,8 @@ class SoftIndex(Searchable):
         *,
         source: TermSimilaritySource | None = None,
         similarity: SimilarityRecipe | None = None,
+        encoder: str | Encoder | None = None,
+        encoder_cache: str | Path | None = None,
         verify: bool = False,
     ) -> Self:
         """Return the index saved in a folder; its arrays are memory-mapped.
@@ -396,6 +428,9 @@ class SoftIndex(Searchable):
         similarity : SimilarityRecipe, optional
             How the first commit makes S, in place of the saved recipe. Needed where that has files,
             models or objects as sources: no index makes whoever opens it read the files it names.
+        encoder, encoder_cache
+            For queries and new documents, in place of the installed encoder of the index's name;
+            see `create`.
         verify : bool
             If True, read every file and check its checksum and the range of its numbers. If False,
             large arrays are checked before their first use; a damaged file is not detected if its
@@ -411,7 +446,16 @@ class SoftIndex(Searchable):
             from softcosine.index.writer.creation import checked_recipe
 
             similarity = checked_recipe(similarity)
-        snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
+        reader = None
+        if encoder is not None:
+            from softcosine.index.encoding import IndexEncoder
+
+            reader = IndexEncoder.of(encoder, encoder_cache)
+        snapshot, directory = FolderDirectory.open(
+            path, source, recipe=similarity, encoder=reader, verify=verify
+        )
+        if reader is not None and snapshot.meaning is not None:
+            reader.check(snapshot.meaning)
         if similarity is not None and snapshot.settings.space is not None:
             raise InvalidInputError(
                 f"similarity is for an index that waits for its first words, and {path} has its "

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softcosine._validation import check_type, check_whole
-from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.explanation import REST, Explanation, Part
 from softcosine.index.search.rankings import TITLES
 from softcosine.matrix.drawing import Picture, columns, label
 
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["ExplanationBars", "explanation_bars"]
 
 _MOST = 200
-_EXACT, _NEAR = "#1f5fa8", "#e08a1e"
+# Kinds of summands: colour and label.
+_KINDS = (("#1f5fa8", "same word (=)"), ("#e08a1e", "similar word (~)"), ("#3f9c6d", "meaning (≈)"))
 _WORD, _ID, _QUERY = 24, 48, 80  # columns of a label
 
 
@@ -35,8 +39,8 @@ class ExplanationBars(Picture):
         The summands with a bar each.
     n_rest : int
         Number of smaller summands that share one bar.
-    rest : float
-        Sum of the smaller summands.
+    rest_exact, rest_near, rest_meaning : float
+        Sums of the smaller summands of same words, of similar words and of meaning.
     """
 
     query: str
@@ -47,6 +51,7 @@ class ExplanationBars(Picture):
     n_rest: int = 0
     rest_exact: float = 0.0
     rest_near: float = 0.0
+    rest_meaning: float = 0.0
     _what: ClassVar[str] = "Drawing an explanation"
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,6 +65,7 @@ class ExplanationBars(Picture):
             "n_rest": self.n_rest,
             "rest_exact": self.rest_exact,
             "rest_near": self.rest_near,
+            "rest_meaning": self.rest_meaning,
         }
 
     @property
@@ -80,16 +86,20 @@ class ExplanationBars(Picture):
             axes.text(0.5, 0.5, "no word of it is like a word of the query", ha="center")
             return
         names = [*map(_name, self.parts), *([f"{self.n_rest:,} more"] if self.n_rest else [])]
-        same, near = self._lengths()
-        axes.barh(range(len(same)), same, height=0.75, color=_EXACT, label="same word (=)")
-        # Same and similar words are stacked in one bar; each may be negative.
-        begin = [a if a * b > 0 else 0.0 for a, b in zip(same, near, strict=True)]
-        axes.barh(
-            range(len(near)), near, left=begin, height=0.75, color=_NEAR, label="similar word (~)"
-        )
+        lengths = self._lengths()
+        # The kinds are stacked in one bar, those above and those below 0 apart.
+        for kind, (color, name) in enumerate(_KINDS):
+            own = lengths[:, kind]
+            before = np.where(lengths[:, :kind] * own[:, None] > 0, lengths[:, :kind], 0.0)
+            if kind < 2 or own.any():
+                axes.barh(
+                    range(len(own)), own, left=before.sum(axis=1), height=0.75, color=color,
+                    label=name,
+                )  # fmt: skip
         axes.axvline(0.0, color="black", linewidth=0.8)
-        for place, (a, b) in enumerate(zip(same, near, strict=True)):
-            total, end = a + b, a + b if a * b >= 0 else max(a, b)
+        above = np.maximum(lengths, 0.0).sum(axis=1)
+        for place, total in enumerate(lengths.sum(axis=1)):
+            end = above[place] or total
             axes.annotate(
                 f"{total:.4f}", (end, place), (3 if end >= 0 else -3, 0),
                 textcoords="offset points", va="center", fontsize=8,
@@ -99,23 +109,29 @@ class ExplanationBars(Picture):
         axes.tick_params(axis="y", length=0)
         axes.margins(x=0.12, y=0.01)
         axes.invert_yaxis()
-        if min(*same, *near) >= 0:
+        if lengths.min() >= 0:
             axes.set_xlim(left=0.0)
         axes.set_xlabel(f"adds to the score; all together {self.score:.4f}", fontsize=9)
-        figure.legend(loc="outside lower right", ncols=2, fontsize=8, frameon=False)
+        figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
 
-    def _lengths(self) -> tuple[list[float], list[float]]:
-        """Return the length of each bar for the same words, and for similar words."""
-        same = [part.contribution if part.exact else 0.0 for part in self.parts]
-        near = [0.0 if part.exact else part.contribution for part in self.parts]
+    def _lengths(self) -> NDArray[np.float64]:
+        """Return the length of each bar for each kind, shape (n_bars, 3)."""
+        lengths = np.zeros((len(self.parts) + (self.n_rest > 0), len(_KINDS)))
+        for place, part in enumerate(self.parts):
+            lengths[place, _kind(part)] = part.contribution
         if self.n_rest:
-            same.append(self.rest_exact)
-            near.append(self.rest_near)
-        return same, near
+            lengths[-1] = self.rest_exact, self.rest_near, self.rest_meaning
+        return lengths
+
+
+def _kind(part: Part) -> int:
+    """Return the place in `_KINDS`."""
+    return 2 if part.space == "meaning" else int(not part.exact)
 
 
 def _name(part: Part) -> str:
-    name = f"{label(part.query_word, _WORD)} {part.sign} {label(part.document_word, _WORD)}"
+    first = "(rest)" if part.query_word == REST else label(part.query_word, _WORD)
+    name = f"{first} {part.sign} {label(part.document_word, _WORD)}"
     if not part.exact:
         name += f"  {part.similarity:.2f}"
     return f"{name}  in {label(part.field, _WORD)}" if part.field else name
@@ -146,14 +162,17 @@ def explanation_bars(explanation: Explanation, *, max_parts: int = 20) -> Explan
     """
     check_type("the explanation", explanation, Explanation, "pass index.explain(query, id)")
     check_whole("max_parts", max_parts, most=_MOST)
-    rest = explanation.parts[max_parts:]
+    rest = [0.0] * len(_KINDS)
+    for part in explanation.parts[max_parts:]:
+        rest[_kind(part)] += part.contribution
     return ExplanationBars(
         query=explanation.query,
         id=explanation.id,
         score=explanation.score,
         ranking=explanation.ranking,
         parts=explanation.parts[:max_parts],
-        n_rest=len(rest),
-        rest_exact=sum(part.contribution for part in rest if part.exact),
-        rest_near=sum(part.contribution for part in rest if not part.exact),
+        n_rest=max(len(explanation.parts) - max_parts, 0),
+        rest_exact=rest[0],
+        rest_near=rest[1],
+        rest_meaning=rest[2],
     )

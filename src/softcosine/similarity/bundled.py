@@ -13,6 +13,7 @@ __all__ = ["SHA256", "check_reference", "reference_to"]
 SHA256 = {
     "english.npz": "73d49630732aff1a0183a29001adab6c8acb4b6089368d4d9e20bd40bf8f466d",
     "antonyms_en.txt": "5cc08422ea994ce6f8fb7da106d96ef9e76231376d6b973c9eaf89c4422caf5f",
+    "meaning.npz": "4018a9cb95d3c4e5873bec2bb34c5a7a5e08b429e0c2ef457658048996690ec1",
 }
 
 

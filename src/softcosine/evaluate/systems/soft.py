@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.encoder import Encoder, one_encoder
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
+from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import (
     choice,
     flag,
     number,
     optional,
     setting,
+    text,
     weights,
     whole,
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
 from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.encoding import IndexEncoder
+from softcosine.index.search.asking import Ask, asking_of
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import Ranking
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.encoders.encoder import Encoder as AnyEncoder
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["Soft", "SoftCosine"]
 
@@ -50,12 +59,24 @@ class Soft(SimilaritySettings):
         Maximum number of query terms; those with the highest weights are used.
     keep_stop_words : bool
         Whether stop words of a query count beside other words.
+    encoder : str, object with ``encode``, or None
+        Encoder of the documents, for a ranking by words and meaning.
+    encoder_cache : str or None
+        As `cache` of the system ``encoder``, which shares it.
+    ask : str or None
+        How queries are encoded; None as `SoftIndex.search`.
+    meaning : float or None
+        Weight of the meaning; None for the default of the ranking.
+    meaning_space : MeaningSpace, optional
+        Projection and query table of the encoder.
     **settings
         See `SimilaritySettings`.
 
     Notes
     -----
-    Pairs of texts are compared by soft cosine with any ranking, because it is symmetric.
+    Pairs of texts are compared by soft cosine with any ranking, because it is symmetric. With an
+    encoder, both texts are encoded as documents, and the similarity is the mean of the soft cosine
+    and the cosine of the meaning, weighted as in the ranking by soft cosine.
     """
 
     called = "soft"
@@ -79,6 +100,19 @@ class Soft(SimilaritySettings):
     expand: bool = setting(True, flag, "finds documents that share no term with the query")
     max_terms: int | None = setting(None, optional(whole(1)), "maximum number of query terms")
     keep_stop_words: bool = setting(False, flag, "uses stop words of queries")
+    encoder: str | AnyEncoder | None = setting(  # noqa: RUF009
+        None, optional(one_encoder), "encoder of documents"
+    )
+    encoder_cache: str | None = setting(
+        "auto", optional(text("auto or a file")), "cache file of vectors"
+    )
+    ask: Ask | None = setting(  # noqa: RUF009
+        None, optional(choice(*get_args(Ask)), none="default"), "how queries are encoded"
+    )
+    meaning: float | None = setting(
+        None, optional(number(0.0), none="default"), "weight of the meaning"
+    )
+    meaning_space: MeaningSpace | None = None
 
     def __post_init__(self) -> None:
         SimilaritySettings.__post_init__(self)
@@ -87,6 +121,11 @@ class Soft(SimilaritySettings):
             raise InvalidInputError(
                 f"match of {self.called!r} is 'fields', and no fields are given; name them, such "
                 "as fields=title:2+text:1."
+            )
+        if self.encoder is None and (self.ask, self.meaning, self.meaning_space) != (None,) * 3:
+            raise InvalidInputError(
+                f"ask, meaning and meaning_space of {self.called!r} are for documents with an "
+                "encoder; add one, such as encoder=minilm."
             )
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedSoft:
@@ -112,10 +151,14 @@ class Soft(SimilaritySettings):
                 for start in range(0, len(flat), n_fields)
             ]
         )
+        model = self._model()
+        encoding: dict[str, Any] = {} if model is None else {
+            "encoder": model, "meaning_space": self.meaning_space, "meaning": self.meaning
+        }  # fmt: skip
         index = SoftIndex.from_texts(
             texts, fields=self.fields, plain=True, analyzer=words.analyzer,
             weighting=Weighting(self.tf, self.idf, self.k1, self.b), ranking=self.ranking,
-            min_df=self.min_df, max_df=self.max_df,
+            min_df=self.min_df, max_df=self.max_df, **encoding,
         )  # fmt: skip
         found = self.similarities(
             words.texts, words.analyzer, words.texts.vocabulary, language=words.language
@@ -126,8 +169,20 @@ class Soft(SimilaritySettings):
         return FittedSoft(
             index, documents, found, of_fields=self.match == "fields", expand=self.expand,
             max_terms=self.max_terms, closed=self.leaves_terms_out,
-            keep_stop_words=self.keep_stop_words,
+            keep_stop_words=self.keep_stop_words, model=model,
+            asking=None if model is None
+            else asking_of(index.snapshot, self.ask, None, None, IndexEncoder(model)),
         )  # fmt: skip
+
+    def _model(self) -> SentenceModel | None:
+        """Return the encoder, unless only words count."""
+        given = self.encoder
+        if given is None or self.ask == "words" or self.meaning == 0.0:
+            return None
+        if isinstance(given, str):
+            return Encoder(model=given, cache=self.encoder_cache).sentence_model()
+        name = getattr(given, "name", None)
+        return Encoder(model=name, encode=given.encode, cache=self.encoder_cache).sentence_model()
 
 
 @dataclass(frozen=True, kw_only=True)

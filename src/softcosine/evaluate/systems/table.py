@@ -46,9 +46,6 @@ SYSTEMS: dict[str, Entry] = {
     "bm25": Entry("bm25:BM25", "BM25 by bm25s", "evaluate"),
     "soft": Entry("soft:Soft", "soft similarity with the defaults and settings of SoftIndex"),
     "soft_cosine": Entry("soft:SoftCosine", "soft, ranked by soft cosine"),
-    "distilled": Entry(
-        "distilled:Distilled", "BM25 plus a term space learned from an encoder", "minilm"
-    ),
     "expansion": Entry(
         "expansion:Expansion", "queries expanded by similar terms, without soft norms", "evaluate"
     ),
@@ -63,7 +60,7 @@ SYSTEMS: dict[str, Entry] = {
         "gensim_soft_cosine:GensimSoftCosine", "soft cosine by gensim; for tiny data", "gensim"
     ),
     "encoder": Entry(
-        "encoder:Encoder", "cosine of a sentence encoder's vectors, all-MiniLM-L6-v2", "minilm"
+        "encoder:Encoder", "cosine of a sentence encoder's vectors, all-MiniLM-L6-v2", "encoder"
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,12 @@ from scipy.sparse import csr_array
 
 from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
-from softcosine.index.directory.commit import Commit
+from softcosine.index.directory.commit import SHARED, Commit
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.stored import (
+    read_coordinates,
     read_deleted,
     read_norms,
     read_segment,
@@ -95,18 +97,22 @@ def _check(generation: Commit, progress: Report) -> None:
                 _require(folder.settings["n_docs"] == stated.n_docs, "it is of another segment")
                 for metadata in read_updates(folder).all().values():
                     loaded(metadata)
+        if stated.coordinates is not None:
+            with _naming(generation.part(stated.coordinates)) as folder:
+                read_coordinates(folder).check()
         if stated.norms is not None:
             with _naming(generation.part(stated.norms)) as folder:
                 norms = read_norms(folder, stated.n_docs, generation.epoch)
                 _require(len(norms) == len(settings.fields), "it has not one array a field")
     snapshot = read_snapshot(generation)
+    _check_pieces(generation, snapshot)
     _check_ids(generation, snapshot.segments)
     _check_norms(generation, snapshot)
 
 
 def _check_names(generation: Commit, settings: IndexSettings) -> None:
     """Compare the parts and kinds listed in the manifest with its settings."""
-    shared = {"space": settings.space, "statistics": settings.statistics}
+    shared = {kind: getattr(settings, kind) for kind in SHARED}
     kinds = {name: kind for kind, name in shared.items() if name is not None}
     for segment in settings.segments:
         kinds |= segment.parts
@@ -117,6 +123,19 @@ def _check_names(generation: Commit, settings: IndexSettings) -> None:
             f"the manifest of {generation.path} does not list the parts that it speaks of, such as "
             f"{wrong[0]}; rebuild the index."
         )
+
+
+def _check_pieces(generation: Commit, snapshot: Snapshot) -> None:
+    """Derive the document frequencies of word pieces again, and compare."""
+    pieces, again = snapshot.pieces, replace(snapshot, pieces=None).piece_frequencies
+    if pieces is None or again is None or snapshot.settings.statistics is None:
+        return
+    if not (
+        np.array_equal(pieces.numbers, again.numbers)
+        and _are_close(pieces.frequencies, again.frequencies)
+    ):
+        with _naming(generation.part(snapshot.settings.statistics)):
+            _require(False, "the frequencies of word pieces are not those of the terms")
 
 
 def _checked_space(folder: Folder) -> TermSimilarityMatrix:

@@ -29,6 +29,7 @@ __all__ = [
     "KIND",
     "PARTS",
     "PART_NAME",
+    "SHARED",
     "VERSION",
     "Commit",
     "current_manifest",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 PARTS = "parts"
+SHARED = ("space", "statistics", "meaning")  # kinds of parts that all segments share
 ENGINES = "engines"  # folder of vector engines, each built from one commit
 ENGINE_KIND, ENGINE_VERSION = "engine", 3
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
@@ -150,8 +152,9 @@ def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder
 def epoch_of(settings: Mapping[str, Any], checksums: Mapping[str, str]) -> str:
     """Return a short checksum of everything that scores depend on, except the documents.
 
-    It covers S with its vocabulary and source, the statistics, the term weights, the fields and the
-    analyzer. In indexes of one epoch a document has the same term numbers and the same score.
+    It covers S with its vocabulary and source, the statistics, the term weights, the fields, the
+    analyzer, and the space of the documents' coordinates. In indexes of one epoch a document has
+    the same term numbers and the same score.
 
     Parameters
     ----------
@@ -160,8 +163,10 @@ def epoch_of(settings: Mapping[str, Any], checksums: Mapping[str, str]) -> str:
     checksums : mapping of names to str
         Of its parts.
     """
-    shared = {name: settings.get(name) for name in ("analyzer", "fields", "weighting")}
-    for kind in ("space", "statistics"):
+    shared = {
+        name: settings.get(name) for name in ("analyzer", "fields", "weighting", "meaning_weights")
+    }
+    for kind in SHARED:
         name = settings.get(kind)
         shared[kind] = checksums.get(name) if isinstance(name, str) else None
     return checksum(shared)[:16]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
@@ -27,6 +28,8 @@ from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine.index.directory.commit import Commit
+    from softcosine.index.encoding import IndexEncoder
+    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["Directory", "DirectoryWriter"]
 
@@ -78,12 +81,22 @@ class DirectoryWriter(Protocol):
         """Write updated metadata of a segment; return the part name and the written updates."""
         ...
 
+    def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
+        """Write the coordinates of a segment's documents; return the part name and them."""
+        ...
+
+    def write_meaning(self, meaning: MeaningSpace) -> str:
+        """Write the space of the documents' coordinates; return the part name."""
+        ...
+
     def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
         """Write S and its source; return the part name."""
         ...
 
-    def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
-        """Write the statistics of all fields; return the part name."""
+    def write_statistics(
+        self, statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
+    ) -> str:
+        """Write the statistics of all fields and of word pieces; return the part name."""
         ...
 
     @property
@@ -140,6 +153,11 @@ class Directory(Protocol):
     @property
     def path(self) -> Path | None:
         """The folder; None for memory."""
+        ...
+
+    @property
+    def encoder(self) -> IndexEncoder | None:
+        """The encoder given for documents and queries; None for the installed one, if any."""
         ...
 
     @property

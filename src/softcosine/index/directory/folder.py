@@ -16,11 +16,14 @@ from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.directory.stored import (
+    read_coordinates,
     read_indexed,
     read_segment,
     read_snapshot,
     read_updates,
+    write_coordinates,
     write_deleted,
+    write_meaning,
     write_norms,
     write_segment,
     write_snapshot,
@@ -29,6 +32,7 @@ from softcosine.index.directory.stored import (
     write_updates,
 )
 from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
@@ -37,7 +41,9 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, check
 from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
+    from softcosine.index.encoding import IndexEncoder
     from softcosine.matrix.recipe import SimilarityRecipe
+    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["FolderDirectory", "FolderWriter", "save"]
 
@@ -55,12 +61,15 @@ class FolderDirectory:
         In place of the one that was kept.
     recipe : SimilarityRecipe or None
         In place of the one that was kept, as long as there is no S.
+    encoder : IndexEncoder or None
+        For documents and queries, in place of the installed one.
     """
 
     store: Store
     generation: Commit
     source: TermSimilaritySource | None = None
     recipe: SimilarityRecipe | None = None
+    encoder: IndexEncoder | None = None
 
     @classmethod
     def open(
@@ -69,6 +78,7 @@ class FolderDirectory:
         source: TermSimilaritySource | None = None,
         *,
         recipe: SimilarityRecipe | None = None,
+        encoder: IndexEncoder | None = None,
         verify: bool = False,
     ) -> tuple[Snapshot, Self]:
         """Open the last commit; see `SoftIndex.open`."""
@@ -82,7 +92,7 @@ class FolderDirectory:
             snapshot = read_snapshot(generation, source=source, recipe=recipe)
             if verify:
                 snapshot.check()
-            return snapshot, cls(store, generation, source, recipe)
+            return snapshot, cls(store, generation, source, recipe, encoder)
 
         return store.opened(read)
 
@@ -176,13 +186,24 @@ class FolderWriter:
         name = write_updates(self._writer, updates, n_docs)
         return name, read_updates(self._writer.part(name))
 
+    def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
+        """Write the coordinates of a segment's documents, and open them."""
+        name = write_coordinates(self._writer, coordinates)
+        return name, read_coordinates(self._writer.part(name))
+
+    def write_meaning(self, meaning: MeaningSpace) -> str:
+        """Write the space of the documents' coordinates."""
+        return write_meaning(self._writer, meaning)
+
     def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
         """Write S and its source."""
         return write_space(self._writer, S, source)
 
-    def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
-        """Write the statistics of all fields."""
-        return write_statistics(self._writer, statistics)
+    def write_statistics(
+        self, statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
+    ) -> str:
+        """Write the statistics of all fields and of word pieces."""
+        return write_statistics(self._writer, statistics, pieces)
 
     @property
     def epoch(self) -> str:
@@ -203,6 +224,7 @@ class FolderWriter:
         settings = replace(
             stated, part=str(names[stated.part]), deleted=names[stated.deleted],
             norms=names[stated.norms], updates=names[stated.updates],
+            coordinates=names[stated.coordinates],
         )  # fmt: skip
         return read_indexed(self._writer.part, settings, generation.epoch), settings
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from softcosine._validation import check_number
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.search.fields import Field
 from softcosine.index.search.rankings import check_ranking
@@ -17,7 +18,17 @@ from softcosine.text.weighting import Weighting
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
 
-__all__ = ["UNFORESEEN", "IndexSettings", "SegmentSettings", "count_in", "given_in"]
+__all__ = [
+    "MOST_MEANING",
+    "UNFORESEEN",
+    "IndexSettings",
+    "SegmentSettings",
+    "checked_weights",
+    "count_in",
+    "given_in",
+]
+
+MOST_MEANING = 1e6  # so that sums of scores stay far from the limits of float64
 
 _COUNTED = 2**53  # float64 is exact up to here
 # Exceptions that a manifest with unexpected contents can raise.
@@ -37,6 +48,7 @@ class SegmentSettings:
     deleted: str | None = None
     norms: str | None = None
     updates: str | None = None
+    coordinates: str | None = None
 
     @property
     def parts(self) -> dict[str, str]:
@@ -46,6 +58,7 @@ class SegmentSettings:
             self.deleted: "deleted",
             self.norms: "norms",
             self.updates: "updates",
+            self.coordinates: "coordinates",
         }
         return {name: kind for name, kind in kinds.items() if name is not None}
 
@@ -58,6 +71,7 @@ class SegmentSettings:
             deleted=_name(settings, "deleted"),
             norms=_name(settings, "norms"),
             updates=_name(settings, "updates"),
+            coordinates=_name(settings, "coordinates"),
         )
 
 
@@ -94,6 +108,10 @@ class IndexSettings:
         what reads an index of others does not read files that it names.
     frozen : bool
         Whether commits keep the epoch: no new statistics, no new terms.
+    meaning : str or None
+        Part name of the space that documents have coordinates in; None if they have none.
+    meaning_weights : dict of str to float
+        Weight of meaning in the scores of each ranking; rankings that are missing have 0.
     """
 
     fields: tuple[Field, ...]
@@ -113,6 +131,8 @@ class IndexSettings:
     recipe: SimilarityRecipe | None = None
     awaited: tuple[str, ...] = ()
     frozen: bool = False
+    meaning: str | None = None
+    meaning_weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def leaves_terms_out(self) -> bool:
@@ -129,7 +149,7 @@ class IndexSettings:
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of all parts."""
-        named = [self.space, self.statistics]
+        named = [self.space, self.statistics, self.meaning]
         for segment in self.segments:
             named += segment.parts
         return tuple(name for name in named if name is not None)
@@ -153,6 +173,8 @@ class IndexSettings:
             "max_df": self.max_df,
             "recipe": self._recipe_state(),
             "frozen": self.frozen,
+            "meaning": self.meaning,
+            "meaning_weights": dict(self.meaning_weights),
         }
 
     def _recipe_state(self) -> dict[str, Any] | None:
@@ -188,6 +210,8 @@ class IndexSettings:
                 awaited=_awaited(settings["recipe"]),
                 recipe=_recipe(settings["recipe"]),
                 frozen=given_in(settings, "frozen", bool),
+                meaning=_name(settings, "meaning"),
+                meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
             )
         except (*UNFORESEEN, InvalidInputError) as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
@@ -206,6 +230,14 @@ class IndexSettings:
                 "rebuild the index."
             )
         return read
+
+
+def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of meaning by ranking; InvalidInputError if they are invalid."""
+    for ranking, weight in weights.items():
+        check_ranking(ranking)
+        check_number(f"the weight of meaning in {ranking}", weight, least=0, most=MOST_MEANING)
+    return {ranking: float(weight) for ranking, weight in weights.items()}
 
 
 def _awaited(stated: Any) -> tuple[str, ...]:

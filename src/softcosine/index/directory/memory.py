@@ -17,6 +17,7 @@ from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
@@ -27,6 +28,8 @@ from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine.index.directory.commit import Commit
+    from softcosine.index.encoding import IndexEncoder
+    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]
 
@@ -37,17 +40,19 @@ class MemoryDirectory:
     Parameters
     ----------
     snapshot : Snapshot
+    encoder : IndexEncoder, optional
 
     Attributes
     ----------
-    snapshot : Snapshot
+    snapshot, encoder
     """
 
     path: Path | None = None
     checksum = ""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, encoder: IndexEncoder | None = None) -> None:
         self.snapshot = snapshot
+        self.encoder = encoder
         self._lock = threading.Lock()
         self._checksums: tuple[object, dict[str, str]] = (None, {})
 
@@ -58,7 +63,7 @@ class MemoryDirectory:
         from softcosine.index.directory.stored import checksums_in_memory
 
         snapshot, settings = self.snapshot, self.snapshot.settings
-        names = settings.space, settings.statistics
+        names = settings.space, settings.statistics, settings.meaning
         if self._checksums[0] != names:
             self._checksums = names, checksums_in_memory(snapshot, settings)
         return epoch_of(settings.to_dict(), self._checksums[1])
@@ -134,11 +139,21 @@ class MemoryWriter:
         """Return a new part name, and the updates as arrays."""
         return _name("updates"), MetadataUpdates.from_arrays(updates.to_arrays(), n_docs)
 
+    def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
+        """Return a new part name, and the coordinates."""
+        return _name("coordinates"), coordinates
+
+    def write_meaning(self, meaning: MeaningSpace) -> str:
+        """Return a new part name."""
+        return _name("meaning")
+
     def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
         """Return a new part name."""
         return _name("space")
 
-    def write_statistics(self, statistics: Sequence[FieldStatistics]) -> str:
+    def write_statistics(
+        self, statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
+    ) -> str:
         """Return a new part name."""
         return _name("statistics")
 
@@ -160,9 +175,15 @@ class MemoryWriter:
         for name in stated.parts:
             generation.part(name).verify()
         one = read_indexed(generation.part, stated, generation.epoch)
-        fields, positions, live, norms = deepcopy((one.fields, one.positions, one.live, one.norms))
+        fields, positions, live, norms, coordinates = deepcopy(
+            (one.fields, one.positions, one.live, one.norms, one.coordinates)
+        )
         segment = self.write_segment(fields, one.documents, positions)
-        return replace(segment, live=live, norms=norms), SegmentSettings(segment.part, one.n_docs)
+        named = None if coordinates is None else _name("coordinates")
+        return (
+            replace(segment, live=live, norms=norms, coordinates=coordinates),
+            SegmentSettings(segment.part, one.n_docs, coordinates=named),
+        )
 
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""

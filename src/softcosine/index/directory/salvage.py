@@ -25,6 +25,8 @@ from softcosine.storage import MANIFEST, Folder, check_target, checked_path
 __all__ = ["Salvaged", "salvage"]
 
 
+_OPTIONAL = ("norms", "coordinates")  # kinds of parts that documents can be without
+_MEANING_LOST = " The documents lose their coordinates; `softcosine encode` makes them again."
 _SOURCE_LOST = (
     " The source of the similarities is lost, so that words that no document has are unknown in "
     "queries and new words are similar to no other; SoftIndex.open(path, source=...) gives it one."
@@ -53,9 +55,9 @@ class Salvaged:
 def salvage(path: str | Path, to: str | Path, *, overwrite: bool) -> Salvaged:
     """Copy all segments without any altered byte to a new index; see `SoftIndex.salvage`.
 
-    Damaged norms and statistics are recomputed, and a damaged source of term similarity is left
-    out. Segments are salvaged completely or not at all, because every document needs its id, its
-    metadata and its delete mark.
+    Damaged norms and statistics are recomputed; a damaged source of term similarity and damaged
+    coordinates are left out. Segments are salvaged completely or not at all, because every document
+    needs its id, its metadata and its delete mark.
     """
     target = checked_path(to)
     check_target(target, KIND, overwrite=overwrite)
@@ -83,8 +85,15 @@ def _read(path: Path) -> tuple[Snapshot, Salvaged]:
             ) from error
         damage[settings.space] += _SOURCE_LOST
     counted = settings.statistics is None or settings.statistics in parts
+    meaning = settings.meaning if settings.meaning in parts else None
+    if settings.meaning is not None and meaning is None:
+        damage[settings.meaning] += _MEANING_LOST
     whole = [
-        replace(segment, norms=segment.norms if counted and segment.norms in parts else None)
+        replace(
+            segment,
+            norms=segment.norms if counted and segment.norms in parts else None,
+            coordinates=segment.coordinates if meaning and segment.coordinates in parts else None,
+        )
         for segment in settings.segments
         if _is_whole(segment, parts, damage)
     ]
@@ -92,8 +101,9 @@ def _read(path: Path) -> tuple[Snapshot, Salvaged]:
     for one in whole:
         del lost[one.part]
     left = replace(
-        settings, segments=tuple(whole), statistics=settings.statistics if counted else None
-    )
+        settings, segments=tuple(whole), statistics=settings.statistics if counted else None,
+        meaning=meaning,
+    )  # fmt: skip
     generation = Commit(
         path, manifest["generation"], left.to_dict(), MappingProxyType(parts),
         manifest["checksum"], {name: kind for name, (kind, _) in facts.items()},
@@ -133,7 +143,8 @@ def _whole_parts(path: Path, manifest: dict[str, Any]) -> tuple[dict[str, Folder
 
 
 def _is_whole(segment: SegmentSettings, parts: dict[str, Folder], damage: dict[str, str]) -> bool:
-    if not all(name in parts for name, kind in segment.parts.items() if kind != "norms"):
+    needed = {name for name, kind in segment.parts.items() if kind not in _OPTIONAL}
+    if not needed <= parts.keys():
         return False
     try:
         read_segment(parts[segment.part], part=segment.part)

@@ -20,10 +20,11 @@ from softcosine.index.search.fields import Field, FieldsSearcher
 from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import check_ranking, prepare, soft_norms
 from softcosine.index.search.searcher import Searcher
+from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import Document, Documents, MemoryDocuments
 from softcosine.index.segment.metadata_columns import MetadataColumns
 from softcosine.index.segment.segment import Segment
-from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.source import TermSimilaritySource
@@ -32,6 +33,8 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Spellings
+    from softcosine.index.search.meaning import MeaningSearcher
+    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
 
@@ -57,6 +60,8 @@ class IndexedSegment:
         Part name; empty in memory.
     updates : str or None
         Name of the part of updated metadata, if any.
+    coordinates : Coordinates or None
+        None if no encoder has read a document.
     """
 
     fields: tuple[Segment, ...]
@@ -66,6 +71,7 @@ class IndexedSegment:
     norms: tuple[NDArray[np.float64], ...] | None = None
     part: str = ""
     updates: str | None = None
+    coordinates: Coordinates | None = None
     _columns: MetadataColumns | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +80,10 @@ class IndexedSegment:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The columns are rebuilt from the documents.
-        names = ("fields", "documents", "live", "positions", "norms", "part", "updates")
+        names = (
+            *("fields", "documents", "live", "positions", "norms", "part", "updates"),
+            "coordinates",
+        )
         return IndexedSegment, tuple(getattr(self, name) for name in names)
 
     def with_documents(self, documents: Documents, updates: str | None) -> IndexedSegment:
@@ -98,6 +107,13 @@ class IndexedSegment:
             segment.check()
             if self.positions is not None:
                 self.positions[number].check(n_terms)
+        if self.coordinates is not None:
+            self.coordinates.check()
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Mask of live documents, shape (n_docs,)."""
+        return np.ones(self.n_docs, np.bool_) if self.live is None else self.live
 
     @property
     def n_live(self) -> int:
@@ -128,6 +144,10 @@ class Snapshot:
         Number of commits so far.
     scores_checksum : str
         Checksum of the commit without updated metadata; empty in memory.
+    meaning : MeaningSpace or None
+        The space of the documents' coordinates.
+    pieces : PieceFrequencies or None
+        Document frequencies of word pieces, for static queries.
     """
 
     settings: IndexSettings
@@ -137,6 +157,8 @@ class Snapshot:
     statistics: tuple[FieldStatistics, ...]
     generation: int = 0
     scores_checksum: str = ""
+    meaning: MeaningSpace | None = None
+    pieces: PieceFrequencies | None = None
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -151,12 +173,17 @@ class Snapshot:
         *,
         generation: int,
         scores_checksum: str = "",
+        meaning: MeaningSpace | None = None,
+        pieces: PieceFrequencies | None = None,
     ) -> Self:
         """Return a snapshot; without segments it gets one empty segment."""
         if not segments:
             empty = (Segment.empty(len(S)),) * len(settings.fields)
             segments = (IndexedSegment(empty, MemoryDocuments([])),)
-        return cls(settings, tuple(segments), S, source, statistics, generation, scores_checksum)
+        return cls(
+            settings, tuple(segments), S, source, statistics, generation, scores_checksum, meaning,
+            pieces,
+        )  # fmt: skip
 
     @cached_property
     def analyzer(self) -> Analyzer:
@@ -233,6 +260,34 @@ class Snapshot:
                     found = self._searchers[name] = self._prepared(name)
         return found
 
+    def meaning_searcher(self, ranking: str | None = None) -> MeaningSearcher:
+        """Return the searcher of a ranking and of the documents' coordinates."""
+        from softcosine.index.search.meaning import MeaningSearcher  # which few indexes need
+
+        return MeaningSearcher(
+            self.searcher(ranking), [segment.coordinates for segment in self.segments]
+        )
+
+    @cached_property
+    def piece_frequencies(self) -> PieceFrequencies | None:
+        """Document frequencies of the word pieces of static queries; None without a query table."""
+        if self.pieces is not None or self.meaning is None or self.meaning.table is None:
+            return self.pieces
+        return self.meaning.piece_frequencies(
+            self.S.vocabulary,
+            greatest_frequencies(self.statistics),
+            self.statistics[0].n_docs,
+        )
+
+    @cached_property
+    def n_encoded(self) -> int:
+        """Number of live documents that an encoder has read."""
+        return sum(
+            int(np.count_nonzero(one.coordinates.encoded & one.mask))
+            for one in self.segments
+            if one.coordinates is not None
+        )
+
     def changed(self, **changes: Any) -> Snapshot:
         """Return a snapshot in memory with other settings, segments, S, source or statistics.
 
@@ -243,6 +298,7 @@ class Snapshot:
             changes = {"space": "space", "plain": False, "recipe": None, "awaited": (), **changes}
         if "statistics" in own:
             changes["statistics"] = "statistics"
+            own["pieces"] = None
         return replace(
             self,
             settings=replace(self.settings, segments=(), frozen=False, **changes),
@@ -322,7 +378,8 @@ class Snapshot:
 
 
 _STORED = (
-    "settings", "segments", "S", "source", "statistics", "generation", "scores_checksum",
+    "settings", "segments", "S", "source", "statistics", "generation", "scores_checksum", "meaning",
+    "pieces",
 )  # fmt: skip
 _CHANGED = frozenset({"segments", "S", "source", "statistics"})
 

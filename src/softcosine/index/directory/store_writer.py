@@ -19,6 +19,7 @@ from softcosine.index.directory.commit import (
     KIND,
     PART_NAME,
     PARTS,
+    SHARED,
     VERSION,
     Commit,
     current_manifest,
@@ -189,7 +190,7 @@ class StoreWriter:
 
     def epoch(self, settings: Mapping[str, Any]) -> str:
         """Return the epoch of a commit with these settings."""
-        named = (settings.get(kind) for kind in ("space", "statistics"))
+        named = (settings.get(kind) for kind in SHARED)
         return epoch_of(
             settings, {name: self.part(name).checksum for name in named if name is not None}
         )

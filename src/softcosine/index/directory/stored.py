@@ -26,13 +26,14 @@ from softcosine.index.directory.manifest import (
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store_writer import Committed, StoreWriter
 from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.coordinates import MAX_DIMENSIONS, Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.segment.stored_fields import StoredDocuments, write_documents
-from softcosine.matrix.ranges import check_array, check_numbers, check_values
-from softcosine.matrix.stored import source_settings, stored_source
+from softcosine.matrix.ranges import check_array, check_ascending, check_numbers, check_values
+from softcosine.matrix.stored import source_settings, source_state, stored_source
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.storage import Folder, content_checksum
@@ -40,18 +41,24 @@ from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
+    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = [
     "checksums_in_memory",
+    "read_coordinates",
     "read_deleted",
     "read_indexed",
+    "read_meaning",
     "read_norms",
+    "read_pieces",
     "read_segment",
     "read_snapshot",
     "read_space",
     "read_statistics",
     "read_updates",
+    "write_coordinates",
     "write_deleted",
+    "write_meaning",
     "write_norms",
     "write_segment",
     "write_snapshot",
@@ -148,19 +155,29 @@ def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySour
     return S, stored_source(folder)
 
 
-def write_statistics(writer: StoreWriter, statistics: Sequence[FieldStatistics]) -> str:
-    """Write the statistics of all fields; return the part name."""
-    return writer.write("statistics", *_statistics_content(statistics))
+def write_statistics(
+    writer: StoreWriter,
+    statistics: Sequence[FieldStatistics],
+    pieces: PieceFrequencies | None = None,
+) -> str:
+    """Write the statistics of all fields, and those of word pieces; return the part name."""
+    return writer.write("statistics", *_statistics_content(statistics, pieces))
 
 
 def _statistics_content(
-    statistics: Sequence[FieldStatistics],
+    statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    frequencies = {
+    frequencies: dict[str, NDArray[Any]] = {
         f"{number}/document_frequencies": of_field.document_frequencies
         for number, of_field in enumerate(statistics)
     }
-    return {"fields": [of_field.to_settings() for of_field in statistics]}, frequencies
+    if pieces is not None:
+        frequencies["pieces/numbers"] = pieces.numbers
+        frequencies["pieces/frequencies"] = pieces.frequencies
+    return {
+        "fields": [of_field.to_settings() for of_field in statistics],
+        "pieces": pieces is not None,
+    }, frequencies
 
 
 def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
@@ -181,6 +198,69 @@ def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]
     return tuple(read)
 
 
+def read_pieces(folder: Folder, n_docs: int) -> PieceFrequencies | None:
+    """Open the document frequencies of word pieces, if the statistics have them."""
+    if not given_in(folder.settings, "pieces", bool):
+        return None
+    from softcosine.space.meaning import PieceFrequencies  # which few indexes need
+
+    numbers, frequencies = folder.array("pieces/numbers"), folder.array("pieces/frequencies")
+    check_array("pieces/numbers", numbers, ("int32",))
+    check_array("pieces/frequencies", frequencies, ("float64",), numbers.shape[0])
+    check_ascending("pieces/numbers", numbers)
+    check_values("pieces/frequencies", frequencies, least=0.0)
+    # The sums of logarithms round; no piece occurs in more documents than there are.
+    return PieceFrequencies(numbers, np.minimum(frequencies, n_docs), n_docs)
+
+
+def write_meaning(writer: StoreWriter, meaning: MeaningSpace) -> str:
+    """Write the space of the documents' coordinates; return the part name."""
+    return writer.write("meaning", *_meaning_content(meaning))
+
+
+def _meaning_content(meaning: MeaningSpace) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    from softcosine.space.bundled_meaning import reference
+
+    if (bundled := reference(meaning)) is not None:
+        return {"bundled": bundled}, {}
+    arrays: dict[str, NDArray[Any]] = {}
+    return {"own": source_settings(meaning.state(), "meaning", arrays)}, arrays
+
+
+def read_meaning(folder: Folder) -> MeaningSpace:
+    """Open the space of the documents' coordinates."""
+    from softcosine.space.bundled_meaning import referred_to  # which few indexes need
+    from softcosine.space.meaning import MeaningSpace
+
+    settings = folder.settings
+    try:
+        if "bundled" in settings:
+            return referred_to(given_in(settings, "bundled", dict))
+    except (LookupError, TypeError) as error:
+        raise CorruptIndexError(f"{folder.path} names no bundled space: {error!r:.200}") from error
+    try:
+        return MeaningSpace.from_state(source_state(settings["own"], "", folder.arrays("meaning")))
+    except (InvalidInputError, *UNFORESEEN) as error:
+        raise CorruptIndexError(
+            f"{folder.path} lacks a part of a space of meaning: {error!r:.200}"
+        ) from error
+
+
+def write_coordinates(writer: StoreWriter, coordinates: Coordinates) -> str:
+    """Write the coordinates of a segment's documents; return the part name."""
+    n_docs, dimensions = coordinates.vectors.shape
+    settings = {"n_docs": n_docs, "dimensions": dimensions}
+    return writer.write("coordinates", settings, coordinates.to_arrays())
+
+
+def read_coordinates(folder: Folder) -> Coordinates:
+    """Open the coordinates of a segment's documents."""
+    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
+    dimensions = count_in(folder.settings, "dimensions", MAX_DIMENSIONS)
+    arrays = {name: folder.array(name) for name in ("vectors", "inverse_lengths")}
+    return Coordinates.from_arrays(arrays, n_docs, dimensions)
+
+
 def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str, str]:
     """Return the checksums that S and the statistics would have on disk, by name."""
     checksums = {}
@@ -188,8 +268,12 @@ def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str
         content = _space_content(snapshot.S, snapshot.source)
         checksums[settings.space] = content_checksum("space", *content)
     if settings.statistics is not None:
-        content = _statistics_content(snapshot.statistics)
+        content = _statistics_content(snapshot.statistics, snapshot.piece_frequencies)
         checksums[settings.statistics] = content_checksum("statistics", *content)
+    if settings.meaning is not None and snapshot.meaning is not None:
+        checksums[settings.meaning] = content_checksum(
+            "meaning", *_meaning_content(snapshot.meaning)
+        )
     return checksums
 
 
@@ -279,6 +363,11 @@ def read_snapshot(
             for one in settings.segments
         )
         statistics = _statistics(generation, settings, len(S))
+        meaning = pieces = None
+        if settings.meaning is not None:
+            meaning = read_meaning(generation.part(settings.meaning))
+            if settings.statistics is not None:
+                pieces = read_pieces(generation.part(settings.statistics), statistics[0].n_docs)
     except SoftCosineError:
         raise
     except UNFORESEEN as error:
@@ -288,10 +377,11 @@ def read_snapshot(
             f"{generation.path} has statistics of {len(statistics)} fields, not of "
             f"{len(settings.fields)}; rebuild the index."
         )
-    _check_together(generation.path, settings, segments, len(S))
+    _check_together(generation.path, settings, segments, len(S), meaning)
     return Snapshot.of(
         settings, segments, S, kept if source is None else source, statistics,
-        generation=generation.number, scores_checksum=generation.scores_checksum,
+        generation=generation.number, scores_checksum=generation.scores_checksum, meaning=meaning,
+        pieces=pieces,
     )  # fmt: skip
 
 
@@ -301,7 +391,10 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
     if settings.space is not None:
         settings = replace(settings, space=write_space(writer, snapshot.S, snapshot.source))
     if settings.statistics is not None:
-        settings = replace(settings, statistics=write_statistics(writer, snapshot.statistics))
+        counted = write_statistics(writer, snapshot.statistics, snapshot.piece_frequencies)
+        settings = replace(settings, statistics=counted)
+    if settings.meaning is not None and snapshot.meaning is not None:
+        settings = replace(settings, meaning=write_meaning(writer, snapshot.meaning))
     epoch = writer.epoch(settings.to_dict())
     segments = []
     for one in snapshot.segments:
@@ -313,6 +406,9 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
                 n_docs=one.n_docs,
                 deleted=None if one.live is None else write_deleted(writer, one.live),
                 norms=None if one.norms is None else write_norms(writer, one.norms, epoch),
+                coordinates=None
+                if one.coordinates is None
+                else write_coordinates(writer, one.coordinates),
             )
         )
     settings = replace(settings, segments=tuple(segments))
@@ -365,11 +461,18 @@ def read_indexed(
         if settings.updates is not None:
             updates = read_updates(part(settings.updates))
         segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
-    return replace(segment, live=live, norms=norms)
+    coordinates = None
+    if settings.coordinates is not None:
+        coordinates = read_coordinates(part(settings.coordinates))
+    return replace(segment, live=live, norms=norms, coordinates=coordinates)
 
 
 def _check_together(
-    path: Path, settings: IndexSettings, segments: Sequence[IndexedSegment], n_terms: int
+    path: Path,
+    settings: IndexSettings,
+    segments: Sequence[IndexedSegment],
+    n_terms: int,
+    meaning: MeaningSpace | None,
 ) -> None:
     """Raise CorruptIndexError if the parts do not match each other."""
     for stated, one in zip(settings.segments, segments, strict=True):
@@ -386,3 +489,11 @@ def _check_together(
                 f"the manifest's {stated.n_docs}, {len(settings.fields)} and S's {n_terms}; "
                 "rebuild the index."
             )
+        if one.coordinates is not None:
+            needed = one.n_docs, None if meaning is None else meaning.dimensions
+            if one.coordinates.vectors.shape != needed:
+                raise CorruptIndexError(
+                    f"{path}: the segment {stated.part} has coordinates of the shape "
+                    f"{one.coordinates.vectors.shape}, which is not that of its documents and the "
+                    f"space of meaning, {needed}; rebuild the index."
+                )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["HALF", "TINY", "approximate_floor", "float32_holds", "slack"]
+__all__ = [
+    "HALF",
+    "TINY",
+    "approximate_floor",
+    "cosine_error",
+    "float32_holds",
+    "relative_error",
+    "slack",
+]
 
 # Unit roundoff of columns and panels, which store the upper half of a float32.
 HALF = 2.0**-8
@@ -30,6 +38,20 @@ def slack(n_summands: int, *, half: bool) -> float:
         ratio *= (1.0 - HALF) / (1.0 + HALF)
     # Round down by one more unit, because the bound itself is rounded to float32.
     return ratio * (1.0 - 4 * _UNIT_ROUNDOFF)
+
+
+def relative_error(n_summands: int, *, half: bool) -> float:
+    """Return the largest relative error of an approximate score, of parameters as of `slack`."""
+    gamma = (n_summands + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
+    gamma /= 1.0 - gamma
+    least = (1.0 - gamma) * (1.0 - HALF if half else 1.0)
+    return (1.0 / least - 1.0) * (1.0 + _UNIT_ROUNDOFF)
+
+
+def cosine_error(dimensions: int) -> float:
+    """Return the largest error of a float32 cosine with a vector of so many dimensions."""
+    gamma = (dimensions + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
+    return gamma / (1.0 - gamma)
 
 
 def approximate_floor(minimum: float, unit: float) -> np.float32:

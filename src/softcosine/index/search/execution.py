@@ -13,9 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
-from softcosine._validation import check_flag, check_whole, is_number
+from softcosine._validation import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_whole,
+    is_number,
+)
 from softcosine.errors import InvalidInputError
+from softcosine.index.directory.manifest import MOST_MEANING
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.constraints import Constraints, constraints_of, holding_every
 from softcosine.index.query.parser import parse_syntax
 from softcosine.index.query.query_vectors import (
@@ -27,17 +35,20 @@ from softcosine.index.query.query_vectors import (
     query_vector,
     respelled,
 )
+from softcosine.index.search.asking import Ask, Asking, asking_of
 from softcosine.index.search.diversity import (
     CANDIDATES_A_HIT,
     LEAST_CANDIDATES,
     by_marginal_relevance,
 )
-from softcosine.index.search.explanation import Explanation, explain
+from softcosine.index.search.explanation import Explanation, by_size, explain, meaning_parts
 from softcosine.index.search.facets import Facets, checked_facets, counted_facets
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
 from softcosine.index.search.masks import Mask, all_of
+from softcosine.index.search.meaning import QueryMeaning
+from softcosine.index.search.plan import MEANING
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort, sorted_places
 from softcosine.index.search.top_docs import (
@@ -62,6 +73,7 @@ __all__ = [
     "vectors_of",
 ]
 
+_NEAREST = 1000  # documents without a word of the query that are sorted by metadata
 _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
 
 # For each term: its weight in snippets, and whether it is a query term or a similar one.
@@ -87,6 +99,8 @@ class SearchRequest:
     keep_stop_words: bool = False
     sort: str | Sequence[str] | None = None
     facets: Sequence[str] = ()
+    ask: Ask | None = None
+    meaning: float | None = None
 
     def __post_init__(self) -> None:
         check_k(self.k, least=0)
@@ -97,6 +111,8 @@ class SearchRequest:
             raise InvalidInputError(
                 "sort, exact_first and mmr are orders of the answers; choose one of them."
             )
+        check_choice("ask", self.ask, ("words", "static", "encoder"), optional=True)
+        check_number("meaning", self.meaning, least=0, most=MOST_MEANING, optional=True)
         check_whole("max_terms", self.max_terms, optional=True)
         for name in ("exact_first", "expand", "syntax", "fill", "fuzzy", "keep_stop_words"):
             check_flag(name, getattr(self, name))
@@ -129,12 +145,17 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A parsed query and its vector for every field."""
+    """A parsed query, its vector for every field, and its meaning if that counts.
+
+    `texts` are those that an encoder reads, with their weights.
+    """
 
     shown: str
     parsed: tuple[ParsedQuery, ...]
     vectors: tuple[QueryVector, ...]
     constraints: Constraints | None = None
+    meaning: QueryMeaning | None = None
+    texts: tuple[tuple[str, float], ...] = ()
 
 
 def execute(
@@ -143,20 +164,28 @@ def execute(
     request: SearchRequest,
     *,
     threads: int | None,
+    encoder: IndexEncoder | None = None,
 ) -> list[Hits]:
     """Return the hits of queries over a snapshot."""
     searcher = snapshot.searcher(request.ranking)
     filtered = passing(snapshot, request.where)
-    ready = [_ready(snapshot, searcher, query, request) for query in queries]
+    asking = asking_of(snapshot, request.ask, request.meaning, request.ranking, encoder)
+    ready = in_threads(  # only an encoder takes long
+        lambda query: _ready(snapshot, searcher, query, request, asking), queries,
+        threads if asking is not None and asking.ask == "encoder" else 1,
+    )  # fmt: skip
     apart = request.exact_first or request.all_matching
     single = [query.constraints is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
-    tops = _searched(searcher, plain, request, filtered, request.n_ranked, threads)
+    tops = _searched(searcher, plain, request, filtered, request.n_ranked, threads, asking)
 
     def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
         # Cut each result to its page at once: all matches of many queries take too much memory.
-        found = top or _alone(snapshot, searcher, query, request, filtered)
-        facets = counted_facets(snapshot, request.facets, found.documents)
+        if top is None:
+            found, counted = _alone(snapshot, searcher, query, request, filtered, asking)
+        else:
+            found, counted = top, top.documents
+        facets = counted_facets(snapshot, request.facets, counted)
         return _page(
             _arranged(snapshot, searcher, query, found, request, filtered), request
         ), facets
@@ -208,29 +237,46 @@ def vectors_of(
 
 def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
     """Return the documents most similar to a document of the index, without itself."""
-    searcher = snapshot.searcher(request.ranking)
-    query, number = _document(snapshot, searcher, id), snapshot.documents.number(id)
+    searcher, asking = snapshot.searcher(request.ranking), _likeness(snapshot, request)
+    query, number = _document(snapshot, searcher, id, asking), snapshot.documents.number(id)
     filtered = passing(snapshot, request.where)
-    (top,) = _searched(searcher, [query], request, filtered, request.k + 1, 1)
+    (top,) = _searched(searcher, [query], request, filtered, request.k + 1, 1, asking)
     others = top.documents != number
     top = replace(top, documents=top.documents[others], scores=top.scores[others])
     return _hits(snapshot, searcher, query, _page(top, request), {}, request)
 
 
 def explained(
-    snapshot: Snapshot, query: str | Sequence[str], id: str, request: SearchRequest
+    snapshot: Snapshot,
+    query: str | Sequence[str],
+    id: str,
+    request: SearchRequest,
+    encoder: IndexEncoder | None = None,
 ) -> Explanation:
     """Return the explanation of a document's score."""
     searcher = snapshot.searcher(request.ranking)
-    return _explained(snapshot, searcher, _ready(snapshot, searcher, query, request), id)
+    asking = asking_of(snapshot, request.ask, request.meaning, request.ranking, encoder)
+    ready = _ready(snapshot, searcher, query, request, asking)
+    return _explained(snapshot, searcher, ready, id, asking)
 
 
 def explain_similarity(
     snapshot: Snapshot, id: str, other: str, request: SearchRequest
 ) -> Explanation:
     """Return the explanation of the similarity of `other` with the document `id`."""
-    searcher = snapshot.searcher(request.ranking)
-    return _explained(snapshot, searcher, _document(snapshot, searcher, id), other)
+    searcher, asking = snapshot.searcher(request.ranking), _likeness(snapshot, request)
+    query = _document(snapshot, searcher, id, asking)
+    return _explained(snapshot, searcher, query, other, asking)
+
+
+def _likeness(snapshot: Snapshot, request: SearchRequest) -> Asking | None:
+    """Return how documents are compared with a document: no query has to be encoded."""
+    weight = request.meaning
+    if weight is None:
+        weight = snapshot.settings.meaning_weights.get(request.ranking or snapshot.ranking, 0.0)
+    if snapshot.meaning is None or not weight:
+        return None
+    return Asking(snapshot, snapshot.meaning_searcher(request.ranking), "encoder", weight)
 
 
 def _plain(
@@ -254,10 +300,15 @@ def _plain(
 
 
 def _ready(
-    snapshot: Snapshot, searcher: FieldsSearcher, query: str | Sequence[str], request: SearchRequest
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: str | Sequence[str],
+    request: SearchRequest,
+    asking: Asking | None = None,
 ) -> _Query:
-    """Return a query, parsed, weighted and limited to `max_terms`."""
+    """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
     constraints = None
+    texts: tuple[tuple[str, float], ...] = ()
     stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
     if isinstance(query, str) and request.syntax:
         syntax = parse_syntax(query)
@@ -268,6 +319,7 @@ def _ready(
             for clause in syntax.clauses
             if clause.kind != "must_not"
         ]
+        texts = tuple((text, weight) for text, weight, _ in clauses)
         parsed = parse_clauses(
             clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
         )
@@ -279,16 +331,21 @@ def _ready(
         parsed = respelled(parsed, snapshot.S, snapshot.spellings)
     shown = query_text(query)
     ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), constraints)
-    if request.max_terms is None or len(parsed.terms) <= request.max_terms:
+    if request.max_terms is not None and len(parsed.terms) > request.max_terms:
+        weights = np.zeros(len(parsed.terms))
+        for weight, vector in zip(searcher.weights, ready.vectors, strict=True):
+            weights += weight * vector.weights
+        parsed = heaviest(parsed, weights, request.max_terms)
+        ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), constraints)
+    if asking is None:
         return ready
-    weights = np.zeros(len(parsed.terms))
-    for weight, vector in zip(searcher.weights, ready.vectors, strict=True):
-        weights += weight * vector.weights
-    parsed = heaviest(parsed, weights, request.max_terms)
-    return _weighed(snapshot, searcher, ready.shown, (parsed,) * len(snapshot.fields), constraints)
+    texts = texts or ((shown, 1.0),)
+    return replace(ready, meaning=asking.meaning(texts), texts=texts)
 
 
-def _document(snapshot: Snapshot, searcher: FieldsSearcher, id: str) -> _Query:
+def _document(
+    snapshot: Snapshot, searcher: FieldsSearcher, id: str, asking: Asking | None = None
+) -> _Query:
     """Return a document as a query; each of its fields is compared with the same field."""
     number = snapshot.documents.number(id)
     known, vocabulary = _words_of(snapshot, number), snapshot.S.vocabulary
@@ -298,7 +355,11 @@ def _document(snapshot: Snapshot, searcher: FieldsSearcher, id: str) -> _Query:
         parsed.append(
             ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
         )
-    return _weighed(snapshot, searcher, f"like {id}", tuple(parsed), None)
+    query = _weighed(snapshot, searcher, f"like {id}", tuple(parsed), None)
+    unit = None if asking is None else asking.searcher.unit(number)
+    if asking is None or unit is None:
+        return query
+    return replace(query, meaning=QueryMeaning(unit, asking.weight))
 
 
 def _weighed(
@@ -334,11 +395,18 @@ def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
     return known
 
 
-def _explained(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: str) -> Explanation:
+def _explained(
+    snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: str, asking: Asking | None
+) -> Explanation:
     number = snapshot.documents.number(id)
     score, parts = explain(
         searcher, snapshot.fields, query.vectors, query.parsed, number, _words_of(snapshot, number)
     )
+    if asking is not None and query.meaning is not None:
+        chosen = np.array([number], np.int64)
+        score = float(asking.searcher.scores(query.vectors, query.meaning, chosen)[0])
+        static = asking.static(query.texts)
+        parts = by_size([*parts, *meaning_parts(asking.searcher, query.meaning, static, number)])
     return Explanation(query.shown, id, score, parts, searcher.ranking.name)
 
 
@@ -349,11 +417,20 @@ def _searched(
     allowed: Sequence[Mask | None],
     k: int,
     threads: int | None,
+    asking: Asking | None,
 ) -> list[Top]:
-    return searcher.search_batch(
-        [query.vectors for query in queries], k=k, min_score=request.min_score,
-        expand_postings=request.expand, allowed=allowed, threads=threads,
-    )  # fmt: skip
+    """Search by words, and by meaning the queries that have one."""
+    options: dict[str, Any] = {
+        "k": k, "min_score": request.min_score, "expand_postings": request.expand,
+        "allowed": allowed, "threads": threads,
+    }  # fmt: skip
+    by_words = [query.vectors for query in queries if query.meaning is None]
+    by_both = [(query.vectors, query.meaning) for query in queries if query.meaning is not None]
+    tops = {False: iter(searcher.search_batch(by_words, **options) if by_words else ())}
+    if asking is not None and by_both:
+        found = asking.searcher.search_batch(by_both, **options)
+        tops[True] = iter([replace(top, plan=asking.plan(top.plan)) for top in found])
+    return [next(tops[query.meaning is not None]) for query in queries]
 
 
 def _alone(
@@ -362,19 +439,53 @@ def _alone(
     query: _Query,
     request: SearchRequest,
     filtered: Sequence[Mask | None],
-) -> Top:
-    """Return the results of a query that has constraints, or needs all or exact matches first."""
-    k = max(1, snapshot.n_docs) if request.all_matching else request.n_ranked
+    asking: Asking | None,
+) -> tuple[Top, NDArray[np.int64]]:
+    """Return the results of a query that has constraints, or needs all or exact matches first.
+
+    Also returns the documents that facets count: those that match by words.
+    """
     allowed = _allowed(snapshot, query, filtered)
+    every = max(1, snapshot.n_docs)
+    if asking is None or query.meaning is None or not request.all_matching:
+        k = every if request.all_matching else request.n_ranked
+        top = _in_order(snapshot, searcher, query, request, allowed, k, asking)
+        return top, top.documents
+    by_words = replace(query, meaning=None)
+    (matching,) = _searched(
+        searcher, [by_words], replace(request, min_score=0.0), allowed, every, 1, None
+    )
+    if not parse_sort(request.sort):
+        k = request.n_ranked
+        top = _in_order(snapshot, searcher, query, request, allowed, k, asking)
+        return top, matching.documents
+    near = asking.searcher.nearest(query.meaning, n=_NEAREST, allowed=allowed)
+    documents = np.union1d(matching.documents, near)
+    scores = asking.searcher.scores(query.vectors, query.meaning, documents)
+    kept = (scores > 0) & (scores >= request.min_score)
+    top = Top(documents[kept], scores[kept], asking.plan(MEANING))
+    return top, matching.documents
+
+
+def _in_order(
+    snapshot: Snapshot,
+    searcher: FieldsSearcher,
+    query: _Query,
+    request: SearchRequest,
+    allowed: Sequence[Mask | None],
+    k: int,
+    asking: Asking | None,
+) -> Top:
+    """Return the k best allowed documents of a query, exact matches first if requested."""
     if not request.exact_first:
-        return _searched(searcher, [query], request, allowed, k, 1)[0]
+        return _searched(searcher, [query], request, allowed, k, 1, asking)[0]
     exact = holding_every(snapshot, query.parsed[0].terms.tolist())
     inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
-    (first,) = _searched(searcher, [query], request, inside, k, 1)
+    (first,) = _searched(searcher, [query], request, inside, k, 1, asking)
     if len(first.documents) >= k:
         return first
     outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
-    (rest,) = _searched(searcher, [query], request, outside, k - len(first.documents), 1)
+    (rest,) = _searched(searcher, [query], request, outside, k - len(first.documents), 1, asking)
     return Top(
         np.concatenate([first.documents, rest.documents]),
         np.concatenate([first.scores, rest.scores]),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,14 @@ from softcosine.kernels.documents import REALS, SATURATED
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Explanation", "Part", "explain"]
+    from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
+    from softcosine.space.meaning import StaticQuery
+
+__all__ = ["DOCUMENT", "REST", "Explanation", "Part", "by_size", "explain", "meaning_parts"]
+
+# In parts of meaning: the document as a whole, and what the words of the query do not explain.
+DOCUMENT, REST = "(meaning)", "(the rest of what the encoder read)"
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,9 @@ class Part:
         Field of the document word; empty in an index of one field.
     spelled : bool
         Whether the words are similar only by spelling, in a search with ``fuzzy=True``.
+    space : {"words", "meaning"}
+        In ``meaning`` the pair is a query word and the whole document, or what both texts share
+        beyond the words of the query.
     """
 
     query_word: str
@@ -50,10 +60,13 @@ class Part:
     exact: bool
     field: str = ""
     spelled: bool = False
+    space: Literal["words", "meaning"] = "words"
 
     @property
     def sign(self) -> str:
-        """``=`` for an exact pair, ``~`` for others."""
+        """``=`` for an exact pair, ``~`` for a similar one, ``≈`` for meaning."""
+        if self.space == "meaning":
+            return "≈"
         return "=" if self.exact else "~"
 
 
@@ -87,7 +100,9 @@ class Explanation:
     @property
     def title(self) -> str:
         """The ranking and its score."""
-        return TITLES.get(self.ranking, self.ranking)
+        title = TITLES.get(self.ranking, self.ranking)
+        by_meaning = any(part.space == "meaning" for part in self.parts)
+        return f"{title} + meaning" if by_meaning else title
 
     @property
     def several_fields(self) -> bool:
@@ -150,12 +165,59 @@ def explain(
         parts += [
             replace(part, contribution=of.weight * part.contribution, field=name) for part in found
         ]
-    parts.sort(
-        key=lambda part: (
-            -abs(part.contribution), part.query_word, part.document_word, part.field
+    return float(searcher.scores(vectors, np.array([document]))[0]), by_size(parts)
+
+
+def by_size(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Return the parts of an explanation by decreasing size of the contributions."""
+    return tuple(
+        sorted(
+            parts,
+            key=lambda part: (
+                -abs(part.contribution), part.query_word, part.document_word, part.field
+            ),
         )
     )  # fmt: skip
-    return float(searcher.scores(vectors, np.array([document]))[0]), tuple(parts)
+
+
+def meaning_parts(
+    searcher: MeaningSearcher,
+    meaning: QueryMeaning,
+    static: StaticQuery | None,
+    document: int,
+) -> list[Part]:
+    """Return the contributions of the words of a query to a cosine, and the rest (theory T19).
+
+    Parameters
+    ----------
+    searcher : MeaningSearcher
+    meaning : QueryMeaning
+    static : StaticQuery or None
+        The words of the query, if there is a query table. If the query was encoded, they explain
+        its projection on the static query.
+    document : int
+    """
+    whole = float(searcher.cosines(meaning.unit, np.array([document], np.int64))[0])
+    unit = searcher.unit(document)
+    if unit is None:
+        return []
+    parts, explained = [], 0.0
+    if static is not None:
+        along = float(meaning.unit @ static.vector)
+        shares = along * (static.shares @ unit)
+        sums: dict[str, float] = {}
+        for word, share in zip(static.words, shares.tolist(), strict=True):
+            sums[word] = sums.get(word, 0.0) + share
+        parts = [_of_meaning(word, share, meaning.weight) for word, share in sums.items()]
+        explained = sum(sums.values())
+    rest = whole - explained
+    if static is None or abs(rest) > _ROUNDING:
+        parts.append(_of_meaning(REST, rest, meaning.weight))
+    return parts
+
+
+def _of_meaning(word: str, share: float, weight: float) -> Part:
+    return Part(word, DOCUMENT, share, weight * share, exact=False, space="meaning")
 
 
 def _parts(

@@ -6,20 +6,82 @@ the two-stage search").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
+from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.parts import Part
 from softcosine.index.search.searcher import Allowed, Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
 
-__all__ = ["summed_candidates"]
+__all__ = ["FieldSums", "field_sums", "summed_candidates"]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSums:
+    """The first stages of all fields that have a score, to be added up.
+
+    Attributes
+    ----------
+    stages : tuple of FirstStage
+    shares : tuple of float
+        Factor of each stage.
+    unit : float
+        The score that is 1 in the sums; 0 if no document has a score.
+    """
+
+    stages: tuple[FirstStage, ...] = ()
+    shares: tuple[float, ...] = ()
+    unit: float = 0.0
+
+    def add(self, segments: range, total: NDArray[np.float32]) -> None:
+        """Add the scores of the documents of consecutive segments to `total`."""
+        for share, stage in zip(self.shares, self.stages, strict=True):
+            stage.add(slice(segments.start, segments.stop), np.float32(share), total)
+
+    @property
+    def n_summands(self) -> int:
+        """Maximum number of roundings of a sum, for an error bound."""
+        # A share is rounded and multiplied with a score; the product is added to those before.
+        return max(stage.n_summands for stage in self.stages) + 2 + len(self.stages)
+
+    @property
+    def half(self) -> bool:
+        """Whether some values were rounded to the upper half of a float32."""
+        return any(stage.table.half for stage in self.stages)
+
+
+@contextmanager
+def field_sums(
+    searchers: Sequence[Searcher], weights: Sequence[float], vectors: Sequence[QueryVector]
+) -> Iterator[FieldSums | None]:
+    """Yield the first stages of a query in every field; None if float32 cannot decide."""
+    with ExitStack() as stack:
+        stages, units = [], []
+        for searcher, weight, vector in zip(searchers, weights, vectors, strict=True):
+            stage = stack.enter_context(searcher.first_stage(vector))
+            if stage.empty:
+                continue
+            if not stage.holds:
+                yield None
+                return
+            stages.append(stage)
+            units.append(weight * stage.unit)
+        unit = max(units, default=0.0)
+        # Scores of a field of small weight must not underflow in float32.
+        shares = [own / unit for own in units] if 0.0 < unit < np.inf else []
+        least = [share * one.least for share, one in zip(shares, stages, strict=False)]
+        if stages and (not shares or min(least) < TINY):
+            yield None
+            return
+        yield FieldSums(tuple(stages), tuple(shares), unit)
 
 
 def summed_candidates(
@@ -40,29 +102,11 @@ def summed_candidates(
         has a score; None if float32 cannot decide.
     """
     parts = searchers[0].parts
-    with ExitStack() as stack:
-        stages, units = [], []
-        for searcher, weight, vector in zip(searchers, weights, vectors, strict=True):
-            stage = stack.enter_context(searcher.first_stage(vector))
-            if stage.empty:
-                continue
-            if not stage.holds:
-                return None
-            stages.append(stage)
-            units.append(weight * stage.unit)
-        if not stages:
-            return []
-        unit = max(units)
-        if not 0.0 < unit < np.inf:
-            return None
-        # Scores of a field of small weight must not underflow in float32.
-        shares = [own / unit for own in units]
-        if min(share * stage.least for share, stage in zip(shares, stages, strict=True)) < TINY:
-            return None
-        floor = approximate_floor(max(min_score, 0.0), unit)
-        # A share is rounded and multiplied with a score; the product is added to those before.
-        n_summands = max(stage.n_summands for stage in stages) + 2 + len(stages)
-        bound = slack(n_summands, half=any(stage.table.half for stage in stages))
+    with field_sums(searchers, weights, vectors) as sums:
+        if sums is None or not sums.stages:
+            return None if sums is None else []
+        floor = approximate_floor(max(min_score, 0.0), sums.unit)
+        bound = slack(sums.n_summands, half=sums.half)
         heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
         found = []
         for segments in _runs(parts):
@@ -71,8 +115,7 @@ def summed_candidates(
                 for number in segments
             ])  # fmt: skip
             total = np.zeros_like(ones)
-            for share, stage in zip(shares, stages, strict=True):
-                stage.add(slice(segments.start, segments.stop), np.float32(share), total)
+            sums.add(segments, total)
             candidates, scores = np.empty(len(total), np.uint32), np.empty(len(total), np.float32)
             n = select_candidates(total, ones, 0, heap, floor, bound, candidates, scores)
             found.append(candidates[:n].astype(np.int64) + parts[segments.start].first)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ALL", "ALONE", "FIELDS", "NOTHING", "SHARING", "Plan", "panel_plan"]
+__all__ = [
+    "ALL",
+    "ALONE",
+    "FIELDS",
+    "MEANING",
+    "MEANING_ALL",
+    "MEANING_ALONE",
+    "NOTHING",
+    "SHARING",
+    "Plan",
+    "panel_plan",
+]
 
 # Measured cost of a pass over all documents for a panel of queries, relative to a pass over all
 # postings for one query.
@@ -21,12 +32,17 @@ class Plan:
         ``terms``: the postings of the terms of the expanded query. ``fields``: the same for each
         field, then the sum of the fields. ``panel``: one pass over all documents for many queries.
         ``sharing``: documents that share a term. ``all``: every document in float64. ``nothing``:
-        no document can match.
+        no document can match. ``meaning``: the postings of the fields, plus the cosine of every
+        document's coordinates; ``meaning-all``: the same in float64; ``meaning-alone``: the cosine
+        alone, as no word of the query is known.
     reason : str
+    ask : {"words", "static", "encoder"}
+        Where the meaning of the query came from; see ``ask`` of `SoftIndex.search`.
     """
 
     method: str
     reason: str
+    ask: str = "words"
 
     @property
     def together(self) -> bool:
@@ -42,6 +58,9 @@ ALL = Plan(
     "every document in float64, as float32 could not tell the best: similarities are negative, "
     "weights lie too far apart, or documents of score 0 are asked for",
 )
+MEANING = Plan("meaning", "the scores of words plus those of meaning")
+MEANING_ALONE = Plan("meaning-alone", "no word of the query is known, so that meaning alone ranks")
+MEANING_ALL = Plan("meaning-all", "words and meaning of every document in float64, as for all")
 NOTHING = Plan("nothing", "no document has a term that the query reaches")
 
 

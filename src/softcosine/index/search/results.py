@@ -167,6 +167,12 @@ class Hits(Sequence[Hit]):
         """Ids of the documents, in order."""
         return [hit.id for hit in self.hits]
 
+    @property
+    def title(self) -> str:
+        """What the scores are."""
+        title = TITLES.get(self.ranking, self.ranking)
+        return title if self.plan.ask == "words" else f"{title} + meaning"
+
     def to_pandas(self) -> pd.DataFrame:
         """Return a table, one row per hit: rank (from `offset` + 1), id, score, text, metadata."""
         from softcosine.index.search.frames import data_frame
@@ -185,7 +191,7 @@ class Hits(Sequence[Hit]):
 
     def __repr__(self) -> str:
         shown = self.hits[:_PRINTED]
-        rows = [("rank", "score", "id", TITLES.get(self.ranking, self.ranking))]
+        rows = [("rank", "score", "id", self.title)]
         rows += [
             (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID), _line(_shown(hit)))
             for rank, hit in enumerate(shown, self.offset + 1)
@@ -204,7 +210,12 @@ class Hits(Sequence[Hit]):
         """Return notes on unindexed words and ignored words of long queries."""
         return [
             ("in no document, searched by their neighbours", self.outside),
-            ("unknown", self.unknown),
+            (
+                "unknown, so that meaning alone ranks"
+                if self.plan.method == "meaning-alone"
+                else "unknown",
+                self.unknown,
+            ),
             ("did you mean", tuple(one.candidates[0].word for one in self.suggestions)),
             ("of a long query, not counted", _shortened(self.left_out)),
             (
@@ -225,7 +236,7 @@ class Hits(Sequence[Hit]):
         note = f"<p>{'; '.join(notes)}</p>" if notes else ""
         return (
             f"<table><caption>{html.escape(self.query)}</caption><thead><tr><th></th>"
-            f"<th>{TITLES[self.ranking]}</th><th>id</th><th>text</th></tr>"
+            f"<th>{self.title}</th><th>id</th><th>text</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>{note}"
         )
 

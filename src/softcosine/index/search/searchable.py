@@ -10,7 +10,9 @@ from softcosine._progress import Progress
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
+from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.query_vectors import ParsedQuery, parse_query, parse_word, query_text
+from softcosine.index.search.asking import Ask
 from softcosine.index.search.execution import (
     SearchRequest,
     execute,
@@ -39,6 +41,8 @@ __all__ = ["Searchable"]
 
 class Searchable:
     """Searches over the current snapshot of an index; a refresh replaces it between two calls."""
+
+    _encoder: IndexEncoder | None = None  # in place of the installed one
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -213,6 +217,8 @@ class Searchable:
         keep_stop_words: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
+        ask: Ask | None = None,
+        meaning: float | None = None,
     ) -> Hits:
         """Return the k best documents by decreasing score; ties go to the earlier document.
 
@@ -275,6 +281,16 @@ class Searchable:
             Metadata keys whose values are counted over all matching documents, in `Hits.facets`;
             see `softcosine.index.search.facets`. Computes the score of every matching document.
             Documents added by `fill` are not counted, and come after the sorted ones.
+            Documents found by meaning alone are not counted either.
+        ask : {"words", "static", "encoder"}, optional
+            Where the meaning of the query comes from, if the documents have coordinates (`encoder`
+            of `SoftIndex.create`): from the query table, which needs no model, or from the encoder.
+            By default from the encoder if it is installed; `Hits.plan` says which. ``words``
+            ranks by words alone.
+        meaning : float, optional
+            Weight of meaning in the score: ``words + meaning * cosine``; 0 ranks by words alone. By
+            default that of the index. A document without a word of the query is a hit if its cosine
+            is high enough.
 
         Raises
         ------
@@ -284,7 +300,7 @@ class Searchable:
             [query], k=k, offset=offset, min_score=min_score, where=where,
             exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
             max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy,
-            keep_stop_words=keep_stop_words, sort=sort, facets=facets,
+            keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask, meaning=meaning,
         )[0]  # fmt: skip
 
     def search_batch(
@@ -306,6 +322,8 @@ class Searchable:
         keep_stop_words: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
+        ask: Ask | None = None,
+        meaning: float | None = None,
         threads: int | None = None,
     ) -> list[Hits]:
         """Search many queries on several threads; results are bit-identical to `search`."""
@@ -313,9 +331,10 @@ class Searchable:
         asked = SearchRequest(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
             ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
-            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets,
+            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
+            meaning=meaning,
         )  # fmt: skip
-        return execute(self._snapshot, list(queries), asked, threads=threads)
+        return execute(self._snapshot, list(queries), asked, threads=threads, encoder=self._encoder)
 
     def similar(
         self,
@@ -325,9 +344,11 @@ class Searchable:
         min_score: float = 0.0,
         where: Mapping[str, Any] | None = None,
         ranking: str = "soft_cosine",
+        meaning: float | None = None,
     ) -> Hits:
         """Return the k documents most similar to a document of the index, without itself.
 
+        If the documents have coordinates, `meaning` is the weight of their cosine, as in `search`.
         The default ranking is soft_cosine, not that of the index. With several fields, the score is
         the weighted sum of the soft cosines of the same field in both documents.
 
@@ -338,7 +359,7 @@ class Searchable:
         check_k(k)
         check_min_score(min_score)
         asked = SearchRequest(
-            k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None
+            k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None, meaning=meaning
         )
         return like(self._snapshot, id, asked)
 
@@ -352,10 +373,13 @@ class Searchable:
         max_terms: int | None = 512,
         fuzzy: bool = False,
         keep_stop_words: bool = False,
+        ask: Ask | None = None,
+        meaning: float | None = None,
     ) -> Explanation:
         """Return the pairs of query and document words whose contributions sum to the score.
 
-        Parameters are those of `search`. Required and excluded words do not contribute.
+        Parameters are those of `search`. Required and excluded words do not contribute. Parts of
+        the space ``meaning`` are the contributions of query words to the cosine.
 
         Raises
         ------
@@ -363,13 +387,16 @@ class Searchable:
         """
         asked = SearchRequest(
             ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy,
-            keep_stop_words=keep_stop_words,
+            keep_stop_words=keep_stop_words, ask=ask, meaning=meaning,
         )  # fmt: skip
-        return explained(self._snapshot, query, id, asked)
+        return explained(self._snapshot, query, id, asked, self._encoder)
 
-    def explain_similar(self, id: str, other: str, *, ranking: str = "soft_cosine") -> Explanation:
+    def explain_similar(
+        self, id: str, other: str, *, ranking: str = "soft_cosine", meaning: float | None = None
+    ) -> Explanation:
         """Return the pairs of words that make `other` similar to the document `id`."""
-        return explain_similarity(self._snapshot, id, other, SearchRequest(ranking=ranking))
+        asked = SearchRequest(ranking=ranking, meaning=meaning)
+        return explain_similarity(self._snapshot, id, other, asked)
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
         """Return the k indexed words most similar to a word, indexed or not, with similarities.

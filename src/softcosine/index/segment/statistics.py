@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine.errors import CorruptIndexError
 from softcosine.index.segment.segment import Segment
 
-__all__ = ["MAX_LENGTH", "FieldStatistics"]
+__all__ = ["MAX_LENGTH", "FieldStatistics", "greatest_frequencies"]
 
 MAX_LENGTH = 2**53  # lengths of documents are float64, exact up to here
 
@@ -111,3 +111,9 @@ class FieldStatistics:
     def to_settings(self) -> dict[str, Any]:
         """Return the attributes that are not arrays, as JSON values."""
         return {"n_docs": self.n_docs, "total_length": self.total_length}
+
+
+def greatest_frequencies(fields: Sequence[FieldStatistics]) -> NDArray[np.int64]:
+    """Return each term's greatest document frequency in a field, shape (n_terms,)."""
+    frequencies: NDArray[np.int64] = np.maximum.reduce([one.document_frequencies for one in fields])
+    return frequencies

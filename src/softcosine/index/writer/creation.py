@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
@@ -18,7 +18,8 @@ from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed, StoreWriter
-from softcosine.index.directory.stored import write_space, write_statistics
+from softcosine.index.directory.stored import write_meaning, write_space, write_statistics
+from softcosine.index.encoding import IndexEncoder, meaning_weights
 from softcosine.index.language import check_language
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import check_ranking
@@ -37,6 +38,10 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
+
+if TYPE_CHECKING:
+    from softcosine.encoders.encoder import Encoder
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["checked_recipe", "create", "creating", "shard"]
 
@@ -76,6 +81,8 @@ def _creating(path: str | Path, beginning: _Beginning, *, overwrite: bool) -> It
         settings = beginning.settings
         if beginning.similarity is not None:
             settings = replace(settings, space=write_space(writer, *beginning.similarity))
+        if beginning.meaning is not None:
+            settings = replace(settings, meaning=write_meaning(writer, beginning.meaning))
         return Committed(settings.to_dict(), settings.parts)
 
     with Store.creating(path, fill, overwrite=overwrite) as store:
@@ -92,9 +99,10 @@ def shard(
     settings = replace(given, segments=(), min_df=1, max_df=1.0, frozen=True)
     if path is None:
         bare = Snapshot.of(
-            settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1
-        )
-        return bare, MemoryDirectory(bare)
+            settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1,
+            meaning=snapshot.meaning, pieces=snapshot.pieces,
+        )  # fmt: skip
+        return bare, MemoryDirectory(bare, directory.encoder)
     if directory.path is not None and checked_path(path).resolve() == directory.path.resolve():
         raise InvalidInputError(f"{path} is the index itself; choose another folder.")
 
@@ -107,17 +115,23 @@ def shard(
                     settings,
                     space=writer.adopt("space", part(given.space)),
                     statistics=writer.adopt("statistics", part(given.statistics)),
+                    meaning=given.meaning and writer.adopt("meaning", part(given.meaning)),
                 )
         if made is settings:
             made = replace(
                 settings,
                 space=write_space(writer, snapshot.S, snapshot.source),
-                statistics=write_statistics(writer, snapshot.statistics),
+                statistics=write_statistics(
+                    writer, snapshot.statistics, snapshot.piece_frequencies
+                ),
+                meaning=None
+                if snapshot.meaning is None
+                else write_meaning(writer, snapshot.meaning),
             )
         return Committed(made.to_dict(), made.parts)
 
     Store.create(path, fill, overwrite=overwrite)
-    return FolderDirectory.open(path)
+    return FolderDirectory.open(path, encoder=directory.encoder)
 
 
 def _in_memory(beginning: _Beginning) -> _Made:
@@ -126,8 +140,12 @@ def _in_memory(beginning: _Beginning) -> _Made:
     if beginning.similarity is not None:
         settings = replace(settings, space="space")
     statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
-    snapshot = Snapshot.of(settings, (), S, source, statistics, generation=1)
-    return snapshot, MemoryDirectory(snapshot)
+    if beginning.meaning is not None:
+        settings = replace(settings, meaning="meaning")
+    snapshot = Snapshot.of(
+        settings, (), S, source, statistics, generation=1, meaning=beginning.meaning
+    )
+    return snapshot, MemoryDirectory(snapshot, beginning.encoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +158,14 @@ class _Beginning:
         Without parts.
     similarity : tuple of TermSimilarityMatrix and TermSimilaritySource or None, or None
         None if the first commit builds S.
+    meaning : MeaningSpace or None
+    encoder : IndexEncoder or None
     """
 
     settings: IndexSettings
     similarity: tuple[TermSimilarityMatrix, TermSimilaritySource | None] | None
+    meaning: MeaningSpace | None = None
+    encoder: IndexEncoder | None = None
 
     @classmethod
     def of(
@@ -164,6 +186,10 @@ class _Beginning:
         positions: bool | None = None,
         keep_texts: bool = True,
         note: str = "",
+        encoder: str | Encoder | None = None,
+        encoder_cache: str | Path | None = None,
+        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning: float | Mapping[str, float] | None = None,
     ) -> Self:
         """Check arguments of `SoftIndex.create`."""
         check_flag("plain", plain)
@@ -196,21 +222,31 @@ class _Beginning:
             min_df=check_df_limit("min_df", min_df),
             max_df=check_df_limit("max_df", max_df),
         )
+        reading: tuple[Any, ...] = ()
+        if encoder is not None:
+            reader = IndexEncoder.of(encoder, encoder_cache)
+            settings = replace(settings, meaning_weights=meaning_weights(meaning, ranking))
+            reading = reader.space(meaning_space), reader
+        elif not (meaning is None and meaning_space is None and encoder_cache is None):
+            raise InvalidInputError(
+                "meaning, meaning_space and encoder_cache are for an index with an encoder; add "
+                'encoder="minilm", or leave them out.'
+            )
         if recipe is None:
-            return cls(settings, (checked_similarity(S), None))
+            return cls(settings, (checked_similarity(S), None), *reading)
         if _waits(recipe):
-            return cls(replace(settings, recipe=recipe), None)
+            return cls(replace(settings, recipe=recipe), None, *reading)
         made, said = _without_terms(recipe)
-        return cls(replace(settings, note=note or said), made)
+        return cls(replace(settings, note=note or said), made, *reading)
 
     def opened(self, path: str | Path) -> _Made:
         """Open the folder of the index, with what a folder cannot hold."""
         recipe = self.settings.recipe
-        made = FolderDirectory.open(path, recipe=recipe)
+        made = FolderDirectory.open(path, recipe=recipe, encoder=self.encoder)
         source = None if self.similarity is None else self.similarity[1]
         if source is None or made[0].source is not None:
             return made
-        return FolderDirectory.open(path, source, recipe=recipe)
+        return FolderDirectory.open(path, source, recipe=recipe, encoder=self.encoder)
 
 
 def checked_recipe(recipe: object) -> SimilarityRecipe:

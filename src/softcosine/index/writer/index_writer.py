@@ -10,7 +10,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
 from softcosine._validation import check_flag, check_type
@@ -22,6 +25,7 @@ from softcosine.errors import (
 )
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.store import Store
+from softcosine.index.encoding import IndexEncoder, light_encoder, meaning_weights
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
@@ -41,6 +45,10 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import shortened
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
+
+if TYPE_CHECKING:
+    from softcosine.encoders.encoder import Encoder
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["IndexWriter"]
 
@@ -81,6 +89,8 @@ class IndexWriter:
         Called without arguments after each commit.
     builder : SimilarityBuilder, optional
         Builds S at the first commit, instead of the recipe of the index.
+    encoder : IndexEncoder, optional
+        Reads new documents; by default that of the directory, or the installed light one.
     progress : callable, optional
         Called with (task, done, total); total may be None.
 
@@ -103,6 +113,7 @@ class IndexWriter:
         default: Default | None = None,
         on_commit: Callable[[], object] | None = None,
         builder: SimilarityBuilder | None = None,
+        encoder: IndexEncoder | None = None,
         progress: Report | None = None,
     ) -> None:
         if memory is not None and (type(memory) is not int or memory < _LEAST_MEMORY):
@@ -117,6 +128,7 @@ class IndexWriter:
         self._memory = sys.maxsize if memory is None else memory
         self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
         self._builder = builder
+        self._encoder = encoder or directory.encoder
         self._report = progress or silent
         self._policy = merge
         self._default = default
@@ -386,6 +398,66 @@ class IndexWriter:
             self._draft.settings.ranking if ranking is None else check_ranking(ranking),
         )
 
+    def encode(
+        self,
+        encoder: str | Encoder | None = None,
+        *,
+        cache: str | Path | None = None,
+        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning: float | Mapping[str, float] | None = None,
+    ) -> int:
+        """Encode all documents that have no coordinates yet; visible after a commit.
+
+        Parameters
+        ----------
+        encoder, cache, meaning_space, meaning
+            See ``encoder``, ``encoder_cache``, ``meaning_space`` and ``meaning`` of
+            `SoftIndex.create`. Needed the first time; later only to change the weights, or for an
+            encoder other than the installed one.
+
+        Returns
+        -------
+        int
+            Number of documents encoded.
+
+        Raises
+        ------
+        InvalidInputError
+            If the index has coordinates of another encoder, or stores no texts.
+        MissingDependencyError
+            If the encoder is not installed.
+        """
+        self._check_open()
+        self._flush()
+        draft, known = self._draft, self._draft.meaning
+        if not draft.settings.texts:
+            raise InvalidInputError(
+                "this index does not store the texts that an encoder would read; make it anew "
+                "with encoder=."
+            )
+        model = encoder if known is None or encoder is not None else known.encoder
+        if model is None:
+            raise InvalidInputError('this index has no encoder yet; pass one, such as "minilm".')
+        reader = self._encoder
+        if reader is None or encoder is not None or cache is not None:
+            reader = IndexEncoder.of(model, cache)
+        weights = draft.settings.meaning_weights
+        if known is None:
+            self._check_thawed("get a space of meaning")
+            known = reader.space(meaning_space)
+        elif meaning_space is not None and reader.space(meaning_space) != known:
+            raise InvalidInputError(
+                "the documents of this index have coordinates in another space; make it anew."
+            )
+        if meaning is not None or not weights:
+            weights = meaning_weights(meaning, draft.settings.ranking)
+            self._check_thawed("take another weight of meaning")
+        reader.check(known)
+        self._encoder = reader
+        draft.set_meaning(known, weights)
+        with _letting_go():
+            return draft.encode_unread()
+
     def merge(self) -> None:
         """Merge all segments into as few as possible, and drop deleted documents.
 
@@ -517,8 +589,25 @@ class IndexWriter:
 
     def _new_draft(self) -> PendingCommit:
         return PendingCommit(
-            self._writer, memory=self._memory, builder=self._builder, report=self._report
+            self._writer, memory=self._memory, builder=self._builder, encoder=self._encode,
+            report=self._report,
         )  # fmt: skip
+
+    def _encode(
+        self, meaning: MeaningSpace, texts: Sequence[str], report: Report
+    ) -> NDArray[np.int8] | None:
+        """Return the coordinates of texts; None if the encoder is not at hand."""
+        encoder = self._encoder or light_encoder(meaning.encoder)
+        if encoder is None:
+            warnings.warn(
+                f"{len(texts)} documents stay without coordinates, since the encoder "
+                f"{meaning.encoder!r} is not installed (pip install 'softcosine[encoder]'); "
+                "`softcosine encode` adds them later.",
+                SoftCosineWarning,
+                stacklevel=4,
+            )
+            return None
+        return encoder.documents(meaning, texts, report)
 
     def _is_full_for(self, document: NewDocument, size: int) -> bool:
         """Whether the buffer must be written before it can take another document."""

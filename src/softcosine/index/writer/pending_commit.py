@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
@@ -20,9 +21,10 @@ from softcosine.index.directory.stored import read_snapshot
 from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import soft_norms
+from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import document_frequencies, invert, renumbered
-from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.index.writer.document import NewDocument
 from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
 from softcosine.index.writer.merging import (
@@ -45,7 +47,10 @@ from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["PendingCommit", "without_epoch"]
+if TYPE_CHECKING:
+    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
+
+__all__ = ["DocumentEncoder", "PendingCommit", "without_epoch"]
 
 _logger = logging.getLogger(__name__)
 
@@ -66,6 +71,16 @@ def without_epoch() -> InvalidInputError:
     )
 
 
+class DocumentEncoder(Protocol):
+    """Encodes the texts of documents."""
+
+    def __call__(
+        self, meaning: MeaningSpace, texts: Sequence[str], report: Report, /
+    ) -> NDArray[np.int8] | None:
+        """Return the coordinates of texts in a space, (n_texts, dimensions); None if it cannot."""
+        ...
+
+
 class PendingCommit:
     """An index as of its last commit, plus uncommitted changes.
 
@@ -79,6 +94,8 @@ class PendingCommit:
         Approximate limit in bytes for learning and merging.
     builder : SimilarityBuilder, optional
         Builds S at the first commit, instead of the recipe of the index.
+    encoder : DocumentEncoder, optional
+        Reads new documents, if they have coordinates.
     report : callable, optional
         Called with (task, done, total); total may be None.
 
@@ -98,9 +115,11 @@ class PendingCommit:
         *,
         memory: int,
         builder: SimilarityBuilder | None = None,
+        encoder: DocumentEncoder | None = None,
         report: Report = silent,
     ) -> None:
         self._writer = writer
+        self._encoder = encoder
         self._memory = memory
         self._report = report
         self._given_builder = builder
@@ -117,6 +136,8 @@ class PendingCommit:
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
+        self._meaning = snapshot.meaning
+        self._pieces_counted = snapshot.pieces
         self._epoch = writer.epoch_of(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
@@ -131,6 +152,11 @@ class PendingCommit:
     def n_committed_terms(self) -> int:
         """Number of terms of the last commit, or of the S that was set since."""
         return len(self._space.S)
+
+    @property
+    def meaning(self) -> MeaningSpace | None:
+        """The space of the documents' coordinates."""
+        return self._meaning
 
     @property
     def n_live(self) -> int:
@@ -151,6 +177,7 @@ class PendingCommit:
             return
         n_fields = len(self.settings.fields)
         texts = [text for document in documents for text in document.texts]
+        vectors = self._encoded([document.shown for document in documents])
         analyzed, settings, note = self._analyzed(texts)
         assert settings.analyzer is not None
         self._report("inverting", 0, None)
@@ -170,7 +197,10 @@ class PendingCommit:
                 keep_texts=self.settings.texts,
             )
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
-            added.append(SegmentEntry.of(written, hashes=hashes_of(ids[first:stop])))
+            entry = SegmentEntry.of(written, hashes=hashes_of(ids[first:stop]))
+            added.append(
+                self._with_coordinates(entry, None if vectors is None else vectors[first:stop])
+            )
             first = stop
         if self._space.untaught and self._builder.needs_texts(settings.language):
             # Where terms are left out, texts are learned from without them, as a stream.
@@ -182,6 +212,48 @@ class PendingCommit:
         if len(analyzed.vocabulary):  # the language of texts without words is unknown
             self.settings, self._note = settings, note
         self.changed = True
+
+    def set_meaning(self, meaning: MeaningSpace, weights: Mapping[str, float]) -> None:
+        """Use a space of meaning, whose encoder reads documents from now on."""
+        if self._meaning != meaning:
+            self._meaning = meaning
+            self.settings = replace(self.settings, meaning=None)
+        self.settings = replace(self.settings, meaning_weights=weights)
+        self.changed = True
+
+    def encode_unread(self) -> int:
+        """Encode all documents that no encoder has read; return how many there were."""
+        n_read = 0
+        for number, piece in enumerate(self._pieces):
+            unread = np.flatnonzero(piece.unread)
+            documents = piece.documents
+            texts = [documents.text(local) for local in unread.tolist()]
+            vectors = self._encoded(texts)
+            if vectors is None or not vectors.any():  # blank texts have none
+                continue
+            own = piece.segment.coordinates
+            whole = np.zeros((piece.n_docs, vectors.shape[1]), np.int8)
+            if own is not None:
+                whole[:] = own.vectors
+            whole[unread] = vectors
+            self._pieces[number] = self._with_coordinates(piece, whole)
+            n_read += int(np.count_nonzero(vectors.any(axis=1)))
+            self.changed = True
+        return n_read
+
+    def _encoded(self, texts: Sequence[str]) -> NDArray[np.int8] | None:
+        """Return the coordinates of texts; None without a space of meaning, encoder or texts."""
+        if self._meaning is None or self._encoder is None or not texts:
+            return None
+        return self._encoder(self._meaning, texts, self._report)
+
+    def _with_coordinates(
+        self, piece: SegmentEntry, vectors: NDArray[np.int8] | None
+    ) -> SegmentEntry:
+        """Return an entry with coordinates, written unless all are zero."""
+        if vectors is None or not vectors.any():
+            return piece
+        return piece.with_coordinates(*self._writer.write_coordinates(Coordinates.of(vectors)))
 
     def add_segments(self, stores: Sequence[Store]) -> int:
         """Add the segments of other indexes of this epoch; return their number of documents.
@@ -401,7 +473,8 @@ class PendingCommit:
         except BaseException:
             # A later commit may have more documents, in which terms that are rare now are not.
             if self._pieces is not whole[0]:
-                self._drop(self._pieces)
+                # Their other parts belong to the unpruned segments too.
+                self._writer.drop([piece.part for piece in self._pieces])
             self._pieces, self.vocabulary = whole
             raise
 
@@ -413,6 +486,7 @@ class PendingCommit:
         space = self._grown(pieces, fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = statistics == self._padded(len(self.vocabulary))
+        new_meaning = self._meaning is not None and self.settings.meaning is None
         if not self.changed and not self._updated and same:
             return self._writer.number
         stale = self._stale or not same or space.rescaled
@@ -420,11 +494,20 @@ class PendingCommit:
         part = space.part
         if part is None and not space.untaught:
             part = self._writer.write_space(space.S, space.source)
-        counted = self._statistics_part
-        if counted is None or not same:
-            counted = self._writer.write_statistics(statistics)
+        meaning, counted, counted_pieces = (
+            self.settings.meaning,
+            self._statistics_part,
+            self._pieces_counted,
+        )
+        if new_meaning:
+            assert self._meaning is not None
+            meaning = self._writer.write_meaning(self._meaning)
+        if counted is None or not same or new_meaning:
+            counted_pieces = self._pieces_of(space, statistics)
+            counted = self._writer.write_statistics(statistics, counted_pieces)
         settings = replace(
             self.settings,
+            meaning=meaning,
             space=part,
             statistics=counted,
             recipe=None if part is not None else self.settings.recipe,
@@ -440,11 +523,12 @@ class PendingCommit:
         settings = replace(settings, segments=tuple(piece.settings() for piece in pieces))
         committed = Snapshot.of(
             settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
-            generation=self._writer.number + 1,
+            generation=self._writer.number + 1, meaning=self._meaning, pieces=counted_pieces,
         )  # fmt: skip
         number = self._writer.commit(committed)
         self._pieces, self.settings, self._epoch = pieces, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
+        self._pieces_counted = counted_pieces
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = False
@@ -460,6 +544,7 @@ class PendingCommit:
         A mapped file takes disk space until its last map is closed, even if it is deleted.
         """
         self._pieces = []
+        self._encoder = None  # it refers to the writer, which refers to this
         self._spool.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
@@ -482,6 +567,16 @@ class PendingCommit:
                 [piece.fields[number] for piece in pieces], len(self.vocabulary), live=live
             )
             for number in range(len(self.settings.fields))
+        )
+
+    def _pieces_of(
+        self, space: Space, statistics: Sequence[FieldStatistics]
+    ) -> PieceFrequencies | None:
+        """Return the document frequencies of word pieces, if they are stored."""
+        if self._meaning is None or self._meaning.table is None or not self._writer.stores_norms:
+            return None
+        return self._meaning.piece_frequencies(
+            space.S.vocabulary, greatest_frequencies(statistics), statistics[0].n_docs
         )
 
     def _padded(self, n_terms: int) -> tuple[FieldStatistics, ...]:
@@ -654,7 +749,12 @@ class PendingCommit:
             MergedDocuments([piece.documents for piece in pieces], chosen),
             positions,
         )
-        return replace(SegmentEntry.of(written), norms=joined_norms(pieces, chosen))
+        merged = replace(SegmentEntry.of(written), norms=joined_norms(pieces, chosen))
+        own = [piece.segment.coordinates for piece in pieces]
+        if self._meaning is None or not any(own):
+            return merged
+        vectors = Coordinates.merged(own, chosen, self._meaning.dimensions).vectors
+        return self._with_coordinates(merged, vectors)
 
 
 def _has_words(pieces: Iterable[SegmentEntry]) -> bool:

@@ -13,6 +13,7 @@ from softcosine.index.directory.manifest import SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment
 from softcosine.index.query.filters import Where
 from softcosine.index.query.phrases import Positions
+from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.metadata_columns import MetadataColumns
 from softcosine.index.segment.metadata_updates import MetadataUpdates
@@ -73,6 +74,8 @@ class SegmentEntry:
     deleted, normed, updated : str or None
         Parts with the deletes, the norms and the updated metadata; None if unwritten or if there
         are none. `updated` excludes the latest changes.
+    placed : str or None
+        Part with the coordinates; None if no encoder has read a document.
     """
 
     segment: IndexedSegment
@@ -82,6 +85,7 @@ class SegmentEntry:
     deleted: str | None = None
     normed: str | None = None
     updated: str | None = None
+    placed: str | None = None
 
     @classmethod
     def of(
@@ -101,6 +105,7 @@ class SegmentEntry:
             None if settings is None else settings.deleted,
             None if settings is None else settings.norms,
             segment.updates,
+            None if settings is None else settings.coordinates,
         )
 
     @property
@@ -166,8 +171,18 @@ class SegmentEntry:
 
     def rewritten(self, segment: IndexedSegment) -> Self:
         """Return the entry with another segment of the same documents."""
-        other = type(self).of(segment)
-        return replace(other, ids=self.ids, live=self.live)
+        other = type(self).of(replace(segment, coordinates=self.segment.coordinates))
+        return replace(other, ids=self.ids, live=self.live, placed=self.placed)
+
+    def with_coordinates(self, name: str, coordinates: Coordinates) -> Self:
+        """Return the entry with coordinates, written to the part `name`."""
+        return replace(self, segment=replace(self.segment, coordinates=coordinates), placed=name)
+
+    @property
+    def unread(self) -> NDArray[np.bool_]:
+        """Mask of live documents that no encoder has read, shape (n_docs,)."""
+        coordinates = self.segment.coordinates
+        return self.mask() if coordinates is None else self.mask() & ~coordinates.encoded
 
     def committed(self) -> IndexedSegment:
         """Return the segment with its deletes and norms."""
@@ -181,7 +196,9 @@ class SegmentEntry:
 
     def settings(self) -> SegmentSettings:
         """Return the manifest entry of the segment."""
-        return SegmentSettings(self.part, self.n_docs, self.deleted, self.normed, self.updated)
+        return SegmentSettings(
+            self.part, self.n_docs, self.deleted, self.normed, self.updated, self.placed
+        )
 
 
 def joined_norms(

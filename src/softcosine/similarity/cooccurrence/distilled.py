@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike
 
 from softcosine._progress import Progress
 from softcosine._threads import takes_threads
+from softcosine.encoders.encoder import Encode, Encoder
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded, unit
 from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.embeddings.encoded_vectors import Encode
-from softcosine.similarity.embeddings.encoder import Encoder
 from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.text.analyzer import Analyzer

@@ -13,15 +13,14 @@ from scipy.sparse import csr_array
 
 from softcosine._progress import Progress
 from softcosine._validation import check_number, check_type, check_whole
+from softcosine.encoders.encoder import Encode, Encoder
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.cooccurrence.ridge import ridge_regression
-from softcosine.similarity.embeddings.encoded_vectors import Encode
-from softcosine.similarity.embeddings.encoder import Encoder, EncoderSimilarity
+from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.weighting import Weighting
 
 __all__ = [
-    "WEIGHTING",
     "OwnMeaning",
     "checked_encodings",
     "distilled_vectors",
@@ -32,7 +31,7 @@ __all__ = [
     "weighted_rows",
 ]
 
-WEIGHTING = Weighting(tf="log", idf="smooth")
+_WEIGHTING = Weighting(tf="log", idf="smooth")
 
 _VANISHED = 1e-12  # relative to length 1: smaller vectors are rounding errors
 _OF_ROUNDING = 1e-9  # the same for conjugate gradients, relative to the mean length
@@ -165,16 +164,15 @@ def distilled_vectors(
     Returns
     -------
     ndarray of shape (n_terms, dimensions), float64
-        The same bits for the same input, with any number of threads. For the lengths, see
-        `softcosine.space.distilled_space`. Zeros for a term without information, such as one that
-        occurs equally in all documents.
+        The same bits for the same input, with any number of threads. Zeros for a term without
+        information, such as one that occurs equally in all documents.
 
     Raises
     ------
     InvalidInputError
         If the corpus is not an AnalyzedTexts, or as in `taught_vectors`.
     """
-    X = weighted_rows(corpus, WEIGHTING)
+    X = weighted_rows(corpus, _WEIGHTING)
     V, _ = taught_vectors(X, encodings, penalty=penalty, progress=progress)
     found = lengths(V)
     if len(found):

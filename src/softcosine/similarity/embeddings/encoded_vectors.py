@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from softcosine._progress import Progress
+from softcosine.encoders.encoder import Encode
+from softcosine.encoders.encoding import encoded_batches
+from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import unit_rows
-from softcosine.similarity.embeddings.vector_cache import VectorCache
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
-__all__ = ["Encode", "EncodedVectors"]
-
-Encode = Callable[[list[str]], ArrayLike]
+__all__ = ["EncodedVectors"]
 
 
 class EncodedVectors:
@@ -125,21 +125,16 @@ class EncodedVectors:
         return [term for term in terms if term not in found]
 
     def _encode_all(self, encode: Encode, terms: list[str]) -> None:
-        # Batches of terms of similar length need little padding.
-        terms = sorted(terms, key=lambda term: (len(term), term))
-        for start in range(0, len(terms), self._batch_size):
-            batch = terms[start : start + self._batch_size]
-            vectors = _checked(encode(list(batch)), batch, self.dimensions)
-            if self._cache is None:
-                self._add(batch, vectors)
-            else:
-                self._cache.put(batch, vectors)
-                # Another process may have written a term first; then its vector is used.
-                if left := self._fetch(batch):
-                    at = {term: i for i, term in enumerate(batch)}
-                    self._add(left, vectors[[at[term] for term in left]])
-            if self._progress is not None:
-                self._progress(min(start + self._batch_size, len(terms)), len(terms))
+        for batch, vectors in encoded_batches(
+            encode,
+            terms,
+            cache=self._cache,
+            progress=self._progress,
+            batch_size=self._batch_size,
+            dimensions=self.dimensions,
+            zeros=True,
+        ):
+            self._add(batch, vectors)
 
     def _add(self, terms: list[str], vectors: NDArray[np.float32]) -> None:
         usable = vectors.any(axis=1)
@@ -207,32 +202,3 @@ class _Encoded:
         scales = np.empty(len(rows), np.float64)
         unit_rows(vectors, np.ones(len(rows)), units, scales)
         return units, scales
-
-
-def _checked(vectors: ArrayLike, terms: list[str], dimensions: int) -> NDArray[np.float32]:
-    """Return the checked output of a model."""
-    try:
-        matrix = np.asarray(vectors, dtype=np.float32)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(
-            f"the model gave no array of numbers for {len(terms)} terms ({error}); needed is one "
-            "vector for each."
-        ) from None
-    if matrix.ndim != 2 or len(matrix) != len(terms) or matrix.shape[1] == 0:
-        raise InvalidInputError(
-            f"the model gave an array of shape {matrix.shape} for {len(terms)} terms; needed is "
-            f"({len(terms)}, dimensions)."
-        )
-    if dimensions and matrix.shape[1] != dimensions:
-        raise InvalidInputError(
-            f"the model gave vectors of {matrix.shape[1]} dimensions, but those so far have "
-            f"{dimensions}; one model must give them all."
-        )
-    finite = np.isfinite(matrix).all(axis=1)
-    if not finite.all():
-        term = terms[int(np.argmin(finite))]
-        raise InvalidInputError(
-            f"the model's vector of {term!r} holds NaN or infinity; leave the term out, or mend "
-            "the model."
-        )
-    return matrix

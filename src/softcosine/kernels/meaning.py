@@ -1,0 +1,106 @@
+"""Cosines of a query with the coordinates of documents, and candidates by two summed scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softcosine.kernels.jit import helper, kernel
+
+__all__ = ["approximate_cosines", "exact_cosines", "select_sums"]
+
+_BLOCK = 1024  # documents whose bounds stay in the cache
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _approximate_dot(query, row):  # type: ignore[no-untyped-def]
+    """Return a dot product in float32, in any order of summation."""
+    total = np.float32(0.0)
+    for i in range(row.shape[0]):
+        total += query[i] * np.float32(row[i])
+    return total
+
+
+@kernel("void(float32[::1], int8[:, ::1], float32[::1], float32[::1])")
+def approximate_cosines(query, vectors, inverse_lengths, cosines):  # type: ignore[no-untyped-def]
+    """Write the cosine of a query of length 1 (d,) with each vector (n, d), in float32.
+
+    ``inverse_lengths`` (n,) are 1 / length, 0 for zero vectors. O(n d).
+    """
+    for i in range(vectors.shape[0]):
+        cosines[i] = _approximate_dot(query, vectors[i]) * inverse_lengths[i]
+
+
+@kernel("void(float64[::1], int8[:, ::1], int64[::1], float64[::1])")
+def exact_cosines(query, vectors, chosen, cosines):  # type: ignore[no-untyped-def]
+    """Write the cosine of a query of length 1 (d,) with chosen vectors, in float64.
+
+    The sums are in the order of the dimensions. A zero vector has the cosine 0; rounding beyond 1
+    is cut off. O(len(chosen) d).
+    """
+    for c in range(chosen.shape[0]):
+        row = vectors[chosen[c]]
+        dot, square = 0.0, np.int64(0)
+        for i in range(row.shape[0]):
+            value = np.int64(row[i])
+            dot += query[i] * np.float64(value)
+            square += value * value
+        cosine = 0.0
+        if square > 0:
+            cosine = min(1.0, max(-1.0, dot / np.sqrt(np.float64(square))))
+        cosines[c] = cosine
+
+
+@helper
+def _push(heap, value):  # type: ignore[no-untyped-def]
+    """Replace the smallest value, at the root, by a larger one."""
+    size, parent = heap.shape[0], 0
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = value
+
+
+@kernel(
+    "int64(float32[::1], float64, float64, float32[::1], float64, float64, float64, uint8[::1],"
+    " float64, float64[::1], uint32[::1])"
+)
+def select_sums(  # type: ignore[no-untyped-def]
+    words, scale, word_error, cosines, weight, cosine_error, floor, allowed, minimum, heap,
+    candidates,
+):  # fmt: skip
+    """Write every document that can be among the k best by ``words + weight * cosine``.
+
+    ``scale * words[d]`` has the relative error `word_error`, ``cosines[d]`` the absolute error
+    `cosine_error`; weight > 0. A document counts if it is `allowed` and its score of words is above
+    0 or its cosine at least `floor`. `heap` (k,) holds the greatest lower bounds of the documents
+    before, -inf at first, and is updated. Documents whose upper bound is below its least, or below
+    `minimum`, are no candidates. Returns the number of candidates; they ascend.
+    """
+    margin = weight * cosine_error
+    for d in range(words.shape[0]):
+        if allowed[d] == 0:
+            continue
+        word, cosine = scale * np.float64(words[d]), np.float64(cosines[d])
+        if word > 0.0 or cosine >= floor + cosine_error:
+            least = word * (1.0 - word_error) + weight * cosine - margin
+            if least > heap[0]:
+                _push(heap, least)
+    bound = max(heap[0], minimum)
+    n = 0
+    for d in range(words.shape[0]):
+        if allowed[d] == 0:
+            continue
+        word, cosine = scale * np.float64(words[d]), np.float64(cosines[d])
+        most = word * (1.0 + word_error) + weight * cosine + margin
+        if most >= bound and (word > 0.0 or cosine >= floor - cosine_error):
+            candidates[n] = d
+            n += 1
+    return n

@@ -1,0 +1,404 @@
+"""The space of meaning: coordinates of documents and queries from a sentence encoder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softcosine._validation import check_type, check_whole
+from softcosine.errors import InvalidInputError
+from softcosine.kernels.coordinates import project_rows
+from softcosine.similarity.source import SourceState
+from softcosine.space.query_table import QueryTable, identity_of
+from softcosine.text.vocabulary import Vocabulary
+
+__all__ = ["MeaningSpace", "PieceFrequencies", "StaticQuery"]
+
+_KIND = "meaning"
+_LARGEST = 127  # of an int8 coordinate
+_CHUNK_ROWS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PieceFrequencies:
+    """Document frequencies of word pieces.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n,), int32
+        Pieces, ascending. Other pieces occur in no document.
+    frequencies : ndarray of shape (n,), float64
+        Expected number of documents of each.
+    n_docs : int
+    """
+
+    numbers: NDArray[np.int32]
+    frequencies: NDArray[np.float64]
+    n_docs: int
+
+    def idf(self, pieces: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Return ln(1 + N / df) of some pieces, with 1/2 for a df of 0, float64."""
+        df = np.zeros(len(pieces))
+        if len(self.numbers):
+            places = np.searchsorted(self.numbers, pieces).clip(max=len(self.numbers) - 1)
+            known = self.numbers[places] == pieces
+            df[known] = self.frequencies[places[known]]
+        idf: NDArray[np.float64] = np.log1p(self.n_docs / np.maximum(df, 0.5))
+        return idf
+
+
+@dataclass(frozen=True, eq=False)
+class StaticQuery:
+    """Coordinates of a query by a query table, and the summand of each word.
+
+    Attributes
+    ----------
+    vector : ndarray of shape (dimensions,), float64
+        Of length 1; it does not depend on the order of the words, to the bit.
+    words : tuple of str
+        As given.
+    weights : ndarray of shape (n_words, n_pieces), float64
+        Weight of every distinct piece of the query in each word.
+    rows : ndarray of shape (n_pieces, dimensions), float64
+        Coordinates of the pieces, divided by the length of the query's sum.
+    """
+
+    vector: NDArray[np.float64]
+    words: tuple[str, ...]
+    weights: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Summand of each word, (n_words, dimensions); they sum to `vector`."""
+        shares: NDArray[np.float64] = np.einsum("wp,pd->wd", self.weights, self.rows)
+        return shares
+
+
+class MeaningSpace:
+    r"""A sentence encoder's space, in which documents and queries have coordinates (theory T19).
+
+    The coordinates of a document are its encoder's vector, projected and rounded to int8; those of
+    a query are the encoder's vector, projected, or a sum over the query's word pieces.
+
+    Parameters
+    ----------
+    encoder : str
+        Name of the encoder.
+    projection : array-like of shape (encoder_dimensions, dimensions), optional
+        Kept as float32. Without it, the coordinates are those of the encoder.
+    table : QueryTable, optional
+        Coordinates of word pieces. Without it, every query needs the encoder.
+    encoder_dimensions : int, optional
+        Number of components of the encoder's vectors; needed if neither of the above is given.
+
+    Raises
+    ------
+    InvalidInputError
+        If the dimensions differ, or the projection is not finite.
+    """
+
+    def __init__(
+        self,
+        encoder: str,
+        *,
+        projection: ArrayLike | None = None,
+        table: QueryTable | None = None,
+        encoder_dimensions: int | None = None,
+    ) -> None:
+        check_type("the encoder", encoder, str, "pass its name")
+        check_type("the table", table, QueryTable | None, "pass a QueryTable or None")
+        check_whole("encoder_dimensions", encoder_dimensions, optional=True)
+        self.encoder = encoder
+        self.table = table
+        self.projection = None if projection is None else _checked_projection(projection)
+        if self.projection is not None:
+            found: int | None = self.projection.shape[0]
+        else:
+            found = encoder_dimensions if table is None else table.dimensions
+        if found is None:
+            raise InvalidInputError(
+                "encoder_dimensions is needed for a space without projection and table."
+            )
+        if encoder_dimensions not in (None, found):
+            raise InvalidInputError(
+                f"encoder_dimensions is {encoder_dimensions}, but the projection or table is for "
+                f"an encoder of {found} dimensions."
+            )
+        self.encoder_dimensions = found
+        if table is not None and table.dimensions != self.dimensions:
+            raise InvalidInputError(
+                f"the table has {table.dimensions} dimensions but the projection "
+                f"{self.dimensions}; both must come from one fit."
+            )
+
+    @property
+    def dimensions(self) -> int:
+        """Number of coordinates."""
+        return self.encoder_dimensions if self.projection is None else self.projection.shape[1]
+
+    def coordinates(self, vectors: ArrayLike) -> NDArray[np.int8]:
+        """Return the coordinates of documents, given their encoder's vectors.
+
+        Every row is scaled so that its largest absolute value is 127 and rounded half to even. The
+        bits of a row do not depend on the other rows. A row that is zero stays zero.
+
+        Parameters
+        ----------
+        vectors : array-like of shape (n, encoder_dimensions)
+            Read as float32.
+
+        Returns
+        -------
+        ndarray of shape (n, dimensions), int8
+
+        Raises
+        ------
+        InvalidInputError
+            If the vectors have another dimension, or hold NaN or infinity.
+        """
+        rows = self._checked_vectors(vectors)
+        coordinates = np.empty((len(rows), self.dimensions), np.int8)
+        for start in range(0, len(rows), _CHUNK_ROWS):
+            wide = self._projected(rows[start : start + _CHUNK_ROWS])
+            largest = np.abs(wide).max(axis=1, keepdims=True)
+            shares = np.divide(wide, largest, out=np.zeros_like(wide), where=largest > 0.0)
+            coordinates[start : start + len(wide)] = np.rint(shares * _LARGEST)
+        return coordinates
+
+    def unit(self, vector: ArrayLike) -> NDArray[np.float64]:
+        """Return the coordinates of one encoder's vector, of length 1, float64.
+
+        Shape (dimensions,); zeros if the projected vector is zero. Errors as for `coordinates`.
+        """
+        wide = self._projected(self._checked_vectors(np.asarray(vector)[np.newaxis]))[0]
+        length = _length(wide)
+        unit: NDArray[np.float64] = wide / (length or 1.0)
+        return unit
+
+    def static_query(
+        self, words: Sequence[tuple[str, float]], frequencies: PieceFrequencies
+    ) -> StaticQuery | None:
+        r"""Return the coordinates of a query by the query table.
+
+        .. math:: u = \sum_p tf_p \sqrt{idf_p} \, c_p
+
+        over the distinct pieces of all words, divided by its length; tf_p is the sum of the weights
+        of the words that contain p, each as often as p occurs in it.
+
+        Parameters
+        ----------
+        words : sequence of (str, float)
+            Words, or other parts of the query, with their weights.
+        frequencies : PieceFrequencies
+
+        Returns
+        -------
+        StaticQuery or None
+            None if the words have no pieces, or their sum is zero.
+
+        Raises
+        ------
+        InvalidInputError
+            If the space has no query table.
+        """
+        table = self._own_table()
+        numbers = [table.piece_numbers(text) for text, _ in words]
+        pieces = np.array(sorted(set(chain.from_iterable(numbers))), np.int32)
+        if not len(pieces):
+            return None
+        place = {piece: i for i, piece in enumerate(pieces.tolist())}
+        counted = np.zeros((len(words), len(pieces)))
+        terms: list[list[float]] = [[] for _ in place]
+        for i, (own, (_, weight)) in enumerate(zip(numbers, words, strict=True)):
+            for piece in own:
+                counted[i, place[piece]] += weight
+                terms[place[piece]].append(float(weight))
+        roots = np.sqrt(frequencies.idf(pieces))
+        # fsum rounds once, so that the order of the words changes no bit.
+        weights = np.array([math.fsum(own) for own in terms]) * roots
+        rows = table.coordinates(pieces)
+        # One after the other, by ascending piece.
+        whole = np.add.accumulate(weights[:, np.newaxis] * rows, axis=0)[-1]
+        length = _length(whole)
+        if not length:
+            return None
+        texts = tuple(text for text, _ in words)
+        return StaticQuery(whole / length, texts, counted * roots, rows / length)
+
+    def piece_frequencies(
+        self,
+        vocabulary: Vocabulary,
+        document_frequencies: ArrayLike,
+        n_docs: int,
+        *,
+        everywhere: Iterable[str] = (),
+    ) -> PieceFrequencies:
+        r"""Return document frequencies of pieces, derived from those of terms.
+
+        .. math:: df_p = N \Bigl(1 - \prod_{w \ni p} (1 - df_w / N)\Bigr)
+
+        over the terms w whose surface forms contain p, as if terms occurred independently. N-grams
+        are left out. Punctuation and symbols occur in all documents.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+        document_frequencies : array-like of shape (n_terms,)
+        n_docs : int
+        everywhere : iterable of str, optional
+            Words that the vocabulary lacks because they are frequent, such as stop words that the
+            analyzer removes; their pieces count as in all documents.
+
+        Raises
+        ------
+        InvalidInputError
+            If the space has no query table, or a document frequency is not from 0 to `n_docs`.
+        """
+        table = self._own_table()
+        check_whole("n_docs", n_docs, least=0)
+        df = np.asarray(document_frequencies, np.float64)
+        if df.shape != (len(vocabulary),) or not ((df >= 0) & (df <= n_docs)).all():
+            raise InvalidInputError(
+                f"the document frequencies have the shape {df.shape}; needed is one from 0 to "
+                f"{n_docs} for each of the {len(vocabulary)} terms."
+            )
+        numbers: list[int] = []
+        counts = np.zeros(len(df), np.int64)
+        forms = vocabulary.forms
+        for i, term in enumerate(vocabulary.terms):
+            if " " not in term:
+                own = forms[i] if forms is not None else ()
+                of_term = table.piece_numbers(" ".join(own) if own else term)
+                if len(of_term) > 1:
+                    of_term = list(set(of_term))
+                numbers += of_term
+                counts[i] = len(of_term)
+        certain = table.piece_numbers(" ".join(everywhere)) + table.marks.tolist()
+        pieces = np.array(numbers + certain, np.int32)
+        each = np.concatenate((np.repeat(df, counts), np.full(len(certain), float(n_docs))))
+        # Sorted, so that the order of the terms changes no bit.
+        order = np.lexsort((each, pieces))
+        found, places = np.unique(pieces[order], return_inverse=True)
+        if not n_docs:
+            return PieceFrequencies(found, np.zeros(len(found)), 0)
+        with np.errstate(divide="ignore"):  # log 0: in all documents
+            logs = np.log1p(-each[order] / n_docs)
+        sums = np.bincount(places, weights=logs, minlength=len(found))
+        return PieceFrequencies(found, -n_docs * np.expm1(sums), int(n_docs))
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256 of the encoder's name, the projection and the table."""
+        return identity_of(self._own_state())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MeaningSpace):
+            return NotImplemented
+        return self is other or self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __repr__(self) -> str:
+        table = "" if self.table is None else f", {len(self.table)} pieces"
+        return f"<MeaningSpace: {self.encoder!r}, {self.dimensions} dimensions{table}>"
+
+    def state(self) -> SourceState:
+        """State from which an equal space can be built; its part is the table's, if any."""
+        own = self._own_state()
+        settings = {name: value for name, value in own.settings.items() if name != "table"}
+        parts = () if self.table is None else (self.table.state(),)
+        return SourceState(_KIND, settings, own.arrays, parts)
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> MeaningSpace:
+        """Return the space of a state.
+
+        Raises
+        ------
+        InvalidInputError
+            If the state is damaged.
+        """
+        settings = state.settings
+        if missing := sorted({"encoder", "encoder_dimensions"} - set(settings)):
+            raise InvalidInputError(f"a space of meaning lacks {', '.join(missing)}.")
+        return cls(
+            settings["encoder"],
+            projection=state.arrays.get("projection"),
+            table=QueryTable.from_state(state.parts[0]) if state.parts else None,
+            encoder_dimensions=settings["encoder_dimensions"],
+        )
+
+    def _own_state(self) -> SourceState:
+        """Return the state with the table's checksum in place of the table."""
+        return SourceState(
+            _KIND,
+            {
+                "encoder": self.encoder,
+                "encoder_dimensions": self.encoder_dimensions,
+                "table": None if self.table is None else self.table.identity,
+            },
+            {} if self.projection is None else {"projection": _narrowest(self.projection)},
+        )
+
+    def _own_table(self) -> QueryTable:
+        if self.table is None:
+            raise InvalidInputError(
+                f"there is no query table for the encoder {self.encoder!r}, so that queries need "
+                "the encoder itself; make a table, or ask the encoder."
+            )
+        return self.table
+
+    def _checked_vectors(self, vectors: ArrayLike) -> NDArray[np.float32]:
+        given = np.asarray(vectors)
+        if given.ndim != 2 or given.shape[1] != self.encoder_dimensions or given.dtype.kind != "f":
+            raise InvalidInputError(
+                f"the vectors are {given.dtype} of the shape {given.shape}; the encoder "
+                f"{self.encoder!r} of this space has vectors of {self.encoder_dimensions} "
+                "dimensions, as floating-point numbers."
+            )
+        with np.errstate(over="ignore"):  # becomes infinity, which is reported
+            rows = np.ascontiguousarray(given, np.float32)
+        if not (finite := np.isfinite(rows).all(axis=1)).all():
+            raise InvalidInputError(
+                f"vector {int(np.argmin(finite))} of {len(rows)} holds NaN or infinity, or a "
+                "number beyond float32; all must be finite."
+            )
+        return rows
+
+    def _projected(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        if self.projection is None:
+            return rows.astype(np.float64)
+        wide = np.empty((len(rows), self.dimensions))
+        project_rows(rows, self.projection, wide)
+        return wide
+
+
+def _checked_projection(projection: ArrayLike) -> NDArray[np.float32]:
+    matrix = np.ascontiguousarray(projection, np.float32)
+    if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
+        raise InvalidInputError(
+            f"the projection has the shape {matrix.shape}; needed is a finite matrix of shape "
+            "(encoder_dimensions, dimensions)."
+        )
+    return matrix
+
+
+def _narrowest(matrix: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
+    """Return a matrix as float16 if all its values are exact in it."""
+    with np.errstate(over="ignore"):
+        half = matrix.astype(np.float16)
+    return half if np.array_equal(half, matrix) else matrix
+
+
+def _length(vector: NDArray[np.float64]) -> float:
+    """Euclidean length, rounded the same on every machine."""
+    return math.sqrt(math.fsum((vector * vector).tolist()))

@@ -1,0 +1,62 @@
+"""Spaces of meaning in files: a projection and a query table, as an ``.npz`` archive."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softcosine.errors import MalformedFileError
+from softcosine.matrix.stored import source_settings, source_state
+from softcosine.similarity.embeddings.gensim_files import ARRAY_ERRORS
+from softcosine.space.meaning import MeaningSpace
+from softcosine.storage.disk import checked_path, written_beside
+
+__all__ = ["load_meaning", "save_meaning"]
+
+_SETTINGS, _PREFIX = "settings", "meaning"
+
+
+def save_meaning(space: MeaningSpace, path: str | Path) -> None:
+    """Save a space as an ``.npz`` archive; an existing file is replaced."""
+    arrays: dict[str, Any] = {}
+    settings = source_settings(space.state(), _PREFIX, arrays)
+    text = json.dumps(settings, sort_keys=True).encode()
+    arrays[_SETTINGS] = np.frombuffer(text, np.uint8)
+    with written_beside(checked_path(path)) as new, new.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def load_meaning(path: str | Path) -> MeaningSpace:
+    """Return a saved space.
+
+    Raises
+    ------
+    MalformedFileError
+        If the file is not a space of meaning, is cut short, or was altered.
+    """
+    path = checked_path(path)
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: np.asarray(archive[name]) for name in archive.files}
+        # RuntimeError: encrypted, or compressed in a way that zipfile does not support.
+        # AttributeError, TypeError: a single array instead of an archive.
+        except (
+            zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, AttributeError, TypeError,
+            MemoryError, *ARRAY_ERRORS,
+        ) as error:  # fmt: skip
+            raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
+    if _SETTINGS not in arrays:
+        held = ", ".join(arrays) or "nothing"
+        raise MalformedFileError(path, f"not a space of meaning: the archive holds {held}.")
+    try:
+        settings = json.loads(arrays.pop(_SETTINGS).tobytes())
+        return MeaningSpace.from_state(source_state(settings, f"{_PREFIX}/", arrays))
+    # ValueError: also InvalidInputError.
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise MalformedFileError(path, f"not a space of meaning: {error}") from None

