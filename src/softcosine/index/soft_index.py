@@ -335,7 +335,7 @@ class SoftIndex(Searchable):
         encoder : str, or object with ``encode``, optional
             Reads every document once, so that searches also rank by meaning; see ``ask`` of
             `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English (``softcosine[encoder]``); see
-            `softcosine.encoders.load_encoder`.
+            `softcosine.encoders.loading.load_encoder`.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace or path, optional
