@@ -288,11 +288,13 @@ class MeaningSpace:
         order = np.lexsort((each, pieces))
         found, places = np.unique(pieces[order], return_inverse=True)
         if not n_docs:
-            return PieceFrequencies(found, np.zeros(len(found)), 0)
+            return PieceFrequencies(found[:0], np.empty(0), 0)
         with np.errstate(divide="ignore"):  # log 0: in all documents
             logs = np.log1p(-each[order] / n_docs)
         sums = np.bincount(places, weights=logs, minlength=len(found))
-        return PieceFrequencies(found, -n_docs * np.expm1(sums), int(n_docs))
+        occurring = sums < 0.0  # terms of frequency 0 bring no pieces
+        frequencies = -n_docs * np.expm1(sums[occurring])
+        return PieceFrequencies(found[occurring], frequencies, int(n_docs))
 
     @cached_property
     def identity(self) -> str:
