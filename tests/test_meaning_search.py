@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 
 import softcosine as sc
 from softcosine.errors import InvalidInputError, SoftCosineWarning
+from softcosine.index.directory.check import check_index
+from softcosine.index.directory.store import Store
 from softcosine.index.search.explanation import REST
 from softcosine.index.search.meaning import FLOOR
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
@@ -241,6 +245,22 @@ def test_several_fields_are_words_beside_one_meaning():
 def test_other_weights_keep_the_encoder():
     index = made(["green tea", "the moon"])
     assert index.with_weighting(index.weighting).search("tea").plan.ask == "encoder"
+
+
+def test_a_pickled_index_searches_by_meaning_with_the_same_bits():
+    index = made(["green tea", "the moon"])
+    sent = pickle.loads(pickle.dumps(index))
+    assert shown(sent.search("tea", ask="static")) == shown(index.search("tea", ask="static"))
+
+
+def test_an_index_of_old_statistics_and_new_terms_is_sound(tmp_path):
+    made(["green tea", "the moon"]).save(tmp_path / "x")
+    index = sc.SoftIndex.open(tmp_path / "x", encoder=ToyEncoder())
+    with index.writer() as writer:
+        writer.add("2", "sun and wheel")
+        writer.commit(refresh=False)
+    assert index.search("sun", ask="static").ids == ["2"]
+    check_index(Store.open(tmp_path / "x"))
 
 
 def test_vectors_of_two_models_are_never_compared(tmp_path):

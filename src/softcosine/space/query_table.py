@@ -162,6 +162,9 @@ class QueryTable:
     def __repr__(self) -> str:
         return f"<QueryTable: {len(self)} pieces, {self.dimensions} dimensions>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return QueryTable, (self.pieces, self.codes, self.scales)  # without the cache
+
     def state(self) -> SourceState:
         """State from which an equal table can be built."""
         arrays = {**self.pieces.arrays(), "codes": self.codes, "scales": self.scales}

@@ -210,6 +210,9 @@ class WordPieces:
             "max_characters": self._max_characters,
         }
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WordPieces.from_state, (self.settings(), self.arrays())  # functions are not pickled
+
     @classmethod
     def from_state(
         cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
