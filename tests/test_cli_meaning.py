@@ -183,7 +183,8 @@ def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder,
     assert json.loads(run("search", folder, "green moon", "--json"))["ask"] == "static"
     assert way in " ".join(run("explain", folder, "green moon", "moon").split())
     assert way not in " ".join(run("search", folder, "green moon", "--ask", "static").split())
-    assert "Encoding texts by 'toy'" in run("search", folder, "x", "--ask", "encoder", code=1)
+    refused = " ".join(run("search", folder, "x", "--ask", "encoder", code=2).split())
+    assert "the encoder 'toy' of this index is not known here (pass it" in refused
     source_file.write_text('{"id": "new", "text": "a new moon"}\n', "utf-8")
     shown = " ".join(run("add", folder, source_file).split())
     assert "2 documents without coordinates, because the encoder toy is not installed" in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -202,6 +203,53 @@ def test_facets_count_hits_by_words_and_sorting_includes_those_by_meaning():
     assert {hit.id: hit.score for hit in found} == {
         hit.id: hit.score for hit in index.search("moon", ask="encoder", k=9)
     }
+
+
+def test_facets_and_sorted_hits_are_those_of_the_ranking_for_any_request():
+    documents = ["moon", "red", "tea moon", "sun moon"]
+    index = made(documents, metadata=[{"n": i} for i in range(4)])
+    for ask, request in product(("static", "encoder"), ({"expand": False}, {"min_score": 30.0})):
+        ranked = index.search("moon", ask=ask, **request)
+        found = index.search("moon", ask=ask, sort="n", facets=["n"], **request)
+        assert sorted(shown(found)) == sorted(shown(ranked))
+        words = sum("moon" in documents[hit.number] for hit in ranked)
+        assert sum(one[1] for one in found.facets["n"]) == words
+        counted = index.search("moon", ask=ask, facets=["n"], k=1, **request)
+        assert counted.facets == found.facets
+
+
+def test_excluded_words_have_no_meaning():
+    index = made(["green tea", "the moon"])
+    for ask in ("static", "encoder"):
+        assert index.search("-moon", ask=ask).ids == index.search("-moon", ask="words").ids
+        assert shown(index.search("tea -moon", ask=ask)) == shown(index.search("tea", ask=ask, k=1))
+
+
+def test_the_weight_of_similar_documents_needs_coordinates():
+    index = sc.SoftIndex.from_texts(["green tea", "green moon"], plain=True)
+    assert index.similar("0", meaning=0).ids == ["1"]
+    with pytest.raises(InvalidInputError, match="no coordinates"):
+        index.similar("0", meaning=2.0)
+    with pytest.raises(InvalidInputError, match="no coordinates"):
+        index.explain_similar("0", "1", meaning=2.0)
+
+
+def test_an_index_does_not_name_what_is_loaded(tmp_path):
+    made(["green tea"]).save(tmp_path / "x")
+    index = sc.SoftIndex.open(tmp_path / "x")
+    with pytest.raises(InvalidInputError, match="'toy' of this index is not known here"):
+        index.search("tea", ask="encoder")
+    with index.writer() as writer, pytest.raises(InvalidInputError, match="not known here"):
+        writer.encode()
+    assert "pass it" in index.search("tea").plan.reason
+
+
+def test_encoding_again_changes_nothing(tmp_path):
+    index = made(["green tea"])
+    generation = index.snapshot.generation
+    with index.writer() as writer:
+        assert writer.encode(cache=tmp_path / "vectors") == 0
+    assert index.snapshot.generation == generation
 
 
 def test_a_query_of_unknown_words_is_answered_by_meaning():

@@ -10,10 +10,10 @@ from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.index.search.asking import Ask
+    from softcosine.index.search.query_encoding import Ask
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["Asked", "facts_of", "how_to_complete", "open_index"]
+__all__ = ["MeaningOptions", "facts_of", "how_to_complete", "open_index"]
 
 _WAYS = ("words", "static", "encoder")
 
@@ -43,8 +43,8 @@ def open_index(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How queries of one command use meaning.
+class MeaningOptions:
+    """How queries of one command use meaning, by its options.
 
     Attributes
     ----------
@@ -94,12 +94,11 @@ class Asked:
     @property
     def _wanted(self) -> float:
         """Weight of the cosine if there is a way to the query's meaning."""
-        snapshot = self.opened.snapshot
-        if snapshot.meaning is None or self.ask == "words":
+        from softcosine.index.search.query_encoding import meaning_weight
+
+        if self.ask == "words":
             return 0.0
-        if self.weight is not None:
-            return self.weight
-        return snapshot.settings.meaning_weights.get(self.ranking or snapshot.ranking, 0.0)
+        return meaning_weight(self.opened.snapshot, self.weight, self.ranking)
 
     @property
     def _lacks_encoder(self) -> bool:

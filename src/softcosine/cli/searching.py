@@ -16,7 +16,7 @@ from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
-    from softcosine.cli.meaning import Asked
+    from softcosine.cli.meaning import MeaningOptions
     from softcosine.index.search.explanation import Explanation
     from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
@@ -174,7 +174,7 @@ def search(
     space (words or meaning), which sum to the score.
     """
     from softcosine.cli.conditions import read_where
-    from softcosine.cli.meaning import Asked, open_index
+    from softcosine.cli.meaning import MeaningOptions, open_index
 
     if plot is not None and words == ["-"]:
         raise InvalidInputError("--plot draws the answer to one query, not to a list of them.")
@@ -184,7 +184,7 @@ def search(
     passed = (page - 1) * k if page is not None else offset or 0
     only, most = read_where(where), max_terms or None
     opened = open_index(index, encoder)
-    asked = Asked.of(opened, ask, meaning, ranking, encoder)
+    asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     find: Callable[..., Hits] = partial(
         opened.search, where=only, exact_first=exact_first, ranking=ranking, fuzzy=fuzzy, fill=fill,
         keep_stop_words=keep_stop_words, mmr=mmr, sort=sort, facets=facets or (), ask=asked.ask,
@@ -205,7 +205,7 @@ def search(
                 "--engine out."
             )
         find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
-        asked = Asked(opened, "words")
+        asked = MeaningOptions(opened, "words")
     elif rerank is not None or width is not None:
         raise InvalidInputError(
             "--rerank and --width tell another engine what to do; name it by --engine."
@@ -252,7 +252,7 @@ def similar(
     between the documents found. JSON: as in 'search'.
     """
     from softcosine.cli.conditions import read_where
-    from softcosine.cli.meaning import Asked, open_index
+    from softcosine.cli.meaning import MeaningOptions, open_index
 
     check_plot(plot, overwrite=overwrite, rows=k + 1)
     only = read_where(where)
@@ -261,7 +261,7 @@ def similar(
         opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking, meaning=meaning
     )
     why = partial(opened.explain_similar, id, ranking=ranking, meaning=meaning)
-    asked = Asked.of(opened, "encoder", meaning, ranking, None)
+    asked = MeaningOptions.of(opened, "encoder", meaning, ranking, None)
     _answer(
         asked, find, why, explain=explain, as_json=as_json, where=only, plot=plot, to=id
     )  # fmt: skip
@@ -293,12 +293,12 @@ def explain(
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
     exact, spelled (similar by spelling only), space (words or meaning).
     """
-    from softcosine.cli.meaning import Asked, open_index
+    from softcosine.cli.meaning import MeaningOptions, open_index
     from softcosine.cli.output import explanation_record, print_json, printable, show_explanation
 
     check_plot(plot, overwrite=overwrite)
     opened = open_index(index, encoder)
-    asked = Asked.of(opened, ask, meaning, ranking, encoder)
+    asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     found = opened.explain(
         query, id, ranking=ranking, fuzzy=fuzzy, keep_stop_words=keep_stop_words, ask=asked.ask,
         meaning=meaning,
@@ -364,7 +364,7 @@ def _queries(words: list[str]) -> Iterator[str]:
 
 
 def _answer(
-    asked: Asked,
+    asked: MeaningOptions,
     find: Callable[..., Hits],
     why: Callable[[str], Explanation],
     *,

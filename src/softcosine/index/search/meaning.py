@@ -129,10 +129,22 @@ class MeaningSearcher:
         return vector / np.sqrt(square) if square else None
 
     def nearest(
-        self, meaning: QueryMeaning, *, n: int, allowed: Allowed | None = None
+        self,
+        vectors: Sequence[QueryVector],
+        meaning: QueryMeaning,
+        *,
+        n: int,
+        expand_postings: bool = True,
+        allowed: Allowed | None = None,
     ) -> NDArray[np.int64]:
-        """Return up to n documents of the greatest cosine of at least `FLOOR`, ascending."""
-        (top,) = self.search_batch([(self._no_words(), meaning)], k=n, allowed=allowed, threads=1)
+        """Return up to n documents of the greatest cosine of at least `FLOOR`, ascending.
+
+        The vectors of the query matter only for ``expand_postings=False``, as in `search_batch`.
+        """
+        nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
+        masks = self._masks(vectors, expand_postings, allowed)
+        query = (nothing,) * len(vectors), meaning
+        (top,) = self.search_batch([query], k=n, allowed=masks, threads=1)
         return np.sort(top.documents)
 
     def cosines(
@@ -159,10 +171,6 @@ class MeaningSearcher:
         documents: NDArray[np.int64],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self.words.scores(vectors, documents), self.cosines(meaning.unit, documents)
-
-    def _no_words(self) -> tuple[QueryVector, ...]:
-        nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
-        return (nothing,) * len(self.words.searchers)
 
     def _candidates(
         self,

@@ -12,7 +12,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.query_vectors import ParsedQuery, parse_query, parse_word, query_text
-from softcosine.index.search.asking import Ask
 from softcosine.index.search.execution import (
     SearchRequest,
     execute,
@@ -23,6 +22,7 @@ from softcosine.index.search.execution import (
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import Field, FieldsSearcher
 from softcosine.index.search.lookup import count, get, listing
+from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.top_docs import check_k, check_min_score
 from softcosine.index.segment.documents import Document

