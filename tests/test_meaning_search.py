@@ -244,6 +244,18 @@ def test_an_index_does_not_name_what_is_loaded(tmp_path):
     assert "pass it" in index.search("tea").plan.reason
 
 
+def test_a_query_whose_vector_is_zero_is_searched_by_words():
+    class OfWords(ToyEncoder):
+        def encode(self, texts, /):
+            return super().encode(texts) * [["zzz" not in text] for text in texts]
+
+    index = made(["green tea", "the moon"], encoder=OfWords())
+    hits = index.search("tea zzz", ask="encoder")
+    assert shown(hits) == shown(index.search("tea zzz", ask="words"))
+    with pytest.raises(InvalidInputError, match="is zero"):
+        made(["zzz"], encoder=OfWords())
+
+
 def test_encoding_again_changes_nothing(tmp_path):
     index = made(["green tea"])
     generation = index.snapshot.generation

@@ -24,6 +24,7 @@ def encode_texts(
     cache: VectorCache | None = None,
     progress: Progress | None = None,
     batch_size: int = 256,
+    zeros: bool = False,
 ) -> NDArray[np.float32]:
     """Return the vector of each text, shape (n_texts, dimensions).
 
@@ -41,12 +42,14 @@ def encode_texts(
         Called as ``progress(done, total)`` after each batch, in texts to encode.
     batch_size : int, default 256
         Number of texts per call of the encoder and per write to the cache.
+    zeros : bool, default False
+        Whether zero vectors are allowed.
 
     Raises
     ------
     InvalidInputError
-        If the encoder does not return one finite vector other than zero for each text, all of its
-        dimensions. Batches before that are in the cache.
+        If the encoder does not return one finite vector for each text, all of its dimensions, or
+        one is zero. Batches before that are in the cache.
 
     Warns
     -----
@@ -72,7 +75,7 @@ def encode_texts(
         progress=progress,
         batch_size=batch_size,
         dimensions=dimensions,
-        zeros=False,
+        zeros=zeros,
     ):
         vectors.update(zip(batch, encoded, strict=True))
     if vectors:

@@ -72,7 +72,7 @@ class IndexEncoder:
         return meaning.coordinates(vectors)
 
     def query(self, meaning: MeaningSpace, text: str) -> NDArray[np.float64]:
-        """Return the coordinates of a query, of length 1, or zeros for an empty one.
+        """Return the coordinates of a query, of length 1; zeros if it has none, as if empty.
 
         It is encoded alone, so that its bits do not depend on other queries.
         """
@@ -81,7 +81,7 @@ class IndexEncoder:
         self.check(meaning)
         if not text.strip():
             return np.zeros(meaning.dimensions)
-        return meaning.unit(encode_texts(self.encoder, [text])[0])
+        return meaning.unit(encode_texts(self.encoder, [text], zeros=True)[0])
 
     def space(self, given: MeaningSpace | str | Path | None = None) -> MeaningSpace:
         """Return the given space or that of a file, or the encoder's: bundled, or its dimensions.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from softcosine._validation import check_type, check_whole
 from softcosine.errors import InvalidInputError
@@ -64,21 +65,21 @@ class StaticQuery:
         Of length 1; it does not depend on the order of the words, to the bit.
     words : tuple of str
         As given.
-    weights : ndarray of shape (n_words, n_pieces), float64
-        Weight of every distinct piece of the query in each word.
+    weights : csr_array of shape (n_words, n_pieces), float64
+        Weight of every distinct piece of the query in each word; duplicates are to be added.
     rows : ndarray of shape (n_pieces, dimensions), float64
         Coordinates of the pieces, divided by the length of the query's sum.
     """
 
     vector: NDArray[np.float64]
     words: tuple[str, ...]
-    weights: NDArray[np.float64]
+    weights: csr_array
     rows: NDArray[np.float64]
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Summand of each word, (n_words, dimensions); they sum to `vector`."""
-        shares: NDArray[np.float64] = np.einsum("wp,pd->wd", self.weights, self.rows)
+        shares: NDArray[np.float64] = self.weights @ self.rows
         return shares
 
 
@@ -211,16 +212,16 @@ class MeaningSpace:
         """
         table = self._own_table()
         numbers = [table.piece_numbers(text) for text, _ in words]
-        pieces = np.array(sorted(set(chain.from_iterable(numbers))), np.int32)
+        lengths = [len(own) for own in numbers]
+        pieces, places = np.unique(
+            np.fromiter(chain.from_iterable(numbers), np.int32), return_inverse=True
+        )
         if not len(pieces):
             return None
-        place = {piece: i for i, piece in enumerate(pieces.tolist())}
-        counted = np.zeros((len(words), len(pieces)))
-        terms: list[list[float]] = [[] for _ in place]
-        for i, (own, (_, weight)) in enumerate(zip(numbers, words, strict=True)):
-            for piece in own:
-                counted[i, place[piece]] += weight
-                terms[place[piece]].append(float(weight))
+        given = np.repeat(np.array([weight for _, weight in words], np.float64), lengths)
+        terms: list[list[float]] = [[] for _ in pieces]
+        for place, weight in zip(places.tolist(), given.tolist(), strict=True):
+            terms[place].append(weight)
         roots = np.sqrt(frequencies.idf(pieces))
         # fsum rounds once, so that the order of the words changes no bit.
         weights = np.array([math.fsum(own) for own in terms]) * roots
@@ -231,7 +232,11 @@ class MeaningSpace:
         if not length:
             return None
         texts = tuple(text for text, _ in words)
-        return StaticQuery(whole / length, texts, counted * roots, rows / length)
+        by_word = csr_array(
+            (given * roots[places], places, np.cumsum([0, *lengths])),
+            shape=(len(words), len(pieces)),
+        )
+        return StaticQuery(whole / length, texts, by_word, rows / length)
 
     def piece_frequencies(
         self,
