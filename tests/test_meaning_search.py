@@ -256,6 +256,18 @@ def test_a_query_whose_vector_is_zero_is_searched_by_words():
         made(["zzz"], encoder=OfWords())
 
 
+def test_an_encoder_given_to_the_writer_reads_queries_and_later_documents(tmp_path):
+    for path in (None, tmp_path / "x"):
+        index = sc.SoftIndex.create(path, plain=True, language="english")
+        with index.writer() as writer:
+            writer.add("0", "green tea")
+            writer.encode(ToyEncoder(), meaning_space=SPACE)
+        with index.writer() as writer:
+            writer.add("1", "the moon")
+        anew = made(["green tea", "the moon"])
+        assert shown(index.search("moon tea")) == shown(anew.search("moon tea", ask="encoder"))
+
+
 def test_encoding_again_changes_nothing(tmp_path):
     index = made(["green tea"])
     generation = index.snapshot.generation

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from softcosine.index.directory.backup import Backup
     from softcosine.index.directory.directory import Directory
     from softcosine.index.directory.salvage import Salvaged
+    from softcosine.index.encoding import IndexEncoder
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
@@ -615,9 +616,15 @@ class SoftIndex(Searchable):
             memory=memory,
             merge=MergePolicy() if merge == "default" else merge,
             default=default,
+            encoder=self._encoder,
             progress=progress,
-            on_commit=self.refresh,
+            on_commit=self._committed,
         )
+
+    def _committed(self, encoder: IndexEncoder | None) -> None:
+        """Load a commit of a writer of this index, and keep the encoder that it was given."""
+        self.refresh()
+        self._encoder = encoder
 
     def set_similarity(
         self,

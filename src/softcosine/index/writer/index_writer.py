@@ -92,7 +92,7 @@ class IndexWriter:
         Converts metadata values of types outside `softcosine.index.segment.metadata_values`, like
         ``default`` of `json.dumps`.
     on_commit : callable, optional
-        Called without arguments after each commit.
+        Called after each commit with the encoder, if one was given here or to `encode`.
     builder : SimilarityBuilder, optional
         Builds S at the first commit, instead of the recipe of the index.
     encoder : IndexEncoder, optional
@@ -117,7 +117,7 @@ class IndexWriter:
         memory: int | None = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         default: Default | None = None,
-        on_commit: Callable[[], object] | None = None,
+        on_commit: Callable[[IndexEncoder | None], object] | None = None,
         builder: SimilarityBuilder | None = None,
         encoder: IndexEncoder | None = None,
         progress: Report | None = None,
@@ -522,7 +522,7 @@ class IndexWriter:
                     self._tidy(self._policy)
             finally:
                 if self._on_commit is not None:
-                    self._on_commit()
+                    self._on_commit(self._encoder)
         return self.generation
 
     def freeze(self) -> int:
