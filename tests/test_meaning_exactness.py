@@ -1,0 +1,128 @@
+"""The best documents by words and meaning are those of a pass over all documents, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conftest import JIT
+from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.meaning import FLOOR, MeaningSearcher, QueryMeaning
+from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.coordinates import Coordinates
+from softcosine.text.weighting import Weighting
+from toys import searcher_of, similarity_matrix
+
+N_DOCS, N_TERMS = (2500, 30) if JIT else (300, 10)
+CUTS = (N_DOCS // 3, N_DOCS // 2)
+WEIGHTS = (1e-6, 0.25, 40.0, 1e6)
+
+
+def similarities(random, signs):
+    upper = np.triu(random.choice([0.0, 0.3, 0.7], (N_TERMS, N_TERMS), p=[0.9, 0.05, 0.05]), 1)
+    upper *= random.choice(signs, upper.shape)
+    return similarity_matrix(upper + upper.T + np.eye(N_TERMS))
+
+
+def counts(random):
+    X = np.where(random.random((N_DOCS, N_TERMS)) < 0.8, 0, random.integers(1, 6, N_TERMS))
+    X[random.integers(0, N_DOCS, N_DOCS // 5)] = X[0]  # ties
+    X[random.integers(0, N_DOCS, N_DOCS // 5)] = 0
+    return X * 1.0
+
+
+def query(random, n_words):
+    terms = np.sort(random.choice(N_TERMS, n_words, replace=False)).astype(np.int32)
+    return QueryVector(terms, random.choice([1.0, 0.7, 3.3], n_words))
+
+
+def made(random, weights, dimensions, signs=(1.0,), live=None):
+    S = similarities(random, signs)
+    searchers = [
+        searcher_of(counts(random), S, "soft_bm25", Weighting(), cuts=list(CUTS), live=live)
+        for _ in weights
+    ]
+    vectors = random.integers(-127, 128, (N_DOCS, dimensions)).astype(np.int8)
+    vectors[random.integers(0, N_DOCS, N_DOCS // 5)] = vectors[0]
+    vectors[random.integers(0, N_DOCS, N_DOCS // 5)] = 0
+    first, _, last = np.split(vectors, CUTS)
+    own = [Coordinates.of(first), None, Coordinates.of(last)]  # a segment that was not encoded
+    return MeaningSearcher(FieldsSearcher(searchers, weights), own)
+
+
+def best(searcher, vectors, meaning, k, least, allowed):
+    """Ids and scores of the definition, by the exact routines alone."""
+    documents = np.flatnonzero(allowed)
+    words = searcher.words.scores(vectors, documents)
+    cosines = searcher.cosines(meaning.unit, documents)
+    scores = words + meaning.weight * cosines
+    hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0) & (scores >= least)
+    order = np.lexsort((documents[hits], -scores[hits]))[:k]
+    return documents[hits][order].tolist(), scores[hits][order].tolist()
+
+
+@pytest.mark.parametrize("signs", [(1.0,), (1.0, -1.0)])
+@pytest.mark.parametrize("weights", [(1.0,), (2.0, 1e-3)])
+@pytest.mark.parametrize("dimensions", [1, 2, 256])
+def test_searches_agree_with_a_pass_over_all_documents(dimensions, weights, signs):
+    random = np.random.default_rng(dimensions + 1)
+    live, where = random.random(N_DOCS) < 0.8, random.random(N_DOCS) < 0.6
+    searcher = made(random, weights, dimensions, signs, live)
+    for n_words, weight, k in zip((0, 1, 2, 5), WEIGHTS, (1, 7, 50, N_DOCS), strict=True):
+        vectors = [query(random, n_words) for _ in weights]
+        near = random.choice(searcher.coordinates[0].vectors)
+        unit = near / 64 + random.standard_normal(dimensions)
+        meaning = QueryMeaning(unit / np.linalg.norm(unit), weight)
+        _, scores = best(searcher, vectors, meaning, k, 0.0, live)
+        middle = scores[len(scores) // 2] if scores else 1.0
+        for least in (0.0, middle, np.nextafter(middle, np.inf)):
+            for mask in (None, where):
+                right = best(searcher, vectors, meaning, k, least, live if mask is None else
+                             live & mask)  # fmt: skip
+                allowed = None if mask is None else np.split(mask, CUTS)
+                (top,) = searcher.search_batch(
+                    [(vectors, meaning)], k=k, min_score=least, allowed=allowed
+                )
+                assert (top.documents.tolist(), top.scores.tolist()) == right
+                fast = MEANING_ALONE if n_words == 0 else MEANING
+                assert top.plan == fast or (top.plan == MEANING_ALL and -1.0 in signs)
+
+
+def test_cosines_that_differ_in_the_last_bits_are_told_apart():
+    random = np.random.default_rng(0)
+    searcher = made(random, (1.0,), 2)
+    nothing = [query(random, 0)]
+    for angle in np.linspace(0.0, 2 * np.pi, 25):
+        meaning = QueryMeaning(np.array([np.cos(angle), np.sin(angle)]), 1.0)
+        for k in (1, 10, 100):
+            right = best(searcher, nothing, meaning, k, 0.0, np.ones(N_DOCS, bool))
+            (top,) = searcher.search_batch([(nothing, meaning)], k=k)
+            assert (top.documents.tolist(), top.scores.tolist()) == right
+
+
+def test_the_floor_is_that_of_the_exact_cosine():
+    # Exact cosines of about FLOOR, in float32 above or below it; the query has no words.
+    random = np.random.default_rng(0)
+    searcher = made(random, (1.0,), 2)
+    vectors = np.stack([np.arange(N_DOCS) % 127 + 1, np.zeros(N_DOCS)], axis=1).astype(np.int8)
+    parts = [Coordinates.of(own) for own in np.split(vectors, CUTS)]
+    searcher = MeaningSearcher(searcher.words, parts)
+    nothing = [query(random, 0)]
+    for first in (FLOOR, np.nextafter(FLOOR, 0), np.nextafter(FLOOR, 1), FLOOR * (1 + 1e-8)):
+        meaning = QueryMeaning(np.array([first, np.sqrt(1 - first**2)]), 40.0)
+        right = best(searcher, nothing, meaning, N_DOCS, 0.0, np.ones(N_DOCS, bool))
+        (top,) = searcher.search_batch([(nothing, meaning)], k=N_DOCS)
+        assert (top.documents.tolist(), top.scores.tolist()) == right
+
+
+def test_documents_below_the_floor_exclude_no_hit():
+    X = np.zeros((3, 2))
+    X[2, 0] = 1.0
+    words = searcher_of(X, similarity_matrix(np.eye(2)), "soft_bm25", Weighting())
+    own = Coordinates.of(np.array([[19, 100], [15, 100], [0, 1]], np.int8))
+    searcher = MeaningSearcher(FieldsSearcher([words], (1.0,)), [own])
+    meaning = QueryMeaning(np.array([1.0, 0.0]), 1e6)
+    vectors = [QueryVector(np.array([0], np.int32), np.array([1e-3]))]
+    (top,) = searcher.search_batch([(vectors, meaning)], k=1)
+    assert top.documents.tolist() == [2]
