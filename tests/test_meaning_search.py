@@ -268,6 +268,22 @@ def test_an_encoder_given_to_the_writer_reads_queries_and_later_documents(tmp_pa
         assert shown(index.search("moon tea")) == shown(anew.search("moon tea", ask="encoder"))
 
 
+def test_a_refresh_reads_no_table_again(tmp_path):
+    made(["green tea"]).save(tmp_path / "x")
+    index = sc.SoftIndex.open(tmp_path / "x", encoder=ToyEncoder())
+    before = index.snapshot.meaning
+    with index.writer() as writer:
+        writer.add("1", "the moon")
+    assert index.search("moon", ask="static").ids[0] == "1"
+    assert index.snapshot.meaning is before
+
+
+def test_a_table_of_an_explanation_tells_meaning_from_words():
+    pytest.importorskip("pandas")
+    why = made(["green tea"]).explain("tea", "0", ask="static")
+    assert set(why.to_pandas()["space"]) == {"words", "meaning"}
+
+
 def test_encoding_again_changes_nothing(tmp_path):
     index = made(["green tea"])
     generation = index.snapshot.generation
@@ -394,12 +410,14 @@ def test_an_encoder_that_fails_leaves_nothing_half(tmp_path):
     )
 
 
-def test_segments_of_shards_bring_their_coordinates(tmp_path):
+@pytest.mark.parametrize("saved", [True, False])
+def test_segments_of_shards_bring_their_coordinates(tmp_path, saved):
     documents = ["green tea", "the moon", "a flat tyre", "night tea"]
-    whole = made(documents)
-    path = tmp_path / "whole"
-    whole.save(path)
-    index = sc.SoftIndex.open(path, encoder=ToyEncoder())
+    whole = index = made(documents)
+    if saved:
+        whole.save(tmp_path / "whole")
+        index = sc.SoftIndex.open(tmp_path / "whole", encoder=ToyEncoder())
+    right = [shown(whole.search("moon tea", ask=ask)) for ask in ("static", "encoder")]
     with index.writer() as writer:
         writer.freeze()
         for number in (2, 3):
@@ -411,5 +429,4 @@ def test_segments_of_shards_bring_their_coordinates(tmp_path):
     with index.writer() as writer:
         writer.add_segments([tmp_path / "shard"])
     assert index.snapshot.n_encoded == 4
-    for ask in ("static", "encoder"):
-        assert shown(index.search("moon tea", ask=ask)) == shown(whole.search("moon tea", ask=ask))
+    assert [shown(index.search("moon tea", ask=ask)) for ask in ("static", "encoder")] == right

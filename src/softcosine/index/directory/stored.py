@@ -349,7 +349,7 @@ def read_snapshot(
     recipe : SimilarityRecipe, optional
         In place of the one that was kept, as long as there is no S.
     previous : Snapshot, optional
-        An earlier one of the same index; common segments are shared.
+        An earlier one of the same index; common segments and spaces of meaning are shared.
     """
     settings = IndexSettings.from_dict(generation.settings)
     if recipe is not None and settings.space is None:
@@ -365,7 +365,10 @@ def read_snapshot(
         statistics = _statistics(generation, settings, len(S))
         meaning = pieces = None
         if settings.meaning is not None:
-            meaning = read_meaning(generation.part(settings.meaning))
+            if previous is not None and previous.settings.meaning == settings.meaning:
+                meaning = previous.meaning
+            else:
+                meaning = read_meaning(generation.part(settings.meaning))
             if settings.statistics is not None:
                 pieces = read_pieces(generation.part(settings.statistics), statistics[0].n_docs)
     except SoftCosineError:

@@ -101,8 +101,12 @@ class Explanation:
     def title(self) -> str:
         """The ranking and its score."""
         title = TITLES.get(self.ranking, self.ranking)
-        by_meaning = any(part.space == "meaning" for part in self.parts)
-        return f"{title} + meaning" if by_meaning else title
+        return f"{title} + meaning" if self.by_meaning else title
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether some parts are of meaning."""
+        return any(part.space == "meaning" for part in self.parts)
 
     @property
     def several_fields(self) -> bool:
@@ -128,12 +132,17 @@ class Explanation:
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table, one row per pair, largest first; with the field if there are several."""
+        """Return a table, one row per pair, largest first.
+
+        With the field if there are several, and the space if there is meaning.
+        """
         from softcosine.index.search.frames import data_frame
 
         names = ["query_word", "document_word", "similarity", "contribution", "exact"]
         if self.several_fields:
             names.append("field")
+        if self.by_meaning:
+            names.append("space")
         return data_frame({name: [getattr(part, name) for part in self.parts] for name in names})
 
 
@@ -197,10 +206,10 @@ def meaning_parts(
         its projection on the static query.
     document : int
     """
-    whole = float(searcher.cosines(meaning.unit, np.array([document], np.int64))[0])
     unit = searcher.unit(document)
     if unit is None:
         return []
+    whole = float(searcher.cosines(meaning.unit, np.array([document], np.int64))[0])
     parts, explained = [], 0.0
     if static is not None:
         along = float(meaning.unit @ static.vector)

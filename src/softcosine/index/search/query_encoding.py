@@ -170,6 +170,6 @@ def query_encoding(
 
 def _no_coordinates() -> InvalidInputError:
     return InvalidInputError(
-        "the documents of this index have no coordinates, so that nothing but words can be asked; "
-        "encode them first (softcosine encode INDEX, or encoder= of SoftIndex)."
+        "the documents of this index have no coordinates, so it can be searched by words only; "
+        "encode them first: softcosine encode INDEX --encoder minilm, or encode() of a writer."
     )

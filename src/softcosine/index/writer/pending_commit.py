@@ -137,7 +137,7 @@ class PendingCommit:
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
         self._meaning = snapshot.meaning
-        self._pieces_counted = snapshot.pieces
+        self._piece_frequencies = snapshot.pieces
         self._epoch = writer.epoch_of(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
@@ -496,17 +496,17 @@ class PendingCommit:
         part = space.part
         if part is None and not space.untaught:
             part = self._writer.write_space(space.S, space.source)
-        meaning, counted, counted_pieces = (
+        meaning, counted, piece_frequencies = (
             self.settings.meaning,
             self._statistics_part,
-            self._pieces_counted,
+            self._piece_frequencies,
         )
         if new_meaning:
             assert self._meaning is not None
             meaning = self._writer.write_meaning(self._meaning)
         if counted is None or not same or new_meaning:
-            counted_pieces = self._pieces_of(space, statistics)
-            counted = self._writer.write_statistics(statistics, counted_pieces)
+            piece_frequencies = self._pieces_of(space, statistics)
+            counted = self._writer.write_statistics(statistics, piece_frequencies)
         settings = replace(
             self.settings,
             meaning=meaning,
@@ -525,12 +525,12 @@ class PendingCommit:
         settings = replace(settings, segments=tuple(piece.settings() for piece in pieces))
         committed = Snapshot.of(
             settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
-            generation=self._writer.number + 1, meaning=self._meaning, pieces=counted_pieces,
+            generation=self._writer.number + 1, meaning=self._meaning, pieces=piece_frequencies,
         )  # fmt: skip
         number = self._writer.commit(committed)
         self._pieces, self.settings, self._epoch = pieces, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
-        self._pieces_counted = counted_pieces
+        self._piece_frequencies = piece_frequencies
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = False
