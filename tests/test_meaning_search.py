@@ -241,6 +241,8 @@ def test_an_index_does_not_name_what_is_loaded(tmp_path):
         index.search("tea", ask="encoder")
     with index.writer() as writer, pytest.raises(InvalidInputError, match="not known here"):
         writer.encode()
+    with pytest.raises(InvalidInputError, match="not known here"):
+        sc.SoftIndex.open(tmp_path / "x", encoder_cache=tmp_path / "cache")
     assert "pass it" in index.search("tea").plan.reason
 
 

@@ -38,7 +38,6 @@ def open_index(
             f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
             f"encode {path} --encoder {encoder or 'minilm'} first, or leave the option out."
         )
-    encoder = encoder or opened.snapshot.meaning.encoder
     return SoftIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
 
 

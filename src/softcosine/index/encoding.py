@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from softcosine.encoders.vector_cache import VectorCache
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["IndexEncoder", "how_to_get", "light_encoder", "meaning_weights", "named_encoder"]
+__all__ = [
+    "IndexEncoder",
+    "chosen_encoder",
+    "how_to_get",
+    "light_encoder",
+    "meaning_weights",
+    "named_encoder",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +131,27 @@ def light_encoder(name: str) -> IndexEncoder | None:
 
     encoder = installed_encoder(name)
     return None if encoder is None else IndexEncoder(encoder)
+
+
+def chosen_encoder(
+    meaning: MeaningSpace | None, model: str | Encoder | None, cache: str | Path | None
+) -> IndexEncoder:
+    """Return the encoder that is given, else that of a space of meaning.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is neither, or the given one is not that of the space.
+    """
+    if model is None and meaning is None:
+        raise InvalidInputError('this index has no encoder yet; pass one, such as "minilm".')
+    if model is None:
+        assert meaning is not None
+        return named_encoder(meaning.encoder).cached(cache)
+    reader = IndexEncoder.of(model, cache)
+    if meaning is not None:
+        reader.check(meaning)
+    return reader
 
 
 def named_encoder(name: str) -> IndexEncoder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -447,16 +448,12 @@ class SoftIndex(Searchable):
             from softcosine.index.writer.creation import checked_recipe
 
             similarity = checked_recipe(similarity)
-        reader = None
-        if encoder is not None:
-            from softcosine.index.encoding import IndexEncoder
+        snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
+        if encoder is not None or encoder_cache is not None:
+            from softcosine.index.encoding import chosen_encoder
 
-            reader = IndexEncoder.of(encoder, encoder_cache)
-        snapshot, directory = FolderDirectory.open(
-            path, source, recipe=similarity, encoder=reader, verify=verify
-        )
-        if reader is not None and snapshot.meaning is not None:
-            reader.check(snapshot.meaning)
+            reader = chosen_encoder(snapshot.meaning, encoder, encoder_cache)
+            directory = replace(directory, encoder=reader)
         if similarity is not None and snapshot.settings.space is not None:
             raise InvalidInputError(
                 f"similarity is for an index that waits for its first words, and {path} has its "

@@ -27,10 +27,10 @@ from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.store import Store
 from softcosine.index.encoding import (
     IndexEncoder,
+    chosen_encoder,
     how_to_get,
     light_encoder,
     meaning_weights,
-    named_encoder,
 )
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import check_ranking
@@ -441,12 +441,10 @@ class IndexWriter:
                 "this index does not store the texts that an encoder would read; make it anew "
                 "with encoder=."
             )
-        if encoder is not None:
-            reader = IndexEncoder.of(encoder, cache)
-        elif known is not None:
-            reader = (self._encoder or named_encoder(known.encoder)).cached(cache)
+        if encoder is None and self._encoder is not None:
+            reader = self._encoder.cached(cache)
         else:
-            raise InvalidInputError('this index has no encoder yet; pass one, such as "minilm".')
+            reader = chosen_encoder(known, encoder, cache)
         weights = draft.settings.meaning_weights
         if known is None:
             self._check_thawed("get a space of meaning")
@@ -458,7 +456,6 @@ class IndexWriter:
         if meaning is not None or not weights:
             weights = meaning_weights(meaning, draft.settings.ranking)
             self._check_thawed("take another weight of meaning")
-        reader.check(known)
         self._encoder = reader
         draft.set_meaning(known, weights)
         with _letting_go():
