@@ -253,3 +253,9 @@ def test_pictures_of_explanations_show_meaning(run, folder, tmp_path):
     bars = explanation_bars(why, max_parts=1)
     total = bars.parts[0].contribution + bars.rest_exact + bars.rest_near + bars.rest_meaning
     assert total == pytest.approx(why.score)
+
+
+def test_a_cache_that_cannot_be_opened_is_named(run, installed, source_file, tmp_path):
+    making = ("index", source_file, "-o", tmp_path / "x.index", "--encoder", "toy", "--plain")
+    shown = " ".join(run(*making, "--encoder-cache", tmp_path, code=1).split())
+    assert f"{tmp_path}: the cache cannot be used: unable to open database file." in shown

@@ -245,7 +245,7 @@ def test_a_damaged_vector_is_encoded_anew(tmp_path: Path) -> None:
 def test_a_file_that_is_no_cache_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("nothing of the sort\n" * 100)
-    with pytest.raises(MalformedFileError, match=r"not a readable cache .* delete the file"):
+    with pytest.raises(MalformedFileError, match=r"not a readable cache .* choose another name"):
         EncoderSimilarity(Counting(), cache=text, name="m")
     other = tmp_path / "other.db"
     connection = sqlite3.connect(other)

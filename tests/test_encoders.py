@@ -114,6 +114,8 @@ BAD: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "zero": (lambda texts: np.zeros((len(texts), 3)), "'a' is zero; leave the text out"),
     "rows": (lambda texts: np.ones((1, 3)), r"shape \(1, 3\) for 2 texts; needed is \(2, d"),
     "dimensions": (lambda texts: np.ones((len(texts), 4)), "4 dimensions; needed are 3"),
+    "complex": (lambda texts: np.full((len(texts), 3), 1 + 2j), "no array of .* are complex"),
+    "large": (lambda texts: np.full((len(texts), 3), 1e300), "'a' holds NaN or infinity"),
     "strings": (lambda texts: [["x"]] * len(texts), "no array of numbers for 2 texts"),
 }
 
@@ -138,6 +140,8 @@ def test_functions_and_objects_get_a_name() -> None:
     assert load_encoder(encoder, name="mine").name == "mine"
     with pytest.raises(InvalidInputError, match="the encoder has no name; add name="):
         load_encoder(lambda texts: np.ones((len(texts), 2)))
+    with pytest.raises(InvalidInputError, match="the encoder has no name; add name="):
+        load_encoder(encoder.encode, name=" ")
     with pytest.raises(InvalidInputError, match="the model is of type int; needed is the name"):
         load_encoder(3, name="three")  # type: ignore[arg-type]
 

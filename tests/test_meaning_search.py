@@ -304,6 +304,50 @@ def test_a_query_of_unknown_words_is_answered_by_meaning():
     assert index.search("sun tea", ask="static").plan.method == "meaning"
 
 
+@pytest.mark.parametrize("ask", ["static", "encoder"])
+def test_excluded_words_alone_find_nothing(ask):
+    index = made(["green tea", "moon", "tyre"])
+    for query in ("-green", "-green -tea", '-"green tea"'):
+        assert index.search(query, ask=ask).ids == []
+        assert index.explain(query, "0", ask=ask).score == 0
+
+
+def test_a_plan_says_why_words_alone_were_searched(tmp_path):
+    made(["green tea"], meaning_space=None).save(tmp_path / "x")
+    index = sc.SoftIndex.open(tmp_path / "x")
+    plan = index.search("tea").plan
+    assert plan.ask == "words"
+    assert plan.reason.endswith(": words alone, as toy is not installed (pass it by encoder=)")
+    for options in ({"ask": "words"}, {"meaning": 0}):
+        assert "not installed" not in index.search("tea", **options).plan.reason
+    with pytest.warns(SoftCosineWarning, match="pass it by encoder="), index.writer() as writer:
+        writer.add("b", "moon")
+
+
+def test_a_cache_without_encoder_is_refused_when_an_index_is_opened(tmp_path):
+    made(["green tea"]).save(tmp_path / "x")
+    with pytest.raises(InvalidInputError, match="encoder_cache is for an encoder; add encoder="):
+        sc.SoftIndex.open(tmp_path / "x", encoder_cache=tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, "shape () for 1 texts"),
+        ("abc", "no array of numbers for 1 texts"),
+        (np.ones((1, 0)), "shape (1, 0) for 1 texts"),
+        (np.ones((1, 1 << 17)), "131072 coordinates; an index stores at most 65,536"),
+    ],
+)
+def test_results_of_an_encoder_of_unknown_dimensions_are_checked(result, message):
+    encoder = ToyEncoder()
+    encoder.dimensions = None
+    encoder.encode = lambda texts: result
+    with pytest.raises(InvalidInputError) as raised:
+        made(["green tea"], encoder=encoder, meaning_space=None)
+    assert message in str(raised.value)
+
+
 def test_similar_documents_by_words_and_meaning():
     index = made(["green tea", "green moon", "tea tea moon", "red wheel"])
     by_words = {hit.id: hit.score for hit in index.similar("0", meaning=0)}

@@ -132,7 +132,10 @@ def _checked(
 ) -> NDArray[np.float32]:
     """Return the checked output of a model."""
     try:
-        matrix = np.asarray(vectors, dtype=np.float32)
+        if np.iscomplexobj(vectors):
+            raise TypeError("they are complex")  # a cast would drop the imaginary parts
+        with np.errstate(over="ignore"):  # becomes infinity, which is reported
+            matrix = np.asarray(vectors, dtype=np.float32)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(
             f"the model gave no array of numbers for {len(texts)} texts ({error}); needed is one "

@@ -134,7 +134,7 @@ class _GivenEncoder:
 def _named(model: object, name: str | None) -> NamedEncoder:
     encode = encode_function(model)
     name = name or getattr(model, "name", None)
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name.strip():
         raise InvalidInputError(
             "the encoder has no name; add name=, and another one whenever the model changes."
         )

@@ -58,7 +58,10 @@ class SentenceTransformersEncoder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise MissingDependencyError(
-                "sentence-transformers", "sentence-transformers", f"Encoding texts by {place!r}"
+                "sentence-transformers",
+                "sentence-transformers",
+                f"Encoding texts by {place!r}, which is no folder with an ONNX model and "
+                "tokenizer.json here,",
             ) from error
         try:
             self._transformer: Any = SentenceTransformer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -153,12 +154,13 @@ class VectorCache:
                 self._prepare(connection)
                 yield connection
         except sqlite3.OperationalError as error:  # locked too long, disk full, not writable
-            raise OSError(f"{self._path}: {error}") from error
+            code = errno.ENOSPC if "is full" in str(error) else errno.EIO
+            raise OSError(code, f"the cache cannot be used: {error}", str(self._path)) from error
         except sqlite3.DatabaseError as error:
             raise MalformedFileError(
                 self._path,
-                f"not a readable cache of vectors ({error}); delete the file, and its terms are "
-                "encoded anew.",
+                f"not a readable cache of vectors ({error}); choose another name, or delete the "
+                "file if it is a damaged cache.",
             ) from error
 
     def _prepare(self, connection: sqlite3.Connection) -> None:

@@ -50,7 +50,9 @@ def load_meaning(path: str | Path) -> MeaningSpace:
             zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, AttributeError, TypeError,
             MemoryError, *ARRAY_ERRORS,
         ) as error:  # fmt: skip
-            raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
+            # NumPy takes every other file for a pickle, and suggests to load it.
+            problem = "a file of another kind" if "pickle" in str(error) else str(error)
+            raise MalformedFileError(path, f"not a readable .npz archive: {problem}") from error
     if _SETTINGS not in arrays:
         held = ", ".join(arrays) or "nothing"
         raise MalformedFileError(path, f"not a space of meaning: the archive holds {held}.")
