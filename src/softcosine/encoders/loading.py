@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ __all__ = ["MINILM", "canonical_name", "encode_function", "installed_encoder", "
 
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_ON_THE_HUB = f"sentence-transformers/{MINILM}"
+_MINILM_PACKAGES = ("softcosine_minilm", "onnxruntime", "tokenizers")
 _MINILM_NAMES = ("minilm", MINILM, _MINILM_ON_THE_HUB)
 
 
@@ -81,8 +83,9 @@ def load_encoder(
     try:
         return by_torch(_minilm_weights() or _MINILM_ON_THE_HUB, name or MINILM)
     except MissingDependencyError as error:
+        missing = next(filter(_is_missing, _MINILM_PACKAGES), "softcosine_minilm")
         raise MissingDependencyError(
-            "softcosine-minilm", "encoder", f"Encoding texts by {MINILM}"
+            missing.replace("_", "-"), "encoder", f"Encoding texts by {MINILM}"
         ) from error
 
 
@@ -143,6 +146,14 @@ def _named(model: object, name: str | None) -> NamedEncoder:
     return _GivenEncoder(
         encode, name, getattr(model, "dimensions", None), tokenizer=parsed_tokenizer(model)
     )
+
+
+def _is_missing(package: str) -> bool:
+    try:
+        import_module(package)
+    except ImportError:
+        return True
+    return False
 
 
 def _minilm_weights() -> Path | None:
