@@ -17,6 +17,7 @@ from softcosine.errors import (
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
+from toy_encoder import ToyEncoder, toy_space
 from toys import ToySource
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike", "green tea", "old bike"]
@@ -197,3 +198,21 @@ def test_the_command_tells_what_is_left(run, copied, tmp_path):
     assert "exists already" in run("salvage", copied, "-o", tmp_path / "y", code=1)
     told = run("salvage", tmp_path / "y", "-o", tmp_path / "z")
     assert "has all 2 documents." in " ".join(told.split())
+
+
+def test_a_damaged_space_of_meaning_costs_the_coordinates_alone(tmp_path):
+    index = SoftIndex.from_texts(
+        TEXTS, encoder=ToyEncoder(), meaning_space=toy_space(["bike", "tea"]),
+        source=ToySource({("tyre", "tire"): 0.8}), ranking="soft_cosine",
+    )  # fmt: skip
+    index.save(tmp_path / "x")
+    part = Store.open(tmp_path / "x").read().settings["meaning"]
+    (tmp_path / "x" / "parts" / part / "manifest.json").write_text("{", "utf-8")
+    salvaged = SoftIndex.salvage(tmp_path / "x", tmp_path / "y")
+    assert (salvaged.n_docs, salvaged.n_lost) == (len(TEXTS), 0)
+    left = SoftIndex.open(tmp_path / "y", verify=True)
+    assert left.snapshot.n_encoded == 0
+    by_words = index.search("tyre tea", ask="words")
+    assert [(hit.id, hit.score) for hit in left.search("tyre tea")] == [
+        (hit.id, hit.score) for hit in by_words
+    ]

@@ -88,10 +88,11 @@ def _read(path: Path) -> tuple[Snapshot, Salvaged]:
     meaning = settings.meaning if settings.meaning in parts else None
     if settings.meaning is not None and meaning is None:
         damage[settings.meaning] += _MEANING_LOST
+    same_epoch = counted and meaning == settings.meaning  # norms belong to an epoch
     whole = [
         replace(
             segment,
-            norms=segment.norms if counted and segment.norms in parts else None,
+            norms=segment.norms if same_epoch and segment.norms in parts else None,
             coordinates=segment.coordinates if meaning and segment.coordinates in parts else None,
         )
         for segment in settings.segments
