@@ -312,24 +312,6 @@ def test_excluded_words_alone_find_nothing(ask):
         assert index.explain(query, "0", ask=ask).score == 0
 
 
-def test_a_plan_says_why_words_alone_were_searched(tmp_path):
-    made(["green tea"], meaning_space=None).save(tmp_path / "x")
-    index = sc.SoftIndex.open(tmp_path / "x")
-    plan = index.search("tea").plan
-    assert plan.ask == "words"
-    assert plan.reason.endswith(": words alone, as toy is not installed (pass it by encoder=)")
-    for options in ({"ask": "words"}, {"meaning": 0}):
-        assert "not installed" not in index.search("tea", **options).plan.reason
-    with pytest.warns(SoftCosineWarning, match="pass it by encoder="), index.writer() as writer:
-        writer.add("b", "moon")
-
-
-def test_a_cache_without_encoder_is_refused_when_an_index_is_opened(tmp_path):
-    made(["green tea"]).save(tmp_path / "x")
-    with pytest.raises(InvalidInputError, match="encoder_cache is for an encoder; add encoder="):
-        sc.SoftIndex.open(tmp_path / "x", encoder_cache=tmp_path / "c")
-
-
 @pytest.mark.parametrize(
     ("result", "message"),
     [

@@ -184,7 +184,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         ({"settings": np.frombuffer(b"{", np.uint8)}, "not a space of meaning"),
         ({"settings": np.frombuffer(b"\xff\xfe\xff", np.uint8)}, "not a space of meaning"),
         ({"words": np.zeros((2, 2))}, "not a space of meaning: the offsets"),
-        ({"codes": np.array([{}], object)}, "allow_pickle"),
+        ({"codes": np.array([{}], object)}, "a file of another kind, or arrays of Python objects"),
     ],
 )
 def test_contents_that_do_not_fit_are_named(

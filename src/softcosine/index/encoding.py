@@ -18,6 +18,7 @@ from softcosine._progress import Report
 from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import MEANING_WEIGHTS
+from softcosine.index.segment.coordinates import MAX_DIMENSIONS
 
 if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder, NamedEncoder
@@ -93,8 +94,9 @@ class IndexEncoder:
     def space(self, given: MeaningSpace | str | Path | None = None) -> MeaningSpace:
         """Return the given space or that of a file, or the encoder's: bundled, or its dimensions.
 
-        InvalidInputError if the space is of another encoder.
+        InvalidInputError if the space is of another encoder, or has too many dimensions.
         """
+        from softcosine.encoders.encoding import encode_texts
         from softcosine.space.bundled_meaning import BUNDLED_ENCODER, bundled_meaning
         from softcosine.space.meaning import MeaningSpace
         from softcosine.space.meaning_file import load_meaning
@@ -111,8 +113,14 @@ class IndexEncoder:
             return bundled_meaning()
         dimensions = self.encoder.dimensions
         if dimensions is None:
-            dimensions = np.asarray(self.encoder.encode(["dimensions"])).shape[-1]
-        return MeaningSpace(self.encoder.name, encoder_dimensions=dimensions)
+            dimensions = encode_texts(self.encoder, ["dimensions"]).shape[1]
+        space = MeaningSpace(self.encoder.name, encoder_dimensions=dimensions)
+        if space.dimensions > MAX_DIMENSIONS:
+            raise InvalidInputError(
+                f"the encoder {self.encoder.name!r} gives {dimensions} coordinates; an index "
+                f"stores at most {MAX_DIMENSIONS:,} of a document."
+            )
+        return space
 
     def check(self, meaning: MeaningSpace) -> None:
         """Raise InvalidInputError if the encoder is not that of a space."""

@@ -51,7 +51,8 @@ def load_meaning(path: str | Path) -> MeaningSpace:
             MemoryError, *ARRAY_ERRORS,
         ) as error:  # fmt: skip
             # NumPy takes every other file for a pickle, and suggests to load it.
-            problem = "a file of another kind" if "pickle" in str(error) else str(error)
+            other = "a file of another kind, or arrays of Python objects"
+            problem = other if "pickle" in str(error) else str(error)
             raise MalformedFileError(path, f"not a readable .npz archive: {problem}") from error
     if _SETTINGS not in arrays:
         held = ", ".join(arrays) or "nothing"
