@@ -53,6 +53,7 @@ from softcosine.index.search.query_encoding import (
     QueryEncoding,
     document_encoding,
     query_encoding,
+    why_words_alone,
 )
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort, sorted_places
@@ -194,9 +195,13 @@ def execute(
     )  # fmt: skip
     alone = in_threads(shown, list(compress(ready, single)), threads)
     answers = {False: iter(together), True: iter(alone)}
-    return [
+    hits = [
         search.hits(query, *next(answers[kind])) for query, kind in zip(ready, single, strict=True)
     ]
+    note = why_words_alone(snapshot, request.ask, request.meaning, request.ranking)
+    if encoding is not None or not note:
+        return hits
+    return [replace(one, plan=replace(one.plan, reason=one.plan.reason + note)) for one in hits]
 
 
 def execute_with(

@@ -13,7 +13,14 @@ from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 
-__all__ = ["Ask", "QueryEncoding", "document_encoding", "meaning_weight", "query_encoding"]
+__all__ = [
+    "Ask",
+    "QueryEncoding",
+    "document_encoding",
+    "meaning_weight",
+    "query_encoding",
+    "why_words_alone",
+]
 
 Ask = Literal["words", "static", "encoder"]
 
@@ -166,6 +173,19 @@ def query_encoding(
     if ask == "encoder" and encoder is not None:
         encoder.check(space)
     return QueryEncoding(snapshot, snapshot.meaning_searcher(ranking), ask, weight, encoder, note)
+
+
+def why_words_alone(
+    snapshot: Snapshot, ask: Ask | None, weight: float | None, ranking: str | None
+) -> str:
+    """Return why a search without a `QueryEncoding` has none; empty if none was wanted.
+
+    Parameters are those of `query_encoding`.
+    """
+    space = snapshot.meaning
+    if space is None or ask is not None or not meaning_weight(snapshot, weight, ranking):
+        return ""
+    return f": words alone, as {space.encoder} is {how_to_get(space.encoder)}"
 
 
 def _no_coordinates() -> InvalidInputError:
