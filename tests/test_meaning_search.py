@@ -379,6 +379,18 @@ def test_an_index_of_old_statistics_and_new_terms_is_sound(tmp_path):
     check_index(Store.open(tmp_path / "x"))
 
 
+def test_a_plan_says_why_words_alone_were_searched(tmp_path):
+    made(["green tea"], meaning_space=None).save(tmp_path / "x")
+    index = sc.SoftIndex.open(tmp_path / "x")
+    plan = index.search("tea").plan
+    assert plan.ask == "words"
+    assert ": words alone, as toy is not known here (pass it" in plan.reason
+    for options in ({"ask": "words"}, {"meaning": 0}):
+        assert "words alone" not in index.search("tea", **options).plan.reason
+    with pytest.warns(SoftCosineWarning, match="pass it"), index.writer() as writer:
+        writer.add("b", "moon")
+
+
 def test_vectors_of_two_models_are_never_compared(tmp_path):
     index = made(["green tea"])
     index.save(tmp_path / "x")
