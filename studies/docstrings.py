@@ -88,7 +88,9 @@ def page(made: Evaluation, seconds: float) -> list[str]:
         *markdown(columns, rows),
         "",
         "- Who wrote the sentence wrote the rest, in the same words: what similar words find "
-        "besides is little, and the package's default is as good as cosine and BM25.",
+        "besides is little.",
+        "- Words and meaning together find more than the encoder alone, even where no query "
+        "meets the encoder (`ask=static`).",
         "",
         *(f"- {name}: {told}" for name, told in made.told.items() if "encoded" in told),
         "",
