@@ -94,7 +94,7 @@ def measured(
     searcher = compared_searcher(index.snapshot, "soft_cosine")
     numbers = index.documents.numbers
     most = max(*neighbors, 3 * int(PERPLEXITY), COMPARED)
-    found = neighborhoods(index.snapshot, searcher, numbers, k=most, threads=1)
+    found = neighborhoods(index.snapshot, numbers, k=most, threads=1)
     there, graph = found.connected()
     own, linked = np.array(labels)[there], Neighborhoods(numbers[there], graph)
     vectors = RankedVectors(searcher.searchers[0])

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from softcosine import SoftIndex
+from softcosine.encoders.loading import MINILM
 from softcosine.similarity.bundled import SHA256
-from softcosine.space.bundled_meaning import BUNDLED_ENCODER, bundled_meaning, reference
+from softcosine.space.bundled_meaning import bundled_meaning, reference
 from softcosine.space.meaning import PieceFrequencies
 
 FILE = files("softcosine.space") / "data" / "meaning.npz"
@@ -33,7 +34,7 @@ def test_the_file_has_the_checksum_that_indexes_refer_to():
 
 
 def test_the_space_is_that_of_the_encoder(space):
-    assert space.encoder == BUNDLED_ENCODER == "all-MiniLM-L6-v2"
+    assert space.encoder == MINILM == "all-MiniLM-L6-v2"
     assert (space.encoder_dimensions, space.dimensions, len(space.table)) == (384, 256, 30_522)
     assert reference(space)["sha256"] == SHA256["meaning.npz"]
 
@@ -88,7 +89,7 @@ def test_an_index_without_meaning_does_not_load_the_space():
 
 def test_an_index_refers_to_the_space_and_does_not_copy_it(space, tmp_path):
     class Encoder:
-        name, dimensions, max_tokens = BUNDLED_ENCODER, 384, 256
+        name, dimensions, max_tokens = MINILM, 384, 256
 
         def encode(self, texts):
             vectors = np.zeros((len(texts), 384))

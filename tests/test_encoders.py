@@ -146,6 +146,23 @@ def test_functions_and_objects_get_a_name() -> None:
         load_encoder(3, name="three")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"dimensions": "3"}, "dimensions of the encoder 'counting' is '3'"),
+        ({"dimensions": 2.5}, "dimensions of the encoder 'counting' is 2.5"),
+        ({"max_tokens": "many"}, "max_tokens of the encoder 'counting' is 'many'"),
+        ({"n_truncated": lambda texts: "two"}, "n_truncated.. of .* is 'two'; it must be a whole"),
+        ({"n_truncated": lambda texts: None}, "n_truncated.. of .* is None"),
+    ],
+)
+def test_sizes_that_are_no_numbers_are_named(sizes: dict[str, Any], message: str) -> None:
+    encoder = Counting()
+    vars(encoder).update(sizes)
+    with pytest.raises(InvalidInputError, match=message):
+        encode_texts(load_encoder(encoder), TEXTS)
+
+
 class SentenceTransformer:
     """Stands for the class of sentence-transformers."""
 

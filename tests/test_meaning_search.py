@@ -14,7 +14,7 @@ import softcosine as sc
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
-from softcosine.index.search.explanation import REST
+from softcosine.index.search.explanation import DOCUMENT, OTHERS, REST
 from softcosine.index.search.meaning import FLOOR
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 
@@ -115,7 +115,7 @@ def test_the_parts_of_an_explanation_sum_to_the_score(documents, query, ask, wei
         total = sum(part.contribution for part in explanation.parts)
         assert total == pytest.approx(hit.score, rel=1e-9, abs=1e-9 * weight)
         words = {part.query_word for part in explanation.parts if part.space == "meaning"}
-        assert words <= {*query.split(), REST}
+        assert words <= {*query.split(), REST, OTHERS}
 
 
 @given(texts, queries, ways, st.sampled_from(WORDS))
@@ -278,6 +278,64 @@ def test_a_refresh_reads_no_table_again(tmp_path):
         writer.add("1", "the moon")
     assert index.search("moon", ask="static").ids[0] == "1"
     assert index.snapshot.meaning is before
+
+
+@pytest.mark.parametrize("ask", ["static", "encoder"])
+def test_pairs_of_words_share_the_static_sums_of_both_texts(ask):
+    index = made(["green tea", "red night red"])
+    explanation = index.explain("moon tea", "1", ask=ask, meaning=2.0)
+    found = {
+        (part.query_word, part.document_word): part.contribution
+        for part in explanation.parts
+        if part.space == "meaning"
+    }
+    encoding, frequencies = index.snapshot.meaning_searcher(), index.snapshot.piece_frequencies
+    query = SPACE.static_query([("moon", 1.0), ("tea", 1.0)], frequencies)
+    document = SPACE.static_query([(word, 1.0) for word in ("red", "night", "red")], frequencies)
+    given = query.vector if ask == "static" else SPACE.unit(vector("moon tea").astype(np.float32))
+    unit = encoding.unit(1)
+    along = (given @ query.vector) * (unit @ document.vector)
+    red = document.shares[0] + document.shares[2]
+    for i, word in enumerate(query.words):
+        assert found[word, "red"] == pytest.approx(2 * along * query.shares[i] @ red)
+        rest = unit - (unit @ document.vector) * document.vector
+        share = (given @ query.vector) * query.shares[i]
+        assert found[word, REST] == pytest.approx(2 * share @ rest)
+    assert ((REST, "red") in found) == (ask == "encoder")
+
+
+def test_weak_pairs_of_words_are_merged():
+    index = made([" ".join(WORDS), "green"])
+    for explanation in (
+        index.explain(" ".join(WORDS[:5]), "0", ask="encoder"),
+        index.explain_similar("0", "1", meaning=1),
+        index.explain_similar("1", "0", meaning=1),
+    ):
+        parts = [part for part in explanation.parts if part.space == "meaning"]
+        pairs = {(part.query_word, part.document_word) for part in parts}
+        assert len(pairs) == len(parts) <= 16 + 4
+        total = sum(part.contribution for part in explanation.parts)
+        assert total == pytest.approx(explanation.score)
+    assert (OTHERS, OTHERS) in {
+        (part.query_word, part.document_word)
+        for part in index.explain(" ".join(WORDS[:5]), "0", ask="encoder").parts
+    }
+
+
+def test_a_document_whose_text_is_not_stored_is_explained_as_a_whole():
+    index = made(["green tea", "red night"], keep_texts=False)
+    parts = index.explain("green moon", "0", ask="encoder").parts
+    shown = {(p.query_word, p.document_word) for p in parts if p.space == "meaning"}
+    assert shown == {("green", DOCUMENT), ("moon", DOCUMENT), (REST, DOCUMENT)}
+    (whole,) = [p for p in index.explain_similar("0", "1").parts if p.space == "meaning"]
+    assert (whole.query_word, whole.document_word) == (REST, DOCUMENT)
+
+
+def test_similar_documents_of_one_without_coordinates_say_so():
+    index = made(["green tea", " ", "green"])
+    assert "words alone, as the document has no coordinates" in index.similar("1").plan.reason
+    assert index.similar("1").plan.ask == "words"
+    assert "no coordinates" not in index.similar("0").plan.reason
 
 
 def test_a_table_of_an_explanation_tells_meaning_from_words():

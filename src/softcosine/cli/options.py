@@ -12,6 +12,7 @@ from softcosine.errors import InvalidInputError
 
 __all__ = [
     "Ask",
+    "By",
     "DecisionsFile",
     "Encoder",
     "EncoderCache",
@@ -166,6 +167,13 @@ Refresh = Annotated[
     typer.Option(
         "--refresh/--no-refresh",
         help="Update the term weights [if a tenth of the documents has changed].",
+    ),
+]
+By = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="Compare words (soft cosine), meaning (cosine of coordinates) or both (their mean).",
     ),
 ]
 Threads = Annotated[

@@ -379,10 +379,14 @@ def marked(passage: Snippet) -> Text:
 
 def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
     """Return the largest parts of a score as ``tire ~ tyre .19``, and the sum of the others."""
-    shown = [f"{_pair(part)} {_short(part.contribution)}" for part in parts[:limit]]
-    if len(parts) > limit:
-        rest = sum(part.contribution for part in parts[limit:])
-        shown.append(f"{len(parts) - limit} more {_short(rest)}")
+    from softcosine.index.search.explanation import OTHERS
+
+    named = [part for part in parts if OTHERS not in (part.query_word, part.document_word)]
+    shown = [f"{_pair(part)} {_short(part.contribution)}" for part in named[:limit]]
+    if n_more := len(parts) - len(shown):
+        merged = [part for part in parts if OTHERS in (part.query_word, part.document_word)]
+        rest = sum(part.contribution for part in (*named[limit:], *merged))
+        shown.append(f"{n_more} more {_short(rest)}")
     return shown
 
 
@@ -408,14 +412,16 @@ class _Unbroken:
 
 
 def _pair(part: Part) -> str:
-    """Return the words of a part; those of meaning are about the document as a whole."""
+    """Return the words of a part."""
     from softcosine.index.search.explanation import DOCUMENT, REST
 
-    if part.query_word == REST:
+    if part.query_word == REST and part.document_word in (REST, DOCUMENT):
         return "≈ the rest of the meaning"
     if part.document_word == DOCUMENT:
         return f"≈ {printable(part.query_word)}"
-    return f"{printable(part.query_word)} {part.sign} {printable(part.document_word)}"
+    pair = (part.query_word, part.document_word)
+    first, second = ("(rest)" if word == REST else printable(word) for word in pair)
+    return f"{first} {part.sign} {second}"
 
 
 def _short(contribution: float) -> str:

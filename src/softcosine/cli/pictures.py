@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from softcosine.cli.conditions import Conditions
-from softcosine.cli.options import Threads
+from softcosine.cli.options import By, Threads
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
@@ -102,6 +102,7 @@ def draw_map(
         typer.Option(metavar="FIELD", help="Colour documents by this metadata field."),
     ] = None,
     where: Conditions = None,
+    by: By = "words",
     max_documents: Annotated[
         int,
         typer.Option(
@@ -119,7 +120,7 @@ def draw_map(
       softcosine map faq.index --plot faq.png
       softcosine map faq.index --plot faq.png --color-by lang --where 'year>=2020'
 
-    Each document is drawn near the documents most similar to it by soft cosine; regions are named
+    Each document is drawn near the documents most similar to it (--by); regions are named
     by their characteristic words. Documents that are close on the map are similar. Large distances
     and directions have no meaning. The same index gives the same map.
 
@@ -141,8 +142,8 @@ def draw_map(
     opened = SoftIndex.open(index)
     with Reporter() as report:
         made = document_map(
-            opened, color_by=color_by, where=only, max_documents=max_documents, threads=threads,
-            progress=report,
+            opened, color_by=color_by, where=only, by=cast("Any", by), max_documents=max_documents,
+            threads=threads, progress=report,
         )  # fmt: skip
     if plot is not None:
         made.save(plot)

@@ -263,7 +263,8 @@ def similar(
     why = partial(opened.explain_similar, id, ranking=ranking, meaning=meaning)
     asked = MeaningOptions.of(opened, "encoder", meaning, ranking, None)
     _answer(
-        asked, find, why, explain=explain, as_json=as_json, where=only, plot=plot, to=id
+        asked, find, why, explain=explain, as_json=as_json, where=only, plot=plot, to=id,
+        notes=asked.lacking(id, index),
     )  # fmt: skip
 
 
@@ -287,8 +288,8 @@ def explain(
       softcosine explain faq.index "bicycle tire repair" faq-17 --plot why.png
 
     = joins equal words, ~ similar words. The contribution of a pair grows with its similarity (0 to
-    1) and the weights of both words, and shrinks with the length of the text. ≈ is the share of a
-    word of the query in the cosine of meanings; the rest of the cosine is not due to single words.
+    1) and the weights of both words, and shrinks with the length of the text. ≈ is the share of two
+    words in the cosine of meanings; the rest of the cosine is not due to single words.
 
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
     exact, spelled (similar by spelling only), space (words or meaning).

@@ -49,7 +49,7 @@ def encode_texts(
     ------
     InvalidInputError
         If the encoder does not return one finite vector for each text, all of its dimensions, or
-        one is zero. Batches before that are in the cache.
+        one is zero, or its `n_truncated` is no number. Batches before that are in the cache.
 
     Warns
     -----
@@ -61,7 +61,9 @@ def encode_texts(
     vectors = {} if cache is None else cache.get(list(rows))
     dimensions = encoder.dimensions or 0
     lacking = [text for text in rows if text not in vectors or not vectors[text].any()]
-    if n_truncated := encoder.n_truncated(lacking):
+    n_truncated = encoder.n_truncated(lacking)
+    check_whole(f"n_truncated() of the encoder {encoder.name!r}", n_truncated, least=0)
+    if n_truncated:
         warnings.warn(
             f"{n_truncated:,} of {len(lacking):,} texts are longer than the {encoder.max_tokens} "
             f"tokens that {encoder.name} reads; only their beginnings are encoded.",

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+from softcosine._validation import check_whole
 from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder
 from softcosine.encoders.onnx_encoder import OnnxEncoder
 from softcosine.encoders.onnx_folder import has_onnx_model
@@ -62,7 +63,7 @@ def load_encoder(
     MissingDependencyError
         If an optional package is missing; the message says what to install.
     InvalidInputError
-        If a model cannot be loaded, or has no name.
+        If a model cannot be loaded, has no name, or its sizes are no numbers.
     """
     if not isinstance(model, str | PathLike):
         return _named(model, name)
@@ -141,6 +142,8 @@ def _named(model: object, name: str | None) -> NamedEncoder:
         raise InvalidInputError(
             "the encoder has no name; add name=, and another one whenever the model changes."
         )
+    for size in ("dimensions", "max_tokens"):
+        check_whole(f"{size} of the encoder {name!r}", getattr(model, size, None), optional=True)
     if getattr(model, "name", None) == name and hasattr(model, "n_truncated"):
         return cast("NamedEncoder", model)
     return _GivenEncoder(

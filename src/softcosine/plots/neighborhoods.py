@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.fields import FieldsSearcher
-from softcosine.plots.compared import document_vectors
+from softcosine.index.near_duplicates.all_pairs import neighbors_among
+from softcosine.index.near_duplicates.results import NeighborGraph
+from softcosine.index.near_duplicates.similar import By, compared
+from softcosine.plots.compared import compared_searcher, document_vectors
 
 __all__ = ["Neighborhoods", "neighborhoods"]
 
@@ -66,10 +68,10 @@ class Neighborhoods:
 
 def neighborhoods(
     snapshot: Snapshot,
-    searcher: FieldsSearcher,
     numbers: NDArray[np.int64],
     *,
     k: int,
+    by: By = "words",
     threads: int | None,
 ) -> Neighborhoods:
     """Return the k most similar documents of each, exactly.
@@ -77,13 +79,18 @@ def neighborhoods(
     Parameters
     ----------
     snapshot : Snapshot
-    searcher : FieldsSearcher
-        With a symmetric ranking.
     numbers : ndarray of shape (n,), int64, ascending
         Live documents; only they can be neighbours.
     k : int
         Maximum number of neighbours; ties go to the earlier document.
+    by : {"words", "meaning", "both"}
+        See `SoftIndex.pairs`; words of several fields count by their weighted sum.
     threads : int or None
+
+    Raises
+    ------
+    InvalidInputError
+        If S is not symmetric, or documents cannot be compared in this way.
     """
     allowed = []
     for segment, first in zip(snapshot.segments, snapshot.documents.firsts, strict=True):
@@ -91,6 +98,10 @@ def neighborhoods(
         begin, end = np.searchsorted(numbers, [first, first + segment.n_docs])
         mask[numbers[begin:end] - first] = True
         allowed.append(mask)
+    if by != "words":
+        found = neighbors_among(compared(snapshot, by, allowed=allowed), k=k, threads=threads)
+        return _within(numbers, found)
+    searcher = compared_searcher(snapshot, "soft_cosine")
     queries = [document_vectors(snapshot, searcher, number) for number in numbers.tolist()]
     tops = searcher.search_batch(queries, k=k + 1, allowed=allowed, threads=threads)
     pointers, others, similarities = [0], [np.empty(0, np.int64)], [np.empty(0)]
@@ -102,5 +113,20 @@ def neighborhoods(
     n = len(numbers)
     graph = csr_array(
         (np.concatenate(similarities), np.concatenate(others), np.array(pointers)), shape=(n, n)
+    )
+    return Neighborhoods(numbers, graph)
+
+
+def _within(numbers: NDArray[np.int64], found: NeighborGraph) -> Neighborhoods:
+    """Return neighbours by document number as positions in a selection."""
+    lengths = np.zeros(len(numbers), np.int64)
+    lengths[np.searchsorted(numbers, found.documents)] = np.diff(found.starts)
+    graph = csr_array(
+        (
+            found.similarities,
+            np.searchsorted(numbers, found.neighbors),
+            np.concatenate([[0], np.cumsum(lengths)]),
+        ),
+        shape=(len(numbers), len(numbers)),
     )
     return Neighborhoods(numbers, graph)

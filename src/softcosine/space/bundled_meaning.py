@@ -7,13 +7,13 @@ from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
 
+from softcosine.encoders.loading import MINILM
 from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.space.meaning import MeaningSpace
 from softcosine.space.meaning_file import load_meaning
 
-__all__ = ["BUNDLED_ENCODER", "bundled_meaning", "reference", "referred_to"]
+__all__ = ["bundled_meaning", "reference", "referred_to"]
 
-BUNDLED_ENCODER = "all-MiniLM-L6-v2"
 _FILE = "meaning.npz"
 
 
@@ -29,7 +29,7 @@ def bundled_meaning() -> MeaningSpace:
 
 def reference(meaning: MeaningSpace) -> dict[str, str] | None:
     """Return what an index stores in place of the bundled space; None for another space."""
-    known = meaning.encoder == BUNDLED_ENCODER and meaning == bundled_meaning()
+    known = meaning.encoder == MINILM and meaning == bundled_meaning()
     return reference_to(_FILE) if known else None
 
 

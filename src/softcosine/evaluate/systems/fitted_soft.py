@@ -20,7 +20,7 @@ from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.similarities import Similarities
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.query.query_vectors import ParsedQuery, heaviest, parse_query, query_vector
-from softcosine.index.search.explanation import Explanation, by_size, explain, meaning_parts
+from softcosine.index.search.explanation import Explanation, by_size, explain
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.query_encoding import QueryEncoding
@@ -136,8 +136,7 @@ class FittedSoft:
         (meaning,) = self._meant(query)
         if self.encoding is not None and meaning is not None:
             score = float(self._scores(searcher, vectors, meaning, np.array([number]))[0])
-            static = self.encoding.static([(query.texts[0], 1.0)])
-            shares = meaning_parts(self.encoding.searcher, meaning, static, number)
+            shares = self.encoding.parts(meaning, [(query.texts[0], 1.0)], number)
             parts = by_size([*parts, *shares])
         return Explanation(
             query.texts[0], self.documents.ids[number], score, parts, searcher.ranking.name

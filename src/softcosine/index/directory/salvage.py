@@ -88,6 +88,9 @@ def _read(path: Path) -> tuple[Snapshot, Salvaged]:
     meaning = settings.meaning if settings.meaning in parts else None
     if settings.meaning is not None and meaning is None:
         damage[settings.meaning] += _MEANING_LOST
+    for one in settings.segments:
+        if one.coordinates in damage:
+            damage[one.coordinates] += _MEANING_LOST
     same_epoch = counted and meaning == settings.meaning  # norms belong to an epoch
     whole = [
         replace(

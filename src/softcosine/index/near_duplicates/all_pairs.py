@@ -5,10 +5,10 @@ rankings are symmetric, so the other direction differs only by rounding. Deleted
 documents of norm 0 (such as those without terms) have no pairs, and a pair needs a similarity
 above 0.
 
-Each pair is compared once. A panel of documents is expanded by S and multiplied with all later
-documents in small integers, which bounds the similarities
-(`softcosine.index.near_duplicates.panels`). The few pairs that can reach the minimum are scored in
-float64. So results do not depend on the number of threads.
+Each pair is compared once. A panel of documents is compared with all later ones by bounds of the
+similarities: of words (`softcosine.index.near_duplicates.panels`), of meaning or of both
+(`softcosine.index.near_duplicates.meaning`). The few pairs that can reach the minimum are
+scored in float64. So results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -29,16 +29,21 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.checkpoint import (
     NeighborGraphCheckpoint,
     PairCheckpoint,
-    fingerprint,
 )
-from softcosine.index.near_duplicates.panels import Bars, PairDocuments, PanelSpace, ScoredPairs
+from softcosine.index.near_duplicates.panels import Bars, Comparison, PairDocuments, ScoredPairs
 from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
 from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["nearest_neighbors", "pair_documents", "pairs_among", "similar_pairs"]
+__all__ = [
+    "nearest_neighbors",
+    "neighbors_among",
+    "pair_documents",
+    "pairs_among",
+    "similar_pairs",
+]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -77,7 +82,7 @@ def similar_pairs(
     Yields
     ------
     PairBlock
-        The pairs of up to 64 consecutive documents with all later ones; never empty. Memory is
+        The pairs of some consecutive documents with all later ones; never empty. Memory is
         bounded by a few blocks.
 
     Raises
@@ -96,19 +101,19 @@ def similar_pairs(
 
 
 def pairs_among(
-    documents: PairDocuments,
+    documents: Comparison,
     *,
     min_similarity: float,
     threads: int | None = None,
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[PairBlock]:
-    """Yield the same as `similar_pairs`, for documents prepared by `pair_documents`."""
+    """Yield the same as `similar_pairs`, of any `Comparison`."""
     minimum, threads = _positive(min_similarity), n_threads(threads)
     if checkpoint is None:
         return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
-    question = {"min_similarity": minimum}
-    kept = PairCheckpoint(checkpoint, question, lambda: fingerprint(documents.parts, documents.S))
+    question = {"min_similarity": minimum, "by": documents.by}
+    kept = PairCheckpoint(checkpoint, question, documents.fingerprint)
     return _resumed(documents, minimum, threads, progress, kept)
 
 
@@ -123,7 +128,7 @@ def _positive(min_similarity: float) -> float:
 
 
 def _resumed(
-    documents: PairDocuments,
+    documents: Comparison,
     minimum: float,
     threads: int,
     progress: Progress | None,
@@ -146,7 +151,7 @@ def _resumed(
 
 
 def _streamed(
-    documents: PairDocuments,
+    documents: Comparison,
     minimum: float,
     threads: int,
     progress: Progress | None,
@@ -154,8 +159,7 @@ def _streamed(
     start: int = 0,
 ) -> Generator[PairBlock]:
     """Yield the pairs of each panel, even if there are none."""
-    bars = Bars.at(minimum, documents.n, 0, documents.slack)
-    spaces = _Spaces(documents)
+    bars = Bars.at(minimum, len(documents.numbers), 0, documents.slack)
 
     def meet(panel: int) -> PairBlock:
         found: list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]] = []
@@ -165,7 +169,7 @@ def _streamed(
             first = np.repeat(np.arange(len(pairs.starts) - 1), np.diff(pairs.starts)) + begin
             found.append((first[enough], pairs.documents[enough], pairs.scores[enough]))
 
-        spaces.use(lambda space: documents.meet(space, panel, bars, scored))
+        documents.meet(panel, bars, scored)
         return _block(documents, found)
 
     yield from _in_order(meet, documents, threads, progress, start=start)
@@ -203,15 +207,30 @@ def nearest_neighbors(
     IndexFormatError, IndexLockedError
         If the folder is not a checkpoint, was altered, or is in use.
     """
-    k, minimum = check_k(k), check_min_similarity(min_similarity)
-    threads, documents = n_threads(threads), pair_documents(parts, S)
-    best = _Best(documents, min(k, max(documents.n - 1, 1)), minimum)
+    return neighbors_among(
+        pair_documents(parts, S), k=k, min_similarity=min_similarity, threads=threads,
+        checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+
+
+def neighbors_among(
+    documents: Comparison,
+    *,
+    k: int,
+    min_similarity: float = 0.0,
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+) -> NeighborGraph:
+    """Return the same as `nearest_neighbors`, of any `Comparison`."""
+    k, minimum, threads = check_k(k), check_min_similarity(min_similarity), n_threads(threads)
+    best = _Best(documents, min(k, max(len(documents.numbers) - 1, 1)), minimum)
     if checkpoint is None:
         for _ in best.panels(threads, progress):
             pass
         return best.graph()
-    question = {"k": k, "min_similarity": max(minimum, 0.0)}
-    with NeighborGraphCheckpoint(checkpoint, question, lambda: fingerprint(parts, S)) as kept:
+    question = {"k": k, "min_similarity": max(minimum, 0.0), "by": documents.by}
+    with NeighborGraphCheckpoint(checkpoint, question, documents.fingerprint) as kept:
         panels = int(kept.state["panels"])
         best.restore(kept.stored(), panels)
         rest = best.panels(threads, progress, start=panels)
@@ -233,8 +252,15 @@ def check_min_similarity(min_similarity: float) -> float:
     raise InvalidInputError(f"min_similarity is {min_similarity!r}; it must be a number.")
 
 
-def pair_documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocuments:
-    """Prepare documents for comparison; InvalidInputError if S or the ranking is not symmetric."""
+def pair_documents(
+    parts: Sequence[Part],
+    S: TermSimilarityMatrix,
+    others: Sequence[NDArray[np.bool_]] | None = None,
+) -> PairDocuments:
+    """Prepare documents for comparison by words; see `PairDocuments` for parameters.
+
+    InvalidInputError if S or the ranking is not symmetric.
+    """
     S.require_symmetric("comparing all pairs")
     for part in parts:
         if part.ranking.name not in _SYMMETRIC:
@@ -242,25 +268,26 @@ def pair_documents(parts: Sequence[Part], S: TermSimilarityMatrix) -> PairDocume
                 f"the ranking {part.ranking.name} tells queries from documents, so pairs of "
                 f"documents have no similarity by it; choose {' or '.join(_SYMMETRIC)}."
             )
-    return PairDocuments(parts, S)
+    return PairDocuments(parts, S, others)
 
 
 class _Best:
     """The best neighbors so far: one heap per document, with the worst at its root."""
 
-    def __init__(self, documents: PairDocuments, k: int, minimum: float) -> None:
+    def __init__(self, documents: Comparison, k: int, minimum: float) -> None:
+        n = len(documents.numbers)
         self._documents = documents
         self._minimum = minimum
-        self._bars = Bars.at(minimum, documents.n, k, documents.slack)
-        self._others = np.zeros((documents.n, k), np.uint32)
-        self._held = np.zeros(documents.n, np.int64)
+        self._bars = Bars.at(minimum, n, k, documents.slack)
+        self._others = np.zeros((n, k), np.uint32)
+        self._held = np.zeros(n, np.int64)
 
     def panels(self, threads: int, progress: Progress | None, *, start: int = 0) -> Generator[None]:
         """Compare panel after panel; yields after each completed panel."""
-        documents, bars, spaces = self._documents, self._bars, _Spaces(self._documents)
+        documents, bars = self._documents, self._bars
 
         def meet(panel: int) -> None:
-            spaces.use(lambda space: documents.meet(space, panel, bars, self._scored))
+            documents.meet(panel, bars, self._scored)
 
         yield from _in_order(meet, documents, threads, progress, start=start)
 
@@ -319,25 +346,9 @@ class _Best:
         return NeighborGraph(numbers[some], starts, neighbors, similarities)
 
 
-class _Spaces:
-    """A pool of scratch arrays for threads."""
-
-    def __init__(self, documents: PairDocuments) -> None:
-        self._n_terms = len(documents.S)
-        self._idle: list[PanelSpace] = []
-
-    def use(self, task: Callable[[PanelSpace], None]) -> None:
-        try:
-            space = self._idle.pop()  # atomic
-        except IndexError:
-            space = PanelSpace(self._n_terms)
-        task(space)
-        self._idle.append(space)
-
-
 def _in_order(
     meet: Callable[[int], _T],
-    documents: PairDocuments,
+    documents: Comparison,
     threads: int,
     progress: Progress | None,
     *,
@@ -345,7 +356,7 @@ def _in_order(
 ) -> Generator[_T]:
     """Yield the result of each panel, in order, computed a few panels ahead."""
     panels = range(start, len(documents.panels))
-    n = documents.n
+    n = len(documents.numbers)
     total = n * (n - 1) // 2
 
     def counted(panel: int, result: _R) -> _R:
@@ -375,7 +386,7 @@ def _in_order(
 
 
 def _block(
-    documents: PairDocuments,
+    documents: Comparison,
     found: list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]],
 ) -> PairBlock:
     if not found:

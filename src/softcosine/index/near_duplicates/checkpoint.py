@@ -15,7 +15,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ from softcosine.storage import (
     write_manifest,
 )
 
-__all__ = ["NeighborGraphCheckpoint", "PairCheckpoint", "fingerprint"]
+__all__ = ["NeighborGraphCheckpoint", "PairCheckpoint", "checksum", "fingerprint"]
 
 _KIND = "comparison"
 _VERSION = 1
@@ -52,23 +52,25 @@ _PAIRS_PAUSE, _NEIGHBORS_PAUSE = 1.0, 30.0
 
 
 def fingerprint(parts: Sequence[Part], S: TermSimilarityMatrix) -> str:
-    """Return a hexadecimal checksum of everything that similarities of documents depend on."""
-    digest = hashlib.blake2b(digest_size=16)
-
-    def add(*values: object) -> None:
-        for value in values:
-            if isinstance(value, np.ndarray):
-                digest.update(f"{value.dtype.str}{value.shape}".encode())
-                digest.update(np.ascontiguousarray(value).view(np.uint8).data)
-            else:
-                digest.update(f"{value!r};".encode())
-
-    add(*S.arrays)
+    """Return a hexadecimal checksum of everything that similarities of words depend on."""
+    values: list[object] = [*S.arrays]
     for part in parts:
         segment, ranking = part.segment, part.ranking
-        add(part.first, part.live, ranking.name, ranking.kind, ranking.k1, ranking.table)
-        add(ranking.saturation, ranking.factors, ranking.term_weights, segment.scales)
-        add(*segment.forward, segment.reals)
+        values += [part.first, part.live, ranking.name, ranking.kind, ranking.k1, ranking.table]
+        values += [ranking.saturation, ranking.factors, ranking.term_weights, segment.scales]
+        values += [*segment.forward, segment.reals]
+    return checksum(values)
+
+
+def checksum(values: Iterable[object]) -> str:
+    """Return a hexadecimal checksum of arrays and other values."""
+    digest = hashlib.blake2b(digest_size=16)
+    for value in values:
+        if isinstance(value, np.ndarray):
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).view(np.uint8).data)
+        else:
+            digest.update(f"{value!r};".encode())
     return digest.hexdigest()
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._validation import check_choice
 from softcosine.index.near_duplicates.all_pairs import pair_documents, pairs_among
-from softcosine.index.near_duplicates.panels import PairDocuments, PanelSpace
+from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.near_duplicates.results import PairBlock
 from softcosine.index.search.parts import Part
 from softcosine.kernels.groups import follow, roots_of, unite
@@ -34,7 +34,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups"]
+__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups", "groups_among"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,23 @@ def find_groups(
     IndexFormatError, IndexLockedError
         As in `similar_pairs`.
     """
+    return groups_among(
+        pair_documents(parts, S), min_similarity=min_similarity, method=method, threads=threads,
+        checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+
+
+def groups_among(
+    documents: Comparison,
+    *,
+    min_similarity: float,
+    method: str = "components",
+    threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
+) -> DuplicateGroups:
+    """Return the same as `find_groups`, of any `Comparison`."""
     check_choice("method", method, _METHODS)
-    documents = pair_documents(parts, S)
     pairs = pairs_among(
         documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
         progress=progress,
@@ -140,45 +155,44 @@ def find_groups(
     return _METHODS[method](documents, pairs)
 
 
-def _components(documents: PairDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
-    parents = np.arange(documents.n)
+def _components(documents: Comparison, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+    n = len(documents.numbers)
+    parents = np.arange(n)
     for block in pairs:
         unite(parents, *_places(documents, block))
     roots_of(parents)
-    groups = _groups(documents, parents, np.zeros(documents.n))
-    space = PanelSpace(len(documents.S))
+    groups = _groups(documents, parents, np.zeros(n))
     for number, first in enumerate(np.searchsorted(documents.numbers, groups.firsts).tolist()):
         own = slice(groups.starts[number], groups.starts[number + 1])
         others = np.searchsorted(documents.numbers, groups.others[own])
-        groups.similarities[own] = documents.pair_scores(space, first, others)
+        groups.similarities[own] = documents.pair_scores(first, others)
     return groups
 
 
-def _leaders(documents: PairDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
-    leaders, best = np.arange(documents.n), np.zeros(documents.n)
+def _leaders(documents: Comparison, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+    n = len(documents.numbers)
+    leaders, best = np.arange(n), np.zeros(n)
     for block in pairs:
         follow(*_places(documents, block), block.similarities, leaders, best)
     return _groups(documents, leaders, best)
 
 
-_METHODS: dict[str, Callable[[PairDocuments, Iterator[PairBlock]], DuplicateGroups]] = {
+_METHODS: dict[str, Callable[[Comparison, Iterator[PairBlock]], DuplicateGroups]] = {
     "components": _components,
     "leaders": _leaders,
 }
 
 
-def _places(
-    documents: PairDocuments, block: PairBlock
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _places(documents: Comparison, block: PairBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     first, second = (np.searchsorted(documents.numbers, n) for n in (block.first, block.second))
     return first, second
 
 
 def _groups(
-    documents: PairDocuments, firsts: NDArray[np.int64], similarities: NDArray[np.float64]
+    documents: Comparison, firsts: NDArray[np.int64], similarities: NDArray[np.float64]
 ) -> DuplicateGroups:
     """Return the groups, given the first document of each document and its similarity to it."""
-    members = np.flatnonzero(firsts != np.arange(documents.n))
+    members = np.flatnonzero(firsts != np.arange(len(firsts)))
     members = members[np.argsort(firsts[members], kind="stable")]
     distinct, starts = np.unique(firsts[members], return_index=True)
     numbers = documents.numbers

@@ -20,14 +20,15 @@ of the document is scored in float64.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.index.near_duplicates.checkpoint import fingerprint
 from softcosine.index.search.bounds import slack
 from softcosine.index.search.parts import Part
 from softcosine.kernels.all_pairs import (
@@ -41,7 +42,7 @@ from softcosine.kernels.documents import score_pairs, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 
-__all__ = ["Bars", "PairDocuments", "PanelSpace", "ScoredPairs"]
+__all__ = ["Bars", "Comparison", "PairDocuments", "ScoredPairs"]
 
 _SMALLEST, _LARGEST = 1e-30, 1e30  # range in which float32 neither underflows nor overflows
 _TINY = np.finfo(np.float32).tiny  # the lowest threshold: every positive value reaches it
@@ -56,7 +57,7 @@ class ScoredPairs:
 
     Attributes
     ----------
-    starts : ndarray of shape (PANEL + 1,), int64
+    starts : ndarray of shape (n_columns + 1,), int64
     documents : ndarray, uint32
         Place of the later document of each pair.
     scores : ndarray, float64
@@ -96,8 +97,55 @@ class Bars:
         return cls(floor, np.full(n, floor if k else np.inf, np.float32), np.zeros((n, k)))
 
 
+class Comparison(Protocol):
+    """Documents to compare, in order of number; their index here is their *place*."""
+
+    @property
+    def by(self) -> str:
+        """What is compared: words, meaning or both."""
+        ...
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Document numbers in the index, ascending."""
+        ...
+
+    @property
+    def panels(self) -> Sequence[tuple[int, int]]:
+        """First place and end of each panel."""
+        ...
+
+    @property
+    def slack(self) -> float:
+        """Factor of the thresholds."""
+        ...
+
+    def meet(self, panel: int, bars: Bars, scored: Scored) -> None:
+        """Compare the documents of a panel with all later documents.
+
+        Parameters
+        ----------
+        panel : int
+            Index in `panels`.
+        bars : Bars
+            Can rise during the call.
+        scored : callable
+            Called any number of times with the first place of the panel and exactly scored pairs,
+            each once; these include all pairs that reach the thresholds.
+        """
+        ...
+
+    def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return exact similarities of a document with later ones, by place."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Return a checksum of everything that the similarities depend on."""
+        ...
+
+
 class PairDocuments:
-    """The documents to compare, in order of number; their index here is their *place*.
+    """Documents compared by words: a `Comparison`.
 
     Deleted documents and documents of norm 0 have no place. Takes some 5 bytes per posting beside
     the index (10 for real weights).
@@ -108,23 +156,29 @@ class PairDocuments:
         Prepared segments in order of document numbers, for one symmetric ranking.
     S : TermSimilarityMatrix
         Symmetric.
+    others : sequence of ndarray of shape (n_docs,), bool, optional
+        For each segment, documents that have a place even if their norm is 0.
 
     Attributes
     ----------
-    parts, S
-    n : int
-    numbers : ndarray of shape (n,), int64
-        Document numbers in the index.
-    panels : list of (int, int)
-        First place and end of each panel.
-    slack : float
-        Factor of the thresholds.
+    chosen : list of ndarray, int64
+        The documents of each segment that have a place, ascending.
     """
 
-    def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
+    by = "words"
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        S: TermSimilarityMatrix,
+        others: Sequence[NDArray[np.bool_]] | None = None,
+    ) -> None:
         self.S = S
         self.parts = tuple(parts)
-        ordered = [_ordered(part) for part in self.parts]
+        self._idle: list[PanelSpace] = []
+        wanted = [None] * len(self.parts) if others is None else others
+        self.chosen = [_active(*pair) for pair in zip(self.parts, wanted, strict=True)]
+        ordered = [_ordered(*pair) for pair in zip(self.parts, self.chosen, strict=True)]
         sizes = [own.local.shape[0] for own in ordered]
         self._bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.n = int(self._bounds[-1])
@@ -141,13 +195,15 @@ class PairDocuments:
         factors = _joined([own.factors for own in ordered], np.float64)
         with np.errstate(over="ignore", under="ignore"):
             self.factors = factors.astype(np.float32)
-        self._reach = _joined([_reach(part, S) for part in self.parts], np.int64)
+        self._reach = _joined(
+            [_reach(*pair, S) for pair in zip(self.parts, self.chosen, strict=True)], np.int64
+        )
         self._sizes = self._norm_sizes()
         longest = int(np.diff(self.starts).max(initial=0))
         self.slack = slack(longest, half=False)
         values = self.run_values
         self._least = min(1.0, float(values.min(initial=1.0)))
-        self._least *= min(1.0, float(factors.min(initial=1.0)))
+        self._least *= min(1.0, float(factors[factors > 0].min(initial=1.0)))
         # In Python floats: infinity fails the test below.
         self._most = 255.0 * longest * max(1.0, float(values.max(initial=1.0)))
         self._most *= max(1.0, float(factors.max(initial=1.0)))
@@ -157,42 +213,61 @@ class PairDocuments:
             for first in range(begin, end, PANEL)
         ]
 
-    def meet(self, space: PanelSpace, panel: int, bars: Bars, scored: Scored) -> None:
-        """Compare the documents of a panel with all later documents.
-
-        Parameters
-        ----------
-        space : PanelSpace
-            Of this thread.
-        panel : int
-            Index in `panels`.
-        bars : Bars
-            Can rise during the call.
-        scored : callable
-            Called any number of times with the first place of the panel and exactly scored pairs;
-            these include all pairs that reach the thresholds.
-        """
+    def meet(self, panel: int, bars: Bars, scored: Scored) -> None:
+        """Compare a panel; see `Comparison`."""
         begin, end = self.panels[panel]
-        factors = self._expand(space, begin, end)
-        units, own_bars = self._own(space, factors, bars)
+        space = self.space()
+        factors = self.expand(space, begin, end)
+        units, own_bars = self.own(space, factors, bars)
         heaps = self._heaps(bars, begin, end)
         if heaps.shape[1]:  # a negative threshold (no bounds) stays
             np.maximum(own_bars, heaps[:, 0] * self.slack, out=own_bars, where=own_bars > 0)
-        at = begin + 1
-        while at < self.n:
+        block = begin + 1, self.n
+        for n in self.candidates(space, begin, block, units, own_bars, bars.documents, heaps):
+            scored(begin, self._scored(space, factors, begin, space.ordered[:n]))
+        self.release(space)
+
+    def candidates(
+        self,
+        space: PanelSpace,
+        begin: int,
+        block: tuple[int, int],
+        units: NDArray[np.float32],
+        own_bars: NDArray[np.float32],
+        bars: NDArray[np.float32],
+        heaps: NDArray[np.float32],
+    ) -> Iterator[int]:
+        """Yield the number of pairs of an expanded panel with a block of later documents.
+
+        The pairs are in `space.starts` and `space.ordered`; they include all that reach the
+        thresholds of the columns, `own_bars`, or of the documents, `bars`.
+        """
+        at, stop = block
+        while at < stop:
             n = scan_panel(
                 self.starts, self.terms, self.run_starts, self.run_values, self.run_sizes,
-                self.factors, space.panel, at, self.n, begin, units, own_bars, bars.documents,
+                self.factors, space.panel, at, stop, begin, units, own_bars, bars,
                 heaps, self.slack, space.columns, space.documents, space.bounds, space.state,
             )  # fmt: skip
             at = int(space.state[0])
             n = gather_pairs(
-                space.columns, space.documents, space.bounds, n, own_bars, bars.documents,
+                space.columns, space.documents, space.bounds, n, own_bars, bars,
                 space.starts, space.ordered,
             )  # fmt: skip
             if n:
-                scored(begin, self._scores(space, factors, begin, space.ordered[:n]))
+                yield n
+
+    def space(self) -> PanelSpace:
+        """Return scratch arrays; `release` them for the next use."""
+        try:
+            return self._idle.pop()  # atomic
+        except IndexError:
+            return PanelSpace(len(self.S))
+
+    def release(self, space: PanelSpace) -> None:
+        """Clear the panel of scratch arrays, and keep them."""
         space.panel[:] = 0
+        self._idle.append(space)
 
     def _heaps(self, bars: Bars, begin: int, end: int) -> NDArray[np.float32]:
         """Return lower bounds of the k best similarities of each document of a panel, as heaps."""
@@ -203,16 +278,21 @@ class PairDocuments:
         heaps[: end - begin] = np.minimum(np.sort(best, axis=1), _LARGEST) * (1.0 - 1e-6)
         return heaps
 
-    def pair_scores(
-        self, space: PanelSpace, first: int, others: NDArray[np.integer]
-    ) -> NDArray[np.float64]:
+    def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return exact similarities of a document with later ones, by place."""
-        factors = self._expand(space, first, first + 1)
-        space.panel[space.kept_terms[: space.kept_starts[1]], 0] = 0
+        space = self.space()
+        factors = self.expand(space, first, first + 1)
         space.starts[0], space.starts[1:] = 0, others.shape[0]
-        return self._scores(space, factors, first, others.astype(np.uint32)).scores
+        scores = self.scores(space, factors, first, others.astype(np.uint32))
+        space.panel[space.kept_terms[: space.kept_starts[1]], 0] = 0
+        self._idle.append(space)
+        return scores
 
-    def _expand(self, space: PanelSpace, begin: int, end: int) -> NDArray[np.float64]:
+    def fingerprint(self) -> str:
+        """Return a checksum of everything that the similarities depend on."""
+        return fingerprint(self.parts, self.S)
+
+    def expand(self, space: PanelSpace, begin: int, end: int) -> NDArray[np.float64]:
         """Expand documents of one segment into the panel; return their factors as queries."""
         part = self.parts[int(np.searchsorted(self._bounds, begin, "right")) - 1]
         ranking = part.ranking
@@ -240,7 +320,7 @@ class PairDocuments:
             )
         return factors
 
-    def _own(
+    def own(
         self, space: PanelSpace, factors: NDArray[np.float64], bars: Bars
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the unit and the threshold of each column of the panel."""
@@ -258,14 +338,23 @@ class PairDocuments:
         own[:n][(factors == 0) | (largest == 0)] = np.inf
         return units, own
 
-    def _scores(
+    def _scored(
         self,
         space: PanelSpace,
         factors: NDArray[np.float64],
         begin: int,
         documents: NDArray[np.uint32],
     ) -> ScoredPairs:
-        """Score the collected pairs of a panel."""
+        return ScoredPairs(space.starts, documents, self.scores(space, factors, begin, documents))
+
+    def scores(
+        self,
+        space: PanelSpace,
+        factors: NDArray[np.float64],
+        begin: int,
+        documents: NDArray[np.uint32],
+    ) -> NDArray[np.float64]:
+        """Return the exact scores of pairs of an expanded panel; `space.starts` has its columns."""
         scores = np.empty(documents.shape[0])
         first = int(np.searchsorted(self._bounds, begin, "right")) - 1
         for number in range(first, len(self.parts)):
@@ -276,7 +365,7 @@ class PairDocuments:
                 space.kept_terms, space.kept_weights, factors, space.starts, documents,
                 space.expansion, scores,
             )  # fmt: skip
-        return ScoredPairs(space.starts, documents, scores)
+        return scores
 
     def _norm_sizes(self) -> NDArray[np.float64] | None:
         """Return x'W|S|Wx of each document, the scale of the rounding error of its norm."""
@@ -284,13 +373,13 @@ class PairDocuments:
             return None
         indptr, indices, data = self.S.arrays
         sizes = []
-        for part in self.parts:
+        for part, local in zip(self.parts, self.chosen, strict=True):
             out = np.zeros(part.segment.n_docs)
             soft_norms_squared(
                 *_values(part), part.ranking.term_weights, indptr, indices, np.abs(data),
                 0, out.shape[0], np.zeros(len(self.S)), out,
             )  # fmt: skip
-            sizes.append(out[_active(part)])
+            sizes.append(out[local])
         return np.concatenate(sizes)
 
 
@@ -331,16 +420,17 @@ class _Ordered:
     factors: NDArray[np.float64]
 
 
-def _active(part: Part) -> NDArray[np.int64]:
-    """Return the documents of a segment that can be similar to any document."""
+def _active(part: Part, others: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """Return the live documents of a segment that can be similar to any document, and others."""
     active = (part.ranking.factors > 0) & (np.diff(part.segment.pointers) > 0)
+    if others is not None:
+        active |= others
     if part.live is not None:
         active &= part.live
     return np.flatnonzero(active)
 
 
-def _ordered(part: Part) -> _Ordered:
-    local = _active(part)
+def _ordered(part: Part, local: NDArray[np.int64]) -> _Ordered:
     n = int(np.diff(part.segment.pointers)[local].sum())
     starts = np.full(local.shape[0] + 1, n, np.int64)
     run_starts = np.empty_like(starts)
@@ -359,9 +449,9 @@ def _ordered(part: Part) -> _Ordered:
     )  # fmt: skip
 
 
-def _reach(part: Part, S: TermSimilarityMatrix) -> NDArray[np.int64]:
+def _reach(part: Part, local: NDArray[np.int64], S: TermSimilarityMatrix) -> NDArray[np.int64]:
     """Return the number of entries of S in the rows of each document's terms."""
-    indptr, local = S.arrays[0], _active(part)
+    indptr = S.arrays[0]
     if local.shape[0] == 0:
         return np.empty(0, np.int64)
     pointers = part.segment.pointers

@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softcosine._progress import Progress
-from softcosine._validation import is_number
+from softcosine._validation import check_choice, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.near_duplicates.all_pairs import nearest_neighbors, similar_pairs
-from softcosine.index.near_duplicates.groups import find_groups
+from softcosine.index.near_duplicates.all_pairs import (
+    neighbors_among,
+    pair_documents,
+    pairs_among,
+)
+from softcosine.index.near_duplicates.groups import groups_among
+from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
+from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.search.parts import Part
+from softcosine.index.search.query_encoding import no_coordinates
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SimilarGroup", "SimilarPair", "SimilarPairs", "groups_of", "pairs_of"]
+__all__ = [
+    "By",
+    "SimilarGroup",
+    "SimilarPair",
+    "SimilarPairs",
+    "compared",
+    "groups_of",
+    "pairs_of",
+]
+
+By = Literal["words", "meaning", "both"]
+
+_SIMILARITIES = {
+    "words": "soft cosines",
+    "meaning": "cosines",
+    "both": "means of soft cosine and cosine",
+}
 
 
 class SimilarPair(NamedTuple):
@@ -78,20 +105,21 @@ def pairs_of(
     *,
     min_similarity: float,
     k: int | None,
+    by: str,
     ranking: str,
     threads: int | None,
     checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> SimilarPairs:
     """Return similar pairs; see `SoftIndex.pairs`. Parameters are checked at once."""
-    parts, ids = _parts(snapshot, ranking), _Ids(snapshot)
+    documents, ids = compared(snapshot, by, ranking), _Ids(snapshot)
     if ranking == "soft_cosine":
-        _check_reachable(snapshot, min_similarity)
-    what = f"min_similarity={min_similarity:g}, k={k}, ranking={ranking!r}"
+        _check_reachable(snapshot, min_similarity, by)
+    what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
     if k is None:
-        blocks = similar_pairs(
-            parts, snapshot.S, min_similarity=min_similarity, threads=threads,
-            checkpoint=checkpoint, progress=progress,
+        blocks = pairs_among(
+            documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
+            progress=progress,
         )  # fmt: skip
         found = (
             SimilarPair(ids[first], ids[second], similarity)
@@ -102,9 +130,9 @@ def pairs_of(
             )
         )  # fmt: skip
         return SimilarPairs(found, what)
-    graph = nearest_neighbors(
-        parts, snapshot.S, k=k, min_similarity=min_similarity, threads=threads,
-        checkpoint=checkpoint, progress=progress,
+    graph = neighbors_among(
+        documents, k=k, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
+        progress=progress,
     )  # fmt: skip
     neighbors = (
         SimilarPair(ids[document], ids[other], similarity)
@@ -119,15 +147,17 @@ def groups_of(
     *,
     min_similarity: float,
     method: str,
+    by: str,
     threads: int | None,
     checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> list[SimilarGroup]:
     """Return groups of near duplicates; see `SoftIndex.dedupe`."""
-    _check_reachable(snapshot, min_similarity)
-    groups = find_groups(
-        _parts(snapshot, "soft_cosine"), snapshot.S, min_similarity=min_similarity, method=method,
-        threads=threads, checkpoint=checkpoint, progress=progress,
+    documents = compared(snapshot, by)
+    _check_reachable(snapshot, min_similarity, by)
+    groups = groups_among(
+        documents, min_similarity=min_similarity, method=method, threads=threads,
+        checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     ids = _Ids(snapshot)
     found = []
@@ -139,15 +169,67 @@ def groups_of(
     return found
 
 
-def _check_reachable(snapshot: Snapshot, min_similarity: float) -> None:
-    """Raise InvalidInputError if S is definite and `min_similarity` exceeds 1."""
+def _check_reachable(snapshot: Snapshot, min_similarity: float, by: str) -> None:
+    """Raise InvalidInputError if `min_similarity` exceeds 1, and no similarity does."""
     S = snapshot.S
     definite = S.dominant or (S.scales is not None and not S.settings.get("extended"))
-    if is_number(min_similarity) and min_similarity > 1 and definite:
+    if is_number(min_similarity) and min_similarity > 1 and (definite or by == "meaning"):
         raise InvalidInputError(
-            f"the least similarity is {min_similarity:g}, and the soft cosines of this index are "
-            "at most 1; choose one from 0 to 1, such as 0.8."
+            f"the least similarity is {min_similarity:g}, and the {_SIMILARITIES[by]} of this "
+            "index are at most 1; choose one from 0 to 1, such as 0.8."
         )
+
+
+def compared(
+    snapshot: Snapshot,
+    by: str,
+    ranking: str = "soft_cosine",
+    *,
+    allowed: Sequence[NDArray[np.bool_]] | None = None,
+) -> Comparison:
+    """Return the documents to compare, by words, meaning or both.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    by : {"words", "meaning", "both"}
+    ranking : str
+        Of words alone.
+    allowed : sequence of ndarray of shape (n_docs,), bool, optional
+        For each segment, the live documents to compare; all by default.
+
+    Raises
+    ------
+    InvalidInputError
+        If they cannot be compared in this way.
+    """
+    check_choice("by", by, tuple(_SIMILARITIES))
+    if by != "words" and ranking != "soft_cosine":
+        raise InvalidInputError(
+            f"the ranking {ranking} is one of words, and pairs are compared by {by}; leave it out, "
+            "or choose by='words'."
+        )
+    if by != "words" and snapshot.meaning is None:
+        raise no_coordinates()
+    masks = [segment.mask for segment in snapshot.segments] if allowed is None else allowed
+    own = [segment.coordinates for segment in snapshot.segments]
+    encoded = [
+        np.zeros_like(mask) if one is None else one.encoded & mask
+        for one, mask in zip(own, masks, strict=True)
+    ]
+    dimensions = 0 if snapshot.meaning is None else snapshot.meaning.dimensions
+    firsts = snapshot.documents.firsts
+    if by == "meaning":
+        chosen = [np.flatnonzero(mask) for mask in encoded]
+        return DocumentsByMeaning(own, chosen, firsts, dimensions)
+    parts = [
+        replace(part, live=mask)
+        for part, mask in zip(_parts(snapshot, ranking), masks, strict=True)
+    ]
+    if by == "words":
+        return pair_documents(parts, snapshot.S)
+    words = pair_documents(parts, snapshot.S, others=encoded)
+    return DocumentsByBoth(words, DocumentsByMeaning(own, words.chosen, firsts, dimensions))
 
 
 def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:

@@ -40,7 +40,7 @@ from softcosine.index.search.diversity import (
     LEAST_CANDIDATES,
     by_marginal_relevance,
 )
-from softcosine.index.search.explanation import Explanation, by_size, explain, meaning_parts
+from softcosine.index.search.explanation import Explanation, by_size, explain
 from softcosine.index.search.facets import Facets, checked_facets, counted_facets
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.highlights import Snippet, snippet
@@ -242,6 +242,9 @@ def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
     (top,) = search.ranked([query], search.filtered, request.k + 1)
     others = top.documents != number
     top = replace(top, documents=top.documents[others], scores=top.scores[others])
+    if search.encoding is not None and query.meaning is None:
+        note = f"{top.plan.reason}: words alone, as the document has no coordinates"
+        top = replace(top, plan=replace(top.plan, reason=note))
     return search.hits(query, search.page(top), {})
 
 
@@ -361,8 +364,11 @@ class _Search:
             parsed.append(
                 ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
             )
-        meaning = None if self.encoding is None else self.encoding.meaning_of_document(number)
-        return _Query(f"like {id}", tuple(parsed), self.vectors(parsed), meaning=meaning)
+        ready = _Query(f"like {id}", tuple(parsed), self.vectors(parsed))
+        if self.encoding is None:
+            return ready
+        meaning = self.encoding.meaning_of_document(number)
+        return replace(ready, meaning=meaning, texts=self.encoding.clauses_of(number))
 
     def vectors(self, parsed: Sequence[ParsedQuery]) -> tuple[QueryVector, ...]:
         """Return the vector of a parsed query for every field."""
@@ -390,9 +396,7 @@ class _Search:
         if encoding is not None and query.meaning is not None:
             chosen = np.array([number], np.int64)
             score = float(encoding.searcher.scores(query.vectors, query.meaning, chosen)[0])
-            static = encoding.static(query.texts)
-            shares = meaning_parts(encoding.searcher, query.meaning, static, number)
-            parts = by_size([*parts, *shares])
+            parts = by_size([*parts, *encoding.parts(query.meaning, query.texts, number)])
         return Explanation(query.shown, id, score, parts, self.searcher.ranking.name)
 
     def ranked(

@@ -21,13 +21,24 @@ from softcosine.kernels.documents import REALS, SATURATED
 if TYPE_CHECKING:
     import pandas as pd
 
-    from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
+    from softcosine.index.search.meaning import QueryMeaning
     from softcosine.space.meaning import StaticQuery
 
-__all__ = ["DOCUMENT", "REST", "Explanation", "Part", "by_size", "explain", "meaning_parts"]
+__all__ = [
+    "DOCUMENT",
+    "OTHERS",
+    "REST",
+    "Explanation",
+    "Part",
+    "by_size",
+    "explain",
+    "meaning_parts",
+]
 
-# In parts of meaning: the document as a whole, and what the words of the query do not explain.
+# In parts of meaning: the document as a whole, what words do not explain, and words of less weight.
 DOCUMENT, REST = "(meaning)", "(the rest of what the encoder read)"
+OTHERS = "(other words)"
+_SHOWN_PAIRS = 16  # strongest pairs of the meaning; the others are merged
 _ROUNDING = 1e-12
 
 
@@ -49,8 +60,9 @@ class Part:
     spelled : bool
         Whether the words are similar only by spelling, in a search with ``fuzzy=True``.
     space : {"words", "meaning"}
-        In ``meaning`` the pair is a query word and the whole document, or what both texts share
-        beyond the words of the query.
+        In ``meaning`` a word can be the rest of what the encoder read (`REST`), the words of all
+        weaker pairs (`OTHERS`), or, if its text is not stored, the document as a whole
+        (`DOCUMENT`).
     """
 
     query_word: str
@@ -190,43 +202,61 @@ def by_size(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def meaning_parts(
-    searcher: MeaningSearcher,
+    unit: NDArray[np.float64] | None,
     meaning: QueryMeaning,
-    static: StaticQuery | None,
-    document: int,
+    static: tuple[StaticQuery | None, StaticQuery | None],
 ) -> list[Part]:
-    """Return the contributions of the words of a query to a cosine, and the rest (theory T19).
+    """Return the contributions of pairs of words to a weighted cosine, and the rest (theory T19).
+
+    The weaker pairs of a query and a document whose words are known are merged.
 
     Parameters
     ----------
-    searcher : MeaningSearcher
+    unit : ndarray of shape (dimensions,), float64, or None
+        Coordinates of the document, of length 1.
     meaning : QueryMeaning
-    static : StaticQuery or None
-        The words of the query, if there is a query table. If the query was encoded, they explain
-        its projection on the static query.
-    document : int
+    static : tuple of StaticQuery or None
+        The words of the query and of the document, where they are known.
     """
-    unit = searcher.unit(document)
     if unit is None:
         return []
-    whole = float(searcher.cosines(meaning.unit, np.array([document], np.int64))[0])
-    parts, explained = [], 0.0
-    if static is not None:
-        along = float(meaning.unit @ static.vector)
-        shares = along * (static.shares @ unit)
-        sums: dict[str, float] = {}
-        for word, share in zip(static.words, shares.tolist(), strict=True):
-            sums[word] = sums.get(word, 0.0) + share
-        parts = [_of_meaning(word, share, meaning.weight) for word, share in sums.items()]
-        explained = sum(sums.values())
-    rest = whole - explained
-    if static is None or abs(rest) > _ROUNDING:
-        parts.append(_of_meaning(REST, rest, meaning.weight))
-    return parts
+    queries, left = _decomposed(meaning.unit, static[0], REST)
+    words, right = _decomposed(unit, static[1], DOCUMENT)
+    cosines = left @ right.T
+    merged = np.zeros(cosines.shape, np.bool_)
+    if words != [DOCUMENT]:
+        order = np.argsort(-np.abs(cosines), axis=None, kind="stable")
+        merged.flat[order[_SHOWN_PAIRS:]] = True
+    cells = [(queries[i], words[j], float(cosines[i, j])) for i, j in np.argwhere(~merged).tolist()]
+    rest = np.array([word == REST for word in queries]), np.array([word == REST for word in words])
+    for first, rows in ((OTHERS, ~rest[0]), (REST, rest[0])):
+        for second, columns in ((OTHERS, ~rest[1]), (REST, rest[1])):
+            cell = merged & rows[:, np.newaxis] & columns
+            if cell.any():
+                cells.append((first, second, float(cosines[cell].sum())))
+    return [
+        Part(first, second, cosine, meaning.weight * cosine, exact=False, space="meaning")
+        for first, second, cosine in cells
+    ]
 
 
-def _of_meaning(word: str, share: float, weight: float) -> Part:
-    return Part(word, DOCUMENT, share, weight * share, exact=False, space="meaning")
+def _decomposed(
+    unit: NDArray[np.float64], static: StaticQuery | None, whole: str
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Return distinct words and their summands of some coordinates, the rest last.
+
+    Without words, the only summand is the `whole`.
+    """
+    if static is None:
+        return [whole], unit[np.newaxis]
+    rows: dict[str, int] = {}
+    places = [rows.setdefault(word, len(rows)) for word in static.words]
+    summands = np.zeros((len(rows) + 1, len(unit)))
+    np.add.at(summands, places, float(unit @ static.vector) * static.shares)
+    summands[-1] = unit - summands.sum(axis=0)
+    if np.abs(summands[-1]).max() <= _ROUNDING:
+        return [*rows], summands[:-1]
+    return [*rows, REST], summands
 
 
 def _parts(

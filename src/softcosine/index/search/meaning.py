@@ -21,7 +21,7 @@ from softcosine.index.search.masks import all_of
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
 from softcosine.index.search.searcher import Allowed
 from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
-from softcosine.index.segment.coordinates import Coordinates
+from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
 __all__ = ["FLOOR", "MeaningSearcher", "QueryMeaning"]
@@ -124,9 +124,8 @@ class MeaningSearcher:
         own = self.coordinates[number]
         if own is None:
             return None
-        vector = own.vectors[document - self._firsts[number]].astype(np.float64)
-        square = float(vector @ vector)  # of whole numbers, so exact in any order
-        return vector / np.sqrt(square) if square else None
+        unit = unit_vector(own.vectors[document - self._firsts[number]])
+        return unit if unit.any() else None
 
     def nearest(
         self,

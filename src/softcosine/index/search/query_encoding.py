@@ -9,6 +9,7 @@ from typing import Literal
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
+from softcosine.index.search.explanation import Part, meaning_parts
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
@@ -18,11 +19,14 @@ __all__ = [
     "QueryEncoding",
     "document_encoding",
     "meaning_weight",
+    "no_coordinates",
     "query_encoding",
     "why_words_alone",
 ]
 
 Ask = Literal["words", "static", "encoder"]
+
+_READ = 1 << 15  # characters of a document whose words explain its meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,17 @@ class QueryEncoding:
         words = [(word, weight) for text, weight in clauses for word, _ in table.words_of(text)]
         return self.space.static_query(words, frequencies)
 
+    def parts(
+        self, meaning: QueryMeaning, clauses: Sequence[tuple[str, float]], number: int
+    ) -> list[Part]:
+        """Return the contributions of words to the cosine of a query and a document."""
+        static = self.static(clauses), self.static(self.clauses_of(number))
+        return meaning_parts(self.searcher.unit(number), meaning, static)
+
+    def clauses_of(self, number: int) -> tuple[tuple[str, float], ...]:
+        """Return the beginning of a document's stored text as a query."""
+        return ((self.snapshot.documents.text(number)[:_READ], 1.0),)
+
     def plan(self, plan: Plan) -> Plan:
         """Return the plan of a search with the origin of the query's coordinates."""
         how = "the query's coordinates are sums over the query table"
@@ -101,7 +116,7 @@ def meaning_weight(snapshot: Snapshot, weight: float | None, ranking: str | None
     """
     if snapshot.meaning is None:
         if weight:
-            raise _no_coordinates()
+            raise no_coordinates()
         return 0.0
     if weight is not None:
         return weight
@@ -151,7 +166,7 @@ def query_encoding(
     """
     space = snapshot.meaning
     if space is None and ask in ("static", "encoder"):
-        raise _no_coordinates()
+        raise no_coordinates()
     weight = meaning_weight(snapshot, weight, ranking)
     if space is None or ask == "words" or not weight:
         return None
@@ -188,7 +203,8 @@ def why_words_alone(
     return f": words alone, as {space.encoder} is {how_to_get(space.encoder)}"
 
 
-def _no_coordinates() -> InvalidInputError:
+def no_coordinates() -> InvalidInputError:
+    """Return the error for an index without meaning."""
     return InvalidInputError(
         "the documents of this index have no coordinates, so it can be searched by words only; "
         "encode them first: softcosine encode INDEX --encoder minilm, or encode() of a writer."

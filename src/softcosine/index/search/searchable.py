@@ -33,7 +33,7 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
-    from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
+    from softcosine.index.near_duplicates.similar import By, SimilarGroup, SimilarPairs
     from softcosine.matrix.list_use import ListUse
 
 __all__ = ["Searchable"]
@@ -449,6 +449,7 @@ class Searchable:
         *,
         min_similarity: float = 0.0,
         k: int | None = None,
+        by: By = "words",
         ranking: str = "soft_cosine",
         threads: int | None = None,
         checkpoint: str | Path | None = None,
@@ -456,7 +457,7 @@ class Searchable:
     ) -> SimilarPairs:
         """Return all similar pairs of documents, or the k nearest documents of each document.
 
-        The similarity is exact, with the later document as the query.
+        The similarity is exact, with the earlier document as the query.
 
         Parameters
         ----------
@@ -466,7 +467,12 @@ class Searchable:
         k : int, optional
             Number of most similar documents for each document, best first. A pair can then occur
             twice.
+        by : {"words", "meaning", "both"}
+            What is compared: the soft cosine of words; the cosine of coordinates, which documents
+            without coordinates do not have; or the mean of the two, half the score of `similar`
+            with ``meaning=1`` (a document without coordinates has the cosine 0).
         ranking : {"soft_cosine", "inner_product"}
+            Of words alone.
         threads : int, optional
             All processors by default; results do not depend on it.
         checkpoint : path of a folder, optional
@@ -487,8 +493,8 @@ class Searchable:
         from softcosine.index.near_duplicates.similar import pairs_of
 
         return pairs_of(
-            self._snapshot, min_similarity=min_similarity, k=k, ranking=ranking, threads=threads,
-            checkpoint=checkpoint, progress=progress,
+            self._snapshot, min_similarity=min_similarity, k=k, by=by, ranking=ranking,
+            threads=threads, checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
 
     def dedupe(
@@ -496,11 +502,12 @@ class Searchable:
         *,
         min_similarity: float = 0.9,
         method: str = "components",
+        by: By = "words",
         threads: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> list[SimilarGroup]:
-        """Return groups of near duplicates by soft cosine, each led by its earliest document.
+        """Return groups of near duplicates, each led by its earliest document.
 
         Parameters
         ----------
@@ -509,7 +516,7 @@ class Searchable:
         method : {"components", "leaders"}
             ``components``: documents connected by a chain of similar pairs. ``leaders``: every
             member has at least this similarity with the first document of the group.
-        threads, checkpoint, progress
+        by, threads, checkpoint, progress
             See `pairs`.
 
         Raises
@@ -519,6 +526,6 @@ class Searchable:
         from softcosine.index.near_duplicates.similar import groups_of
 
         return groups_of(
-            self._snapshot, min_similarity=min_similarity, method=method, threads=threads,
+            self._snapshot, min_similarity=min_similarity, method=method, by=by, threads=threads,
             checkpoint=checkpoint, progress=progress,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine.errors import CorruptIndexError
 from softcosine.matrix.ranges import check_array, check_values
 
-__all__ = ["MAX_DIMENSIONS", "Coordinates"]
+__all__ = ["MAX_DIMENSIONS", "Coordinates", "unit_vector"]
 
 MAX_DIMENSIONS = 1 << 16
 
@@ -84,3 +84,11 @@ class Coordinates:
                 "the lengths of the documents' coordinates are not those of the vectors; rebuild "
                 "the index."
             )
+
+
+def unit_vector(vector: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Return the coordinates of a document, of length 1, float64; zeros if it has none."""
+    wide = vector.astype(np.float64)
+    square = float(wide @ wide)  # of whole numbers, so exact in any order
+    unit: NDArray[np.float64] = wide / np.sqrt(square or 1.0)
+    return unit

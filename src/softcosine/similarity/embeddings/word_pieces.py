@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.word_vectors import checked_words
 from softcosine.text.packing import pack_strings, unpack_strings
@@ -64,7 +65,8 @@ class WordPieces:
     Raises
     ------
     InvalidInputError
-        If the tokenizer has an unsupported step, or a token is not a string.
+        If the tokenizer has an unsupported step, a token is not a string, or `max_characters` is
+        not a whole number.
     """
 
     __slots__ = (
@@ -83,6 +85,7 @@ class WordPieces:
         prefix: str = "##",
         max_characters: int = 100,
     ) -> None:
+        check_whole("max_characters", max_characters)
         self._tokenizer = {
             "normalizer": tokenizer.get("normalizer"),
             "pre_tokenizer": tokenizer.get("pre_tokenizer"),
@@ -90,7 +93,7 @@ class WordPieces:
         self._normalize = _normalizer(self._tokenizer["normalizer"])
         self._cut = _pre_tokenizer(self._tokenizer["pre_tokenizer"])
         self._prefix = prefix
-        self._max_characters = int(max_characters)
+        self._max_characters = max_characters
         self._tokens = tuple(checked_words(tokens))
         found: dict[str, int] = {}
         for number, token in enumerate(self._tokens):
