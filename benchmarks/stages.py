@@ -60,7 +60,7 @@ class Stages:
 
     def expansion(self, query: QueryVector) -> Expansions:
         """Return W S' W x."""
-        with self._searcher.first_stage(query) as stage:
+        with self._searcher.approximate_scores(query) as stage:
             return stage.expanded
 
     def candidates(self, expanded: Expansions) -> list[NDArray[np.uint32]]:

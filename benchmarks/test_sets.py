@@ -13,6 +13,7 @@ from measure import data_folder, read_jsonl
 from softcosine.index.query.query_vectors import query_vector
 
 __all__ = [
+    "QUESTIONS",
     "RESAMPLES",
     "RETRIEVAL",
     "TestSet",
@@ -24,6 +25,11 @@ __all__ = [
 ]
 
 RETRIEVAL = ("cranfield", "cacm", "npl", "lisa")
+# English collections of questions in people's own words.
+QUESTIONS = (
+    *("stackfaq", "medicationqa", "mediqa-chiqa", "covidq", "perlfaq", "tldr-man"),
+    *("gnomedesc-en", "bankfaq"),
+)
 _SEMEVAL_BACKGROUND = ("train-part1", "train-part2")
 RESAMPLES = 10_000
 # Cleverdon's codes: 1 answers the question completely, 4 is of little interest, -1 none.

@@ -384,3 +384,34 @@ def test_languages(benchmark):
     shares = script.recognised(texts, "german")
     assert set(shares) == set(script.SIZES)
     assert shares[10] == (1.0, 0.0)
+
+
+def test_first_stage(benchmark, texts):
+    pytest.importorskip("bm25s")
+    pytest.importorskip("faiss")
+    script = benchmark("first_stage")
+    index = SoftIndex.from_texts(texts, plain=True)
+    queries = script.query_vectors(index, script.drawn_queries(index, 4))
+    rows = script.measured(
+        "toy", index.searcher(), queries, runs=1, n_timed=2, stages=("0:1", "all:100")
+    )
+    assert [row["recall@10"] for row in rows][-1] == 1.0
+    large = script.enlarged(index, 90)
+    both, asked = script.with_meaning(large, script.query_vectors(index, texts[:2], large))
+    (row,) = script.measured(
+        "drawn", large, asked, runs=1, n_timed=2, stages=("all:10",), meaning=both
+    )
+    assert row["documents"] == 90
+
+
+def test_meaning(benchmark, workload):
+    pytest.importorskip("bm25s")
+    pytest.importorskip("faiss")
+    script = benchmark("meaning")
+    calls, sizes = script.glued(workload, 60, 2)
+    assert calls.keys() == sizes.keys()
+    for call in calls.values():
+        assert len(call()) == 2
+    words = script.FieldsSearcher([workload.searcher], [1.0])
+    assert len(script.our_sizes(script.with_coordinates(words, 0))) == 2
+    assert 20 < script.lines_of_code(script.ByHand) < 50

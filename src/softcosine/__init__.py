@@ -27,6 +27,7 @@ _HOMES = {
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EngineIndex": "softcosine.engines.engine_index",
     "EncoderSimilarity": "softcosine.similarity.embeddings.encoder",
+    "FirstStage": "softcosine.index.search.first_stage",
     "Guarded": "softcosine.similarity.overrides.guard",
     "IndexWriter": "softcosine.index.writer.index_writer",
     "Matches": "softcosine.index.soft_neighbors",
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
+    from softcosine.index.search.first_stage import FirstStage as FirstStage
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors

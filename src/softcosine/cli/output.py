@@ -186,7 +186,7 @@ def hits_record(
     """Return the results of a query as ``--json`` prints them."""
     told: dict[str, Any] = {}
     if plan:
-        told["plan"] = {"method": hits.plan.method, "reason": hits.plan.reason}
+        told["plan"] = {key: getattr(hits.plan, key) for key in ("method", "reason", "proven")}
     if hits.facets:
         told["facets"] = {
             key: [{"value": one.value, "documents": one.n_docs} for one in counts]

@@ -105,7 +105,9 @@ class State:
             return NOTHING
         route, kind = self.space.route, "exact" if self.engine.capabilities.exact else "approximate"
         return Plan(
-            self.asked.name, f"{kind} search of {route.n_dimensions:,} dimensions, {route.name}"
+            self.asked.name,
+            f"{kind} search of {route.n_dimensions:,} dimensions, {route.name}",
+            proven=False,
         )
 
     def find(

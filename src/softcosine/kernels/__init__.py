@@ -4,7 +4,7 @@ A kernel trusts its caller: Python code checks lengths, dtypes and ranges once, 
 kernel releases the interpreter lock, has one writer for each output element, and passes its tests
 with ``NUMBA_DISABLE_JIT=1``.
 
-``search.py``, ``documents.py``, ``postings.py``, ``segment_table.py``
+``search.py``, ``documents.py``, ``postings.py``, ``impacts.py``, ``segment_table.py``
     Search: query expansion, posting lists, exact scores from the forward index.
 ``panel.py``, ``all_pairs.py``
     Batches of queries, and all pairs of documents.

@@ -22,10 +22,11 @@ from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.query.query_vectors import ParsedQuery, heaviest, parse_query, query_vector
 from softcosine.index.search.explanation import Explanation, by_size, explain
 from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.first_stage import FirstStage, search_in_two_stages
 from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.query_encoding import QueryEncoding
 from softcosine.index.search.rankings import PreparedRanking
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.soft_index import SoftIndex
 from softcosine.space.measures import paired_soft_cosine_similarity
 
@@ -53,6 +54,7 @@ class FittedSoft:
         Encoder of the documents.
     encoding : QueryEncoding or None
         How the meaning of queries is found.
+    first_stage : FirstStage or None
     """
 
     index: SoftIndex
@@ -65,6 +67,7 @@ class FittedSoft:
     keep_stop_words: bool = False
     model: SentenceModel | None = None
     encoding: QueryEncoding | None = None
+    first_stage: FirstStage | None = None
 
     @property
     def note(self) -> str:
@@ -79,17 +82,31 @@ class FittedSoft:
             np.arange(part.first, part.first + part.segment.n_docs) < n_docs
             for part in searcher.searchers[0].parts
         ]
-        options: dict[str, Any] = {"k": k, "expand_postings": self.expand, "allowed": allowed}
+        options: dict[str, Any] = {"k": k, "allowed": allowed}
         ready = [vectors for _, vectors in self._ready(searcher, queries)]
         meant = self._meant(queries)
+        if self.first_stage is not None and self.expand:
+            both = None if self.encoding is None else self.encoding.searcher
+            pairs = list(zip(ready, meant, strict=True))
+            tops = search_in_two_stages(searcher, both, pairs, self.first_stage, **options)
+        else:
+            tops = self._exact(searcher, ready, meant, expand_postings=self.expand, **options)
+        lists = ((top.documents, top.scores) for top in tops)
+        return ranked_lists(lists, n_queries=len(queries), k=k)
+
+    def _exact(
+        self,
+        searcher: FieldsSearcher,
+        ready: Sequence[tuple[QueryVector, ...]],
+        meant: Sequence[QueryMeaning | None],
+        **options: Any,
+    ) -> list[Top]:
         words = [own for own, meaning in zip(ready, meant, strict=True) if meaning is None]
         both = [(own, found) for own, found in zip(ready, meant, strict=True) if found is not None]
         tops = {False: iter(searcher.search_batch(words, **options))}
         if self.encoding is not None:
             tops[True] = iter(self.encoding.searcher.search_batch(both, **options))
-        found = (next(tops[meaning is not None]) for meaning in meant)
-        lists = ((top.documents, top.scores) for top in found)
-        return ranked_lists(lists, n_queries=len(queries), k=k)
+        return [next(tops[meaning is not None]) for meaning in meant]
 
     def scored(
         self, queries: Documents, candidates: Sequence[NDArray[np.int64]]

@@ -12,6 +12,7 @@ from softcosine.evaluate.systems.encoder import Encoder, one_encoder
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import (
+    Kind,
     choice,
     flag,
     number,
@@ -25,6 +26,7 @@ from softcosine.evaluate.systems.similarities import SimilaritySettings
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.search.fields import checked_fields
+from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.query_encoding import Ask, query_encoding
 from softcosine.index.search.rankings import Ranking
 from softcosine.index.soft_index import SoftIndex
@@ -35,6 +37,13 @@ if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["Soft", "SoftCosine"]
+
+
+_STAGES = Kind(
+    "a number of terms or all, then perhaps candidates, such as 32 or all:1000",
+    lambda given: str(FirstStage.parse(given)),
+    lambda value: isinstance(value, str),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +78,8 @@ class Soft(SimilaritySettings):
         Weight of the meaning; None for the default of the ranking.
     meaning_space : MeaningSpace, optional
         Projection and query table of the encoder.
+    first_stage : str or None
+        Terms and candidates of a first stage, such as ``32`` or ``all:1000``; see `FirstStage`.
     **settings
         See `SimilaritySettings`.
 
@@ -113,6 +124,9 @@ class Soft(SimilaritySettings):
         None, optional(number(0.0), none="default"), "weight of the meaning"
     )
     meaning_space: MeaningSpace | None = None
+    first_stage: str | None = setting(
+        None, optional(_STAGES), "terms and candidates of a first stage"
+    )
 
     def __post_init__(self) -> None:
         SimilaritySettings.__post_init__(self)
@@ -172,6 +186,7 @@ class Soft(SimilaritySettings):
             keep_stop_words=self.keep_stop_words, model=model,
             encoding=None if model is None
             else query_encoding(index.snapshot, self.ask, None, None, IndexEncoder(model)),
+            first_stage=None if self.first_stage is None else FirstStage.parse(self.first_stage),
         )  # fmt: skip
 
     def _model(self) -> SentenceModel | None:

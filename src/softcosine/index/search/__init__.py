@@ -3,6 +3,7 @@
 * `searchable`: the searches of an index, with their parameters; `results`: what they return.
 * `rankings`: soft cosine, soft BM25 and the other rankings; `fields`: several fields.
 * `execution`: the steps of one search; `searcher`: the exact top k of a query vector.
-* `expansion`, `bounds`, `first_stage`, `candidates`: the two stages and their error bounds.
+* `expansion`, `bounds`, `approximate_scores`, `candidates`: the two stages and their error bounds.
+* `first_stage`, `heaviest_terms`: searches by the heaviest terms, with exact scores of the best.
 * `explanation`, `highlights`, `facets`, `sorting`, `diversity`: what is added to the hits.
 """

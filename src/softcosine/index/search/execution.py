@@ -43,6 +43,7 @@ from softcosine.index.search.diversity import (
 from softcosine.index.search.explanation import Explanation, by_size, explain
 from softcosine.index.search.facets import Facets, checked_facets, counted_facets
 from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.first_stage import FirstStage, search_in_two_stages
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
 from softcosine.index.search.masks import Mask, all_of
@@ -107,6 +108,7 @@ class SearchRequest:
     facets: Sequence[str] = ()
     ask: Ask | None = None
     meaning: float | None = None
+    first_stage: FirstStage | int | None = None
 
     def __post_init__(self) -> None:
         check_k(self.k, least=0)
@@ -116,6 +118,11 @@ class SearchRequest:
         if bool(parse_sort(self.sort)) + bool(self.exact_first) + (self.mmr is not None) > 1:
             raise InvalidInputError(
                 "sort, exact_first and mmr are orders of the answers; choose one of them."
+            )
+        if FirstStage.of(self.first_stage) and (self.all_matching or self.fill):
+            raise InvalidInputError(
+                "sort, facets and fill need the score of every matching document, and first_stage "
+                "computes those of some; leave it out."
             )
         check_choice("ask", self.ask, ("words", "static", "encoder"), optional=True)
         check_number("meaning", self.meaning, least=0, most=MOST_MEANING, optional=True)
@@ -412,6 +419,9 @@ class _Search:
             "k": k, "min_score": self.request.min_score, "expand_postings": self.request.expand,
             "allowed": allowed, "threads": threads,
         }  # fmt: skip
+        stage = FirstStage.of(self.request.first_stage)
+        if stage is not None and self.request.expand:
+            return self._in_two_stages(queries, stage, k, allowed, threads)
         by_words = [query.vectors for query in queries if query.meaning is None]
         by_both = [(query.vectors, query.meaning) for query in queries if query.meaning is not None]
         tops = {False: iter(self.searcher.search_batch(by_words, **options) if by_words else ())}
@@ -419,6 +429,27 @@ class _Search:
             found = self.encoding.searcher.search_batch(by_both, **options)
             tops[True] = iter([replace(top, plan=self.encoding.plan(top.plan)) for top in found])
         return [next(tops[query.meaning is not None]) for query in queries]
+
+    def _in_two_stages(
+        self,
+        queries: Sequence[_Query],
+        stage: FirstStage,
+        k: int,
+        allowed: Sequence[Mask | None],
+        threads: int | None,
+    ) -> list[Top]:
+        encoding = self.encoding
+        tops = search_in_two_stages(
+            self.searcher, None if encoding is None else encoding.searcher,
+            [(query.vectors, query.meaning) for query in queries], stage, k=k,
+            min_score=self.request.min_score, allowed=allowed, threads=threads,
+        )  # fmt: skip
+        return [
+            top
+            if encoding is None or query.meaning is None
+            else replace(top, plan=encoding.plan(top.plan))
+            for query, top in zip(queries, tops, strict=True)
+        ]
 
     def alone(self, query: _Query) -> tuple[Top, NDArray[np.int64]]:
         """Return the results of a query that has constraints, or needs all or exact matches first.
@@ -471,7 +502,7 @@ class _Search:
         return Top(
             np.concatenate([first.documents, rest.documents]),
             np.concatenate([first.scores, rest.scores]),
-            rest.plan,
+            rest.plan if first.plan.proven else first.plan,
         )
 
     def _allowed(self, query: _Query) -> list[Mask | None]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.bounds import float32_holds
+from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.search.workspace import Workspace
@@ -82,6 +85,20 @@ class Expansions:
         """Return the range of a query in `terms` and `weights`."""
         return slice(self.pointers[query], self.pointers[query + 1])
 
+    def kept(self, masks: Sequence[NDArray[np.bool_]]) -> Expansions:
+        """Return the same with some terms of each query only; its factor does not change."""
+        mask = np.concatenate(masks)
+        facts: list[list[float]] = []
+        pointers = np.zeros(len(masks) + 1, np.int64)
+        np.cumsum([np.count_nonzero(own) for own in masks], out=pointers[1:])
+        weights = self.weights[mask]
+        for row, (begin, end) in zip(self.facts, pairwise(pointers.tolist()), strict=True):
+            sizes = np.abs(weights[begin:end])
+            smallest = sizes.min(initial=np.inf, where=sizes > 0.0)
+            n_negative = np.count_nonzero(weights[begin:end] < 0.0)
+            facts.append([*map(float, (sizes.max(initial=0.0), smallest, n_negative)), *row[3:]])
+        return Expansions(pointers, self.terms[mask], weights, facts, self.factors)
+
 
 class Expander:
     """Expands queries for one ranking and one S.
@@ -100,6 +117,13 @@ class Expander:
         self._ranking = ranking
         self._reach = reach
         self._longest_row = int(np.diff(S.arrays[0]).max(initial=0))
+        self._heaviest: tuple[int, NDArray[np.float64]] | None = None
+
+    def limited(self, n: int, impacts: NDArray[np.float64]) -> Expander:
+        """Return an expander that keeps the terms of `heaviest_terms`; factors do not change."""
+        limited = copy(self)
+        limited._heaviest = n, impacts
+        return limited
 
     def expand(self, space: Workspace, queries: Sequence[QueryVector]) -> Expansions:
         """Return expanded queries with their factors."""
@@ -124,7 +148,16 @@ class Expander:
                     "the documents or the entries of S down."
                 )
         n = int(ends[-1])
-        return Expansions(ends, reached[:n], weights[:n], rows, factors)
+        expansions = Expansions(ends, reached[:n], weights[:n], rows, factors)
+        if self._heaviest is None:
+            return expansions
+        n_others, impacts = self._heaviest
+        return expansions.kept([
+            heaviest_terms(
+                expansions.terms[own], expansions.weights[own], impacts, query.terms, n=n_others
+            )
+            for query, own in zip(queries, map(expansions.own, range(len(queries))), strict=True)
+        ])  # fmt: skip
 
     def _factor(self, query: QueryVector, facts: list[float]) -> float:
         """Return 1 / the norm of a query, or 1 if the ranking does not normalise."""

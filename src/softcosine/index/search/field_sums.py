@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.search.approximate_scores import ApproximateScores
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
-from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.parts import Part
 from softcosine.index.search.searcher import Allowed, Searcher
 from softcosine.index.search.top_docs import QueryVector
@@ -30,14 +30,14 @@ class FieldSums:
 
     Attributes
     ----------
-    stages : tuple of FirstStage
+    stages : tuple of ApproximateScores
     shares : tuple of float
         Factor of each stage.
     unit : float
         The score that is 1 in the sums; 0 if no document has a score.
     """
 
-    stages: tuple[FirstStage, ...] = ()
+    stages: tuple[ApproximateScores, ...] = ()
     shares: tuple[float, ...] = ()
     unit: float = 0.0
 
@@ -66,7 +66,7 @@ def field_sums(
     with ExitStack() as stack:
         stages, units = [], []
         for searcher, weight, vector in zip(searchers, weights, vectors, strict=True):
-            stage = stack.enter_context(searcher.first_stage(vector))
+            stage = stack.enter_context(searcher.approximate_scores(vector))
             if stage.empty:
                 continue
             if not stage.holds:

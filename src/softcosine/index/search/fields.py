@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softcosine._threads import in_threads
 from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
+from softcosine.index.search.heaviest_terms import LeftOut
 from softcosine.index.search.plan import ALL, FIELDS, NOTHING, SHARING
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.searcher import Allowed, Searcher
@@ -142,6 +143,21 @@ class FieldsSearcher:
         for searcher, weight, vector in zip(self.searchers, self.weights, vectors, strict=True):
             total += weight * searcher.scores(vector, documents)
         return total
+
+    def second_stage(
+        self, vectors: Sequence[QueryVector], documents: NDArray[np.int64], n: int
+    ) -> tuple[NDArray[np.float64], LeftOut]:
+        """Return the scores of candidates, and what ``limited(n)`` leaves out of the query."""
+        total, left_out = np.zeros(len(documents)), LeftOut()
+        for searcher, weight, vector in zip(self.searchers, self.weights, vectors, strict=True):
+            scores, other = searcher.second_stage(vector, documents, n)
+            total += weight * scores
+            left_out = left_out.plus(other, weight)
+        return total, left_out
+
+    def limited(self, n: int) -> FieldsSearcher:
+        """Return a searcher by the heaviest terms of each field; see `Searcher.limited`."""
+        return FieldsSearcher([one.limited(n) for one in self.searchers], self.weights)
 
     def _search(
         self,

@@ -14,6 +14,7 @@ __all__ = [
     "NOTHING",
     "SHARING",
     "Plan",
+    "first_stage_plan",
     "panel_plan",
 ]
 
@@ -24,7 +25,7 @@ _PANEL_COST = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a query was executed. Results are bit-identical for all plans.
+    """How a query was executed. Results are bit-identical for all plans that are `proven`.
 
     Attributes
     ----------
@@ -34,15 +35,25 @@ class Plan:
         ``sharing``: documents that share a term. ``all``: every document in float64. ``nothing``:
         no document can match. ``meaning``: the postings of the fields, plus the cosine of every
         document's coordinates; ``meaning-all``: the same in float64; ``meaning-alone``: the cosine
-        alone, as no word of the query is known.
+        alone, as no word of the query is known. ``first-stage``: the best documents by some terms,
+        scored exactly; see ``first_stage`` of `SoftIndex.search`.
     reason : str
     ask : {"words", "static", "encoder"}
         Where the meaning of the query came from; see ``ask`` of `SoftIndex.search`.
+    proven : bool
+        Whether the hits are surely those of an exact search; False if a first stage or an engine
+        may have missed some.
+    n_terms, n_candidates : int or None
+        Of a first stage: number of terms of the expanded query that it kept, over all fields, None
+        for all; number of documents that it found.
     """
 
     method: str
     reason: str
     ask: str = "words"
+    proven: bool = True
+    n_terms: int | None = None
+    n_candidates: int | None = None
 
     @property
     def together(self) -> bool:
@@ -82,3 +93,19 @@ def panel_plan(n_queries: int, n_touched: int, n_postings: int) -> Plan:
         f"one pass over all documents for all of them costs as much as {_PANEL_COST:g} times"
     )
     return Plan("panel" if share > _PANEL_COST else "terms", told)
+
+
+def first_stage_plan(n_terms: tuple[int, int] | None, n_candidates: int, *, proven: bool) -> Plan:
+    """Return the plan of a search in two stages.
+
+    `n_terms` are the terms that the first stage kept and those of the expanded query, over all
+    fields; None if it kept all.
+    """
+    terms = "all" if n_terms is None else "{:,} of {:,}".format(*n_terms)
+    certainty = "proven equal to" if proven else "not proven equal to"
+    reason = (
+        f"{terms} terms of the expanded query, and exact scores of the best {n_candidates:,} "
+        f"documents; {certainty} an exact search"
+    )
+    kept = None if n_terms is None else n_terms[0]
+    return Plan("first-stage", reason, proven=proven, n_terms=kept, n_candidates=n_candidates)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, TypeVar
 
@@ -22,10 +23,11 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
+from softcosine.index.search.approximate_scores import ApproximateScores
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.candidates import Candidates
 from softcosine.index.search.expansion import Expander, Expansions
-from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.search.heaviest_terms import LeftOut, impacts_of
 from softcosine.index.search.panel import Panel
 from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
@@ -115,6 +117,11 @@ class Searcher:
         """The parts of the ranking that all segments share: term weights and parameters."""
         return self.parts[0].ranking
 
+    @cached_property
+    def greatest_impacts(self) -> NDArray[np.float64]:
+        """See `softcosine.index.search.heaviest_terms.impacts_of`; computed on first access."""
+        return impacts_of(self.parts, len(self.S))
+
     def part_of(self, document: int) -> tuple[Part, int]:
         """Return the prepared segment of a document, and its number in the segment."""
         part = self.parts[int(np.searchsorted(self._firsts, document, "right")) - 1]
@@ -200,28 +207,50 @@ class Searcher:
 
     def scores(self, query: QueryVector, documents: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order, bit-identical to a search."""
+        return self._with_workspace(
+            lambda space: self._scores(space, self._expander.expand(space, [query]), documents)
+        )
 
-        def work(space: Workspace) -> NDArray[np.float64]:
+    def second_stage(
+        self, query: QueryVector, documents: NDArray[np.int64], n: int
+    ) -> tuple[NDArray[np.float64], LeftOut]:
+        """Return the scores of candidates, and what ``limited(n)`` leaves out of the query."""
+
+        def work(space: Workspace) -> tuple[NDArray[np.float64], LeftOut]:
             expanded = self._expander.expand(space, [query])
-            space.expansion[expanded.terms] = expanded.weights
-            found = np.empty(len(documents))
-            wrong = score_documents(
-                self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
-                expanded.factors[0], np.ascontiguousarray(documents, np.int64), found,
-            )  # fmt: skip
-            self._check_scored(wrong)
-            space.expansion[expanded.terms] = 0.0
-            return found
+            scores = self._scores(space, expanded, documents)
+            terms, weights, impacts = expanded.terms, expanded.weights, self.greatest_impacts
+            return scores, LeftOut.of(terms, weights, expanded.factors[0], impacts, query.terms, n)
 
         return self._with_workspace(work)
 
+    def limited(self, n: int) -> Searcher:
+        """Return a searcher by the own and heaviest terms alone; see `heaviest_terms`."""
+        limited = object.__new__(Searcher)  # a copy would prepare the segments again
+        limited.__dict__.update(self.__dict__)
+        limited._expander = self._expander.limited(n, self.greatest_impacts)
+        return limited
+
+    def _scores(
+        self, space: Workspace, expanded: Expansions, documents: NDArray[np.integer]
+    ) -> NDArray[np.float64]:
+        space.expansion[expanded.terms] = expanded.weights
+        found = np.empty(len(documents))
+        wrong = score_documents(
+            self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
+            expanded.factors[0], np.ascontiguousarray(documents, np.int64), found,
+        )  # fmt: skip
+        self._check_scored(wrong)
+        space.expansion[expanded.terms] = 0.0
+        return found
+
     @contextmanager
-    def first_stage(self, query: QueryVector) -> Iterator[FirstStage]:
-        """Yield the first stage of a search, to which other scores can be added."""
+    def approximate_scores(self, query: QueryVector) -> Iterator[ApproximateScores]:
+        """Yield the approximate scores of a query, to which others can be added."""
         space = self._taken()
         expanded = self._expander.expand(space, [query])
         (holds,) = expanded.holding(self._least, self._most)
-        yield FirstStage(self.table, space.scores, expanded, holds, self._least)
+        yield ApproximateScores(self.table, space.scores, expanded, holds, self._least)
         self._idle.append(space)
 
     def expanded(self, query: QueryVector) -> Expanded:

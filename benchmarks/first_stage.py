@@ -1,0 +1,297 @@
+"""What a search in two stages saves and loses, by numbers of terms and of candidates.
+
+Run ``python benchmarks/first_stage.py``; it takes some minutes and 4 GB of memory. Indexes have the
+defaults: soft BM25, S of the bundled English vectors and spelling. The largest collection is drawn
+from 20 Newsgroups (`synthetic`). With ``--meaning``, rank the collections of questions by words and
+meaning instead, with candidates by words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from meaning import DIMENSIONS, with_coordinates
+from measure import data_folder, interleave, write_report
+from newsgroups import newsgroups, ranked
+from scatter import each
+from softcosine import FirstStage, SoftIndex
+from softcosine.evaluate import load as load_judged
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.documents import Documents
+from softcosine.evaluate.systems.fitted_soft import FittedSoft
+from softcosine.evaluate.systems.table import from_spec
+from softcosine.index.query.query_vectors import query_vector
+from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.first_stage import search_in_two_stages
+from softcosine.index.search.heaviest_terms import heaviest_terms
+from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import QueryVector, Top
+from softcosine.index.segment.segment import MAX_DOCS, Segment
+from softcosine.index.segment.statistics import FieldStatistics
+from synthetic import Synthetic
+from test_sets import QUESTIONS, load, ndcg
+
+K = 10
+TERMS = 8  # of a query of 20 Newsgroups
+MEAN_TERMS = 100  # of a drawn document
+STAGES = ("16:100", "32:20", "32:100", "32:1000", "64:100", "128:100", "256:100", "all:100")
+Query = tuple[tuple[QueryVector], QueryMeaning | None]
+BASELINE = "soft:plain=true,k1=1.2,b=0.75"  # BM25, stemmed, without stop words in the query
+BY_MEANING = ("all:1000", "32:1000", "all:100")
+
+
+def drawn_queries(index: SoftIndex, n_queries: int) -> list[str]:
+    """Return queries of words that stand together in a document, without stop words."""
+    generator = np.random.default_rng(0)
+    queries: list[str] = []
+    for number in generator.permutation(len(index)).tolist():
+        words = {*index.analyzer.words(index.documents.text(number))} - index.snapshot.stop_words
+        if len(words) >= TERMS and len(queries) < n_queries:
+            queries.append(" ".join(generator.choice(sorted(words), TERMS, replace=False)))
+    return queries
+
+
+def query_vectors(
+    index: SoftIndex, texts: Sequence[str], words: FieldsSearcher | None = None
+) -> list[Query]:
+    """Return texts as queries to an index, or to documents that share its vocabulary and S."""
+    ranking = (words or index.searcher()).ranking
+    parsed = map(index.parse, texts)
+    return [((query_vector(own, ranking, index.S, index.source),), None) for own in parsed]
+
+
+def share_of_postings(searcher: Searcher, queries: Sequence[Query], n: int | None) -> float:
+    """Return which share of the postings of the whole expanded queries is read."""
+    parts = [part.segment for part in searcher.parts]
+    frequencies = FieldStatistics.of(parts, len(searcher.S)).document_frequencies
+    read, every = 0, 0
+    for (query,), _ in queries:
+        expanded = searcher.expanded(query)
+        kept = heaviest_terms(
+            expanded.terms, expanded.weights, searcher.greatest_impacts, query.terms, n=n
+        )
+        read += int(frequencies[expanded.terms[kept]].sum())
+        every += int(frequencies[expanded.terms].sum())
+    return read / every
+
+
+def measured(
+    name: str,
+    words: FieldsSearcher,
+    queries: Sequence[Query],
+    *,
+    runs: int,
+    n_timed: int,
+    stages: Sequence[str] = STAGES,
+    meaning: MeaningSearcher | None = None,
+) -> list[dict[str, object]]:
+    """Search by every first stage; a line of the table each."""
+    searches: dict[str, Callable[[Query], Top]] = {"exact": partial(exact, words, meaning)}
+    for text in stages:
+        searches[text] = partial(in_two_stages, words, meaning, FirstStage.parse(text))
+    tops = {text: list(map(search, queries)) for text, search in searches.items()}
+    calls = {text: each(search, queries[:n_timed]) for text, search in searches.items()}
+    timings = interleave(calls, runs=runs)
+    # Of processor time, on one thread: other programs disturb it less.
+    times = {name: np.median(timing.cpu_seconds) / n_timed for name, timing in timings.items()}
+    rows = []
+    for text in stages:
+        pairs = [
+            (right.documents, top.documents, top.plan.proven)
+            for right, top in zip(tops["exact"], tops[text], strict=True)
+        ]
+        equal = [right.tolist() == found.tolist() for right, found, _ in pairs]
+        proven = [sure for *_, sure in pairs]
+        if any(sure and not same for sure, same in zip(proven, equal, strict=True)):
+            raise SystemExit("an answer that is proven is wrong; the figures mean nothing.")
+        recalls = [np.isin(right, found).mean() for right, found, _ in pairs if len(right)]
+        share = share_of_postings(words.searchers[0], queries, FirstStage.parse(text).terms)
+        row: dict[str, object] = {
+            "collection": name,
+            "documents": sum(part.segment.n_docs for part in words.searchers[0].parts),
+            "first stage": text,
+            "postings": round(share, 3),
+        }
+        if meaning is None:
+            row["recall@10"] = round(float(np.mean(recalls)), 4)
+            row["equal"] = round(float(np.mean(equal)), 3)
+            row["proven"] = round(float(np.mean(proven)), 3)
+        row["ms a query"] = round(times[text] * 1e3, 3)
+        row["ms, exact"] = round(times["exact"] * 1e3, 3)
+        row["times as fast"] = round(times["exact"] / times[text], 2)
+        rows.append(row)
+    return rows
+
+
+def exact(words: FieldsSearcher, meaning: MeaningSearcher | None, query: Query) -> Top:
+    """Search on one thread."""
+    vectors, own = query
+    if meaning is None or own is None:
+        return words.search_batch([vectors], k=K, threads=1)[0]
+    return meaning.search_batch([(vectors, own)], k=K, threads=1)[0]
+
+
+def in_two_stages(
+    words: FieldsSearcher, meaning: MeaningSearcher | None, stage: FirstStage, query: Query
+) -> Top:
+    """Search in two stages on one thread."""
+    return search_in_two_stages(words, meaning, [query], stage, k=K, threads=1)[0]
+
+
+def enlarged(index: SoftIndex, n_docs: int) -> FieldsSearcher:
+    """Return a searcher of drawn documents with the vocabulary and S of an index."""
+    (own,) = index.snapshot.segments
+    segment = own.fields[0]
+    shape = segment.n_docs, len(index.S)
+    counts = csr_array((segment.values(), segment.terms, segment.pointers), shape=shape)
+    drawn = Synthetic.like(counts, terms=MEAN_TERMS)
+    segments = [Segment.from_counts(X) for X in drawn.parts(n_docs, size=MAX_DOCS)]
+    _, parts = ranked(segments, index.S, name="soft_bm25")
+    return FieldsSearcher([Searcher(parts, index.S)], [1.0])
+
+
+def with_meaning(
+    words: FieldsSearcher, queries: Sequence[Query]
+) -> tuple[MeaningSearcher, list[Query]]:
+    """Give all documents and queries coordinates at random; the time does not depend on them."""
+    generator = np.random.default_rng(0)
+    units = generator.standard_normal((len(queries), DIMENSIONS))
+    units /= np.linalg.norm(units, axis=1)[:, None]
+    both = with_coordinates(words, 0)
+    return both, [
+        (vectors, QueryMeaning(unit, 40.0))
+        for (vectors, _), unit in zip(queries, units, strict=True)
+    ]
+
+
+def by_words(options: argparse.Namespace) -> None:
+    """Measure searches by words alone, and write the report."""
+    rows, started = [], time.perf_counter()
+    for name in ("cranfield", "cacm", "npl"):
+        test = load(name)
+        index = SoftIndex.from_texts(test.texts)
+        queries = query_vectors(index, test.queries)
+        words = index.searcher()
+        rows += measured(name, words, queries, runs=options.runs, n_timed=options.timed)
+    index = SoftIndex.from_texts(newsgroups())
+    texts = drawn_queries(index, options.queries)
+    queries, words = query_vectors(index, texts), index.searcher()
+    rows += measured("20 Newsgroups", words, queries, runs=options.runs, n_timed=options.timed)
+    print(f"{time.perf_counter() - started:.0f} s", flush=True)
+    large = enlarged(index, options.documents)
+    queries = query_vectors(index, texts[: options.timed], large)
+    began = time.perf_counter()
+    _ = large.searchers[0].greatest_impacts
+    impacts = time.perf_counter() - began
+    rows += measured("drawn", large, queries, runs=options.runs, n_timed=options.timed)
+    for name, searcher in (("20 Newsgroups, meaning", words), ("drawn, meaning", large)):
+        both, asked = with_meaning(searcher, query_vectors(index, texts[: options.timed], searcher))
+        rows += measured(
+            name, searcher, asked, runs=options.runs, n_timed=options.timed, stages=BY_MEANING,
+            meaning=both,
+        )  # fmt: skip
+    print(f"{time.perf_counter() - started:.0f} s", flush=True)
+    notes = (
+        "First stage: number of terms beside the query's own (at least twice as many in all), and "
+        "of candidates that are scored exactly. Postings: share of those of all terms. Recall@10: "
+        "of the ten best of an exact search. Equal: share of queries with the same ten in the same "
+        "order; proven: share whose plan says so. Checked: every proven answer is equal.",
+        "One thread, one query at a time, query vectors given; processor time. Judged collections "
+        "with their own queries, 20 Newsgroups and the documents drawn from it with "
+        f"{TERMS} words of a document.",
+        "With meaning: 256 coordinates a document, at random, so only time is given.",
+        f"The first search of a ranking reads all postings once: {impacts:.2f} s for the largest.",
+    )
+    facts: dict[str, object] = {
+        "queries of 20 Newsgroups": options.queries, "timed queries": options.timed,
+        "timed rounds": options.runs,
+    }  # fmt: skip
+    title = "Search in two stages: terms, candidates, recall and time"
+    print(write_report("first_stage", title, rows, facts, notes=notes))
+
+
+def fitted_soft(spec: str, documents: Documents) -> FittedSoft:
+    """Return a fitted system of `SoftIndex`."""
+    fitted = from_spec(spec).fit(documents)
+    assert isinstance(fitted, FittedSoft)
+    return fitted
+
+
+def by_meaning(options: argparse.Namespace) -> None:
+    """Measure which share of the gain of meaning over BM25 is kept, and write the report."""
+    quality: dict[tuple[str, str], list[float]] = {}
+    for name in QUESTIONS:
+        judged = load_judged(data_folder() / "questions" / name)
+        assert isinstance(judged, RankingSet)
+        number = {id: place for place, id in enumerate(judged.documents.ids)}
+        gains = [
+            {number[id]: gain for id, gain in judged.qrels.get(query, {}).items() if gain > 0}
+            for query in judged.queries.ids
+        ]
+
+        def add(
+            key: tuple[str, str],
+            system: FittedSoft,
+            gains: list[dict[int, float]] = gains,
+            queries: Documents = judged.queries,
+        ) -> None:
+            lists = system.ranked(queries, k=K).numbers
+            pairs = zip(lists, gains, strict=True)
+            own = [ndcg(ranks[ranks >= 0], gain) for ranks, gain in pairs if gain]
+            quality.setdefault(key, []).append(float(np.mean(own)))
+
+        add(("BM25", ""), fitted_soft(BASELINE, judged.documents))
+        fitted = fitted_soft("soft:encoder=minilm,ask=encoder", judged.documents)
+        for ask in ("static", "encoder"):
+            assert fitted.encoding is not None
+            system = replace(fitted, encoding=replace(fitted.encoding, ask=ask))
+            add((ask, "none"), system)
+            for text in BY_MEANING:
+                add((ask, text), replace(system, first_stage=FirstStage.parse(text)))
+        print(name, {key: round(own[-1], 4) for key, own in quality.items()}, flush=True)
+    base, rows = np.array(quality["BM25", ""]), []
+    for (ask, text), own in quality.items():
+        gain = np.mean(np.array(own) / base - 1)
+        row: dict[str, object] = {
+            "ask": ask,
+            "first stage": text,
+            "nDCG@10": round(float(np.mean(own)), 4),
+            "gain over BM25, %": round(100 * float(gain), 2),
+        }
+        if text:
+            whole = np.mean(np.array(quality[ask, "none"]) / base - 1)
+            row["share of the gain kept"] = round(float(gain / whole), 3)
+        rows.append(row)
+    notes = (
+        "Candidates are the best by words, by all terms or by 32 beside the query's own; both "
+        "spaces are added up for these. Mean over the collections, gains of each relative to BM25.",
+        f"Collections: {', '.join(QUESTIONS)}. Encoder: all-MiniLM-L6-v2 in int8.",
+    )
+    title = "Words and meaning in two stages: what candidates by words keep"
+    report = partial(write_report, "first_stage_meaning", title, script="first_stage")
+    print(report(rows, {"baseline": BASELINE}, notes=notes))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write one of the two reports."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--timed", type=int, default=50, help="queries that are timed")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--meaning", action="store_true")
+    options = parser.parse_args(arguments)
+    (by_meaning if options.meaning else by_words)(options)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
