@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newsgroups import Workload
+from softcosine.index.search.approximate_scores import ApproximateScores
 from softcosine.index.search.bounds import slack
 from softcosine.index.search.expansion import Expansions
 from softcosine.index.search.parts import Part
@@ -61,6 +62,7 @@ class Stages:
     def expansion(self, query: QueryVector) -> Expansions:
         """Return W S' W x."""
         with self._searcher.approximate_scores(query) as stage:
+            assert isinstance(stage, ApproximateScores)
             return stage.expanded
 
     def candidates(self, expanded: Expansions) -> list[NDArray[np.uint32]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 import oracle
 
-RANKINGS = ("soft_cosine", "inner_product", "expanded_cosine", "soft_bm25")
+RANKINGS = ("soft_cosine", "inner_product", "expanded_cosine", "soft_bm25", "soft_tf_bm25")
 TF = ("raw", "log", "binary", "bm25")
 IDF = ("none", "smooth", "probabilistic", "bm25")
 
@@ -23,6 +23,8 @@ def scores(ranking, Q, counts, S, *, tf="raw", idf="none", k1=1.2, b=0.75):
     """Score of every document for every query: (n_queries, n_docs)."""
     if ranking == "soft_bm25":
         return oracle.soft_bm25(Q, counts, S, k1=k1, b=b)
+    if ranking == "soft_tf_bm25":
+        return oracle.soft_tf_bm25(Q, counts, S, k1=k1, b=b)
     weights = oracle.idf(oracle.document_frequencies(counts), len(counts), idf)
     Y = oracle.weighted(oracle.tf(counts, tf, k1=k1, b=b), weights)
     X = oracle.weighted(query_tf(Q, tf, counts.sum(axis=1).mean(), k1=k1, b=b), weights)

@@ -75,7 +75,7 @@ TEXTS = (
     "a flat tyre on my old bike", "tea and coffee", "the tire of a bike", "green tea, no coffee",
     "my old bike", "disk space and old disks", "", "kettle kettle kettle tea",
 )  # fmt: skip
-RANKINGS = ("soft_bm25", "soft_cosine", "inner_product", "expanded_cosine")
+RANKINGS = ("soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine")
 QUERIES = (
     "tire tea", "tyre", "bicycle +bike", '"flat tyre"', 'old -"green tea"', '"tea" -coffee',
     "tea^3", "nothing known", "",

@@ -93,7 +93,7 @@ def document_frequencies(counts: Array) -> NDArray[np.int64]:
     return np.count_nonzero(counts, axis=0)
 
 
-# --- T8-T10, T12, T15: search -------------------------------------------------------------------
+# --- T8-T10, T12, T15, T20: search ----------------------------------------------------------------
 
 
 def expanded(Q: Array, S: Array, w: Array) -> Array:
@@ -132,6 +132,19 @@ def soft_bm25(Q: Array, counts: Array, S: Array, *, k1: float = 1.2, b: float = 
     weights = np.sqrt(idf(document_frequencies(counts), len(counts), "bm25"))
     impacts = tf(counts, "bm25", k1=k1, b=b)
     return soft_inner_product(weighted(Q, weights), weighted(impacts, weights), S)
+
+
+def soft_tf_bm25(Q: Array, counts: Array, S: Array, *, k1: float = 1.2, b: float = 0.75) -> Array:
+    """score(q, d) = Σ_i q_i idf_i (k1 + 1) x / (x + K_d), x = Σ_j s_ij tf_jd idf_j / idf_i > 0."""
+    weights, lengths = idf(document_frequencies(counts), len(counts), "bm25"), counts.sum(axis=1)
+    ratio = lengths / lengths.mean() if lengths.any() else np.ones(len(counts))
+    result = np.zeros((len(Q), len(counts)))
+    for q, d, i in np.ndindex(len(Q), *counts.shape):
+        x = sum(S[i, j] * counts[d, j] * weights[j] / weights[i] for j in range(len(S)))
+        if x > 0:
+            saturated = x * (k1 + 1) / (x + k1 * (1 - b + b * ratio[d]))
+            result[q, d] += Q[q, i] * weights[i] * saturated
+    return result
 
 
 def top_k(scores: Array, k: int) -> list[int]:

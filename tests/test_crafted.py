@@ -39,7 +39,7 @@ from softcosine.text.analyzer import Analyzer
 HERE = Path(__file__).resolve().parent
 TEXTS = ["a flat tyre on my bike bike", "tea and coffee", "the tire of a bike", "tea tea tea"]
 SOURCE = PairSimilarity([("tyre", "tire", 0.8), ("bike", "bicycle", 0.7)])
-RANKINGS = ("soft_bm25", "soft_cosine", "inner_product", "expanded_cosine")
+RANKINGS = ("soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine")
 # Where the checks of large arrays begin; -1 takes every array for a large one.
 LIMITS = (
     "softcosine.index.segment.segment._CHECKED_AT_ONCE",

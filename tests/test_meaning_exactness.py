@@ -37,10 +37,10 @@ def query(random, n_words):
     return QueryVector(terms, random.choice([1.0, 0.7, 3.3], n_words))
 
 
-def made(random, weights, dimensions, signs=(1.0,), live=None):
+def made(random, weights, dimensions, signs=(1.0,), live=None, ranking="soft_bm25"):
     S = similarities(random, signs)
     searchers = [
-        searcher_of(counts(random), S, "soft_bm25", Weighting(), cuts=list(CUTS), live=live)
+        searcher_of(counts(random), S, ranking, Weighting(), cuts=list(CUTS), live=live)
         for _ in weights
     ]
     vectors = random.integers(-127, 128, (N_DOCS, dimensions)).astype(np.int8)
@@ -64,11 +64,14 @@ def best(searcher, vectors, meaning, k, least, allowed):
 
 @pytest.mark.parametrize("signs", [(1.0,), (1.0, -1.0)])
 @pytest.mark.parametrize("weights", [(1.0,), (2.0, 1e-3)])
-@pytest.mark.parametrize("dimensions", [1, 2, 256])
-def test_searches_agree_with_a_pass_over_all_documents(dimensions, weights, signs):
+@pytest.mark.parametrize(
+    ("dimensions", "ranking"),
+    [(1, "soft_bm25"), (2, "soft_bm25"), (256, "soft_bm25"), (2, "soft_tf_bm25")],
+)
+def test_searches_agree_with_a_pass_over_all_documents(dimensions, ranking, weights, signs):
     random = np.random.default_rng(dimensions + 1)
     live, where = random.random(N_DOCS) < 0.8, random.random(N_DOCS) < 0.6
-    searcher = made(random, weights, dimensions, signs, live)
+    searcher = made(random, weights, dimensions, signs, live, ranking)
     for n_words, weight, k in zip((0, 1, 2, 5), WEIGHTS, (1, 7, 50, N_DOCS), strict=True):
         vectors = [query(random, n_words) for _ in weights]
         near = random.choice(searcher.coordinates[0].vectors)

@@ -77,11 +77,13 @@ CASES = [
     *((ranking, Weighting(tf, "smooth")) for ranking in RANKINGS[:3] for tf in TF),
     ("soft_bm25", Weighting(b=0.0)),
     ("soft_bm25", Weighting(k1=0.5)),
+    ("soft_tf_bm25", Weighting(b=0.0)),
+    ("soft_tf_bm25", Weighting(k1=0.5)),
     *((ranking, None) for ranking in RANKINGS[:3]),
 ]
 LIMITS = [1, 3, 10, 200, N_DOCS, N_DOCS + 5]
 if not JIT:  # each kind of values that kernels read, once
-    CASES = [CASES[0], *CASES[-5:-2]]
+    CASES = [CASES[0], *CASES[-6:-2]]
     LIMITS = [1, 10, N_DOCS + 5]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from softcosine.index.search.approximate_scores import ApproximateFrequencyScores
 from softcosine.index.search.expansion import Expansions
+from softcosine.index.search.frequency_searcher import searcher_of as made_searcher
 from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import prepare
-from softcosine.index.search.searcher import Searcher
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -90,7 +92,7 @@ def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=No
     segments = [invert(X[rows.start : rows.stop]) for rows in ranges]
     masks = [None if live is None else np.asarray(live)[rows] for rows in ranges]
     statistics = FieldStatistics.of(segments, X.shape[1], live=masks)
-    return Searcher(
+    return made_searcher(
         [
             Part(segment, prepare(ranking, segment, S, weighting, statistics), rows.start, mask)
             for segment, rows, mask in zip(segments, ranges, masks, strict=True)
@@ -101,7 +103,10 @@ def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=No
 
 def slowly():
     """Have every search score all documents in float64."""
-    return patch.object(Expansions, "holding", lambda self, *_: [False] * len(self))
+    patches = ExitStack()
+    patches.enter_context(patch.object(Expansions, "holding", lambda self, *_: [False] * len(self)))
+    patches.enter_context(patch.object(ApproximateFrequencyScores, "holds", False))
+    return patches
 
 
 def statistics_of(segment):

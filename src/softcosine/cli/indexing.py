@@ -114,7 +114,8 @@ def index(
     ranking: Annotated[
         str | None,
         typer.Option(
-            help="Default ranking: soft_cosine, inner_product, expanded_cosine or soft_bm25."
+            help="Default ranking: soft_cosine, inner_product, expanded_cosine, soft_bm25 or "
+            "soft_tf_bm25."
         ),
     ] = None,
     max_neighbors: MaxNeighbors = None,

@@ -352,7 +352,7 @@ def _ranked(facts: dict[str, Any]) -> dict[str, str]:
     from softcosine.cli.output import RANKINGS
 
     ranking, weighting = facts["ranking"], facts["weighting"]
-    named = ("k1", "b") if ranking == "soft_bm25" else ("tf", "idf")
+    named = ("k1", "b") if ranking.endswith("bm25") else ("tf", "idf")
     weights = ", ".join(f"{name} {weighting[name]}" for name in named)
     if facts["counted"] != facts["documents"]:
         weights += f", computed for {counted(facts['counted'], 'document')}"

@@ -50,6 +50,7 @@ RANKINGS = {
     "inner_product": "inner product, no upper bound",
     "expanded_cosine": "expanded cosine, from 0 to 1",
     "soft_bm25": "soft BM25, no upper bound",
+    "soft_tf_bm25": "BM25 of soft frequencies, no upper bound",
 }
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4

@@ -42,7 +42,8 @@ RankingName = Annotated[
     str | None,
     typer.Option(
         "--ranking",
-        help="soft_cosine, inner_product, expanded_cosine or soft_bm25 [that of the index].",
+        help="soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25 [that of the "
+        "index].",
     ),
 ]
 

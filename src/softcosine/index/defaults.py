@@ -12,5 +12,7 @@ __all__ = ["MEANING_WEIGHTS", "RANKING", "WEIGHTING"]
 
 RANKING = "soft_bm25"
 # Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
-MEANING_WEIGHTS = {"soft_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0}
+MEANING_WEIGHTS = {
+    "soft_bm25": 40.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
+}  # fmt: skip
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)

@@ -129,7 +129,7 @@ class SoftIndex(Searchable):
         weighting : Weighting, optional
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 uses only
             k1 and b.
-        ranking : {"soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
+        ranking : {"soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
             The default ranking of searches; see `softcosine.index.search.rankings`.
         max_neighbors : int, optional
             Maximum number of neighbors of a term in S. By default 100, or 10 if the similarities
@@ -344,7 +344,7 @@ class SoftIndex(Searchable):
             Projection and query table of the encoder, as `fit_meaning` and ``softcosine
             teach-queries`` make them; those of ``"minilm"`` are bundled.
         meaning : float, or mapping of rankings to float, optional
-            Weight of the cosine in a score; 40 for soft_bm25, 1 for soft_cosine by default.
+            Weight of the cosine in a score; 40 for BM25, 1 for soft_cosine by default.
         note : str
             A description of the source of the similarities, for people.
         overwrite : bool

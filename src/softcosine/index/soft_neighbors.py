@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, NotFittedError
+from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.rankings import prepare
@@ -70,7 +71,7 @@ class SoftNeighbors:
     ----------
     S : TermSimilarityMatrix of order n_terms
         Symmetric.
-    ranking : {"soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"}
+    ranking : {"soft_cosine", "inner_product", "expanded_cosine", "soft_bm25", "soft_tf_bm25"}
         See `softcosine.index.search.rankings`.
     weighting : Weighting, optional
         Converts counts to coordinates. By default the values are coordinates already, such as
@@ -157,7 +158,7 @@ class SoftNeighbors:
             )  # fmt: skip
             parts.append(Part(segment, prepared, first))
             first += segment.n_docs
-        self.searcher_ = Searcher(parts, self.S)
+        self.searcher_ = searcher_of(parts, self.S)
         self.n_features_in_ = len(self.S)
         self.n_samples_fit_ = X.shape[0]
         return self

@@ -28,6 +28,7 @@ __all__ = [
     "rank_candidates",
     "score_documents",
     "score_pairs",
+    "score_soft_frequencies",
     "soft_norms_squared",
 ]
 
@@ -262,6 +263,57 @@ def score_documents(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         if np.isnan(out_scores[c]):
             return s
+    return -1
+
+
+@kernel(
+    "int64(int64[:, ::1], int64, int32[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
+    " int64[::1], float64[::1], float64[::1])"
+)
+def score_soft_frequencies(  # type: ignore[no-untyped-def]
+    segments, n_terms, terms, pointers, words, shares, amounts, documents, frequencies, out_scores,
+):  # fmt: skip
+    """Write the BM25 scores of soft frequencies of documents (theory T20), in float64.
+
+    The ascending `terms` are those that words of the query ask for: of a frequency of ``terms[t]``
+    the words ``words[pointers[t]:pointers[t + 1]]`` get their `shares`, added in ascending order of
+    terms. A word of the soft frequency x > 0 adds ``amounts[i] * (x / (x + K))``, in the order of
+    the words. `frequencies` (n_words,) float64 is scratch, and holds the soft frequencies of the
+    last document on exit. Returns -1, or the segment of the first document with an invalid entry.
+    """
+    s = 0
+    firsts = segments[:, _FIRST]
+    pointers_of, entries, spilled, spilled_levels, table, saturation, _, _ = _arrays(segments[s])
+    for c in range(documents.shape[0]):
+        document = documents[c]
+        if not firsts[s] <= document < firsts[s] + segments[s, _N_DOCS]:
+            s = np.searchsorted(firsts, document, "right") - 1
+            pointers_of, entries, spilled, spilled_levels, table, saturation, _, _ = _arrays(
+                segments[s]
+            )
+        d = document - firsts[s]
+        frequencies[:] = 0.0
+        begin, end = pointers_of[d], pointers_of[d + 1]
+        spill = np.searchsorted(spilled, begin)
+        for p in range(begin, end):
+            level = np.int64(entries[p] >> np.uint32(24))
+            if level == 255:
+                if spill >= spilled_levels.shape[0]:
+                    return s
+                level = np.int64(spilled_levels[spill])
+                spill += 1
+            term = np.int64(entries[p] & np.uint32(0xFFFFFF))
+            if level >= table.shape[0] or term >= n_terms:
+                return s
+            t = np.searchsorted(terms, term)
+            if t < terms.shape[0] and terms[t] == term:
+                for e in range(pointers[t], pointers[t + 1]):
+                    frequencies[words[e]] += shares[e] * table[level]
+        score = 0.0
+        for i in range(amounts.shape[0]):
+            if frequencies[i] > 0.0:
+                score += amounts[i] * (frequencies[i] / (frequencies[i] + saturation[d]))
+        out_scores[c] = score
     return -1
 
 

@@ -11,6 +11,7 @@ from softcosine.kernels.segment_table import COLUMNS, array_at
 
 __all__ = [
     "add_scores",
+    "add_soft_frequency_scores",
     "expand_queries",
     "find_candidates",
     "find_in_segment",
@@ -35,6 +36,8 @@ _TABLE32, _SATURATION32, _COLUMN_SLOTS, _COLUMN_VALUES = map(
 # Most posting lists are short and not in the cache: a term, its groups and its postings are
 # prefetched this many terms ahead.
 _FETCH_TERM, _FETCH_GROUPS, _FETCH_POSTINGS = 24, 16, 8
+_DENSE = 16  # with a posting for one document in so many, a pass over all of them is faster
+_TINY = np.float32(1e-37)
 _BLOCK = 1024  # documents per block of the scan: 4 KiB of scores fit into the first-level cache
 
 
@@ -457,6 +460,73 @@ def add_scores(segments, factors, terms, weights, scale, weight, scores, total):
             for i in range(part.shape[0]):
                 out[i] += weight * (part[i] * own[i])
             part[:] = np.float32(0.0)
+        place += n_docs
+
+
+@kernel(
+    "void(int64[:, ::1], int64[::1], int32[::1], float32[::1], float32[::1], float32, float32[::1],"
+    " uint32[::1], float32[::1])"
+)
+def add_soft_frequency_scores(  # type: ignore[no-untyped-def]
+    segments, pointers, terms, shares, amounts, weight, frequencies, touched, total
+):
+    """Add `weight` times the BM25 scores of soft frequencies to `total` (theory T20), in float32.
+
+    Query word i has the neighbours ``terms[pointers[i]:pointers[i + 1]]`` with positive `shares`;
+    its soft frequency x in a document is the sum of their shares times their frequencies, and its
+    part of the score ``amounts[i] * x / (x + K)``. `frequencies` (size of the largest segment) is
+    zero on entry and exit, `touched` (one more) is scratch. `total` holds the documents of all
+    segments of the table, one after the other.
+    """
+    n_terms, place = terms.shape[0], 0
+    slots, slot_shares = np.empty(n_terms + 1, np.int32), np.empty(n_terms + 1, np.float32)
+    for s in range(segments.shape[0]):
+        row = segments[s]
+        n_docs, n_groups = row[_N_DOCS], row[_N_GROUPS]
+        present_bits = array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64)
+        present_before = array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32)
+        term_groups = array_at(row[_TERM_GROUPS], row[_N_PRESENT] + 1, np.uint32)
+        group_starts = array_at(row[_GROUP_STARTS], n_groups + 1, np.uint32)
+        group_levels = array_at(row[_GROUP_LEVELS], n_groups, np.uint16)
+        table = array_at(row[_TABLE32], row[_N_LEVELS], np.float32)
+        documents = array_at(row[_DOCUMENTS], row[_N_POSTINGS], np.uint16)
+        saturation = array_at(row[_SATURATION32], n_docs, np.float32)
+        for i in range(amounts.shape[0]):
+            own = slice(pointers[i], pointers[i + 1])
+            n = _look_up(terms[own], shares[own], present_bits, present_before, slots, slot_shares)
+            n_read, n_touched = np.int64(0), np.int64(0)
+            for t in range(n):
+                n_read += np.int64(group_starts[term_groups[slots[t] + 1]])
+                n_read -= np.int64(group_starts[term_groups[slots[t]]])
+            few = n_read < n_docs // _DENSE
+            for t in range(n):
+                first, last = np.int64(term_groups[slots[t]]), np.int64(term_groups[slots[t] + 1])
+                for g in range(first, last):
+                    x = slot_shares[t] * table[group_levels[g]]
+                    begin, end = np.int64(group_starts[g]), np.int64(group_starts[g + 1])
+                    if few:
+                        for p in range(begin, end):
+                            d = documents[p]
+                            touched[n_touched] = d
+                            n_touched += np.int64(frequencies[d] == 0)
+                            frequencies[d] += x
+                    else:
+                        for p in range(begin, end):
+                            frequencies[documents[p]] += x
+            amount = weight * amounts[i]
+            if few:
+                for t in range(n_touched):
+                    d = touched[t]
+                    x = frequencies[d]
+                    total[place + np.int64(d)] += amount * (x / (x + saturation[d]))
+                    frequencies[d] = np.float32(0.0)
+            else:
+                part = total[place : place + n_docs]
+                for d in range(n_docs):
+                    x = frequencies[d]
+                    # x + K is 0 only if both are, and then any divisor gives 0.
+                    part[d] += amount * (x / max(x + saturation[d], _TINY))
+                frequencies[:n_docs] = np.float32(0.0)
         place += n_docs
 
 

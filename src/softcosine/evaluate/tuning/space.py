@@ -15,7 +15,7 @@ from softcosine.text.stop_words import stop_word_lists
 
 __all__ = ["DIMENSIONS", "Space", "space_around"]
 
-_BM25 = "soft_bm25"
+_BM25 = ("soft_bm25", "soft_tf_bm25")
 
 # In the order of the search: settings with the largest effect come first.
 DIMENSIONS = (
@@ -24,7 +24,7 @@ DIMENSIONS = (
 )  # fmt: skip
 
 _VALUES: dict[str, tuple[Any, ...]] = {
-    "ranking": ("soft_bm25", "soft_cosine", "expanded_cosine", "inner_product"),
+    "ranking": (*_BM25, "soft_cosine", "expanded_cosine", "inner_product"),
     "exponent": (1.0, 2.0, 3.0, 4.0, 5.0, 7.0),
     "threshold": (0.2, 0.3, 0.4, 0.5, 0.6),
     "max_neighbors": (5, 10, 25, 50, 100, 200),
@@ -111,7 +111,7 @@ class Space:
             plain |= {"max_neighbors", "scaling"}
         if not self.of_cosines & set(settings.sources):
             plain |= {"exponent", "threshold"}
-        if settings.ranking == _BM25:
+        if settings.ranking in _BM25:
             plain |= {"tf", "idf"}
         elif settings.tf != "bm25":
             plain |= {"k1", "b"}

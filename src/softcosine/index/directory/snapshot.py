@@ -17,9 +17,9 @@ from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.query.phrases import Positions
 from softcosine.index.search.fields import Field, FieldsSearcher
+from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import check_ranking, prepare, soft_norms
-from softcosine.index.search.searcher import Searcher
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import Document, Documents, MemoryDocuments
 from softcosine.index.segment.metadata_columns import MetadataColumns
@@ -367,7 +367,7 @@ class Snapshot:
                     like=parts[0].ranking if parts else None, live=segment.live, first=first,
                 )  # fmt: skip
                 parts.append(Part(segment.fields[number], ranking, first, segment.live))
-            searchers.append(Searcher(parts, self.S))
+            searchers.append(searcher_of(parts, self.S))
         return FieldsSearcher(searchers, [one.weight for one in self.fields])
 
     def __getstate__(self) -> dict[str, Any]:

@@ -240,6 +240,8 @@ def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
             "counts as a single field."
         )
     (searcher,) = snapshot.searcher(ranking).searchers
+    if not searcher.ranking.linear:
+        raise InvalidInputError(f"pairs are not found by {ranking}; leave out ranking=.")
     return searcher.parts
 
 

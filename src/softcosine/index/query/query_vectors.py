@@ -251,7 +251,9 @@ def query_vector(
     # The share of outside words in x'Sx, by the similarities of the source.
     inner, cross = outside_similarities(S, parsed.outside, parsed.terms, source)
     norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
-    return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm)
+    lengths = [len(word.terms) for word in parsed.outside]
+    pointers = np.cumsum([0, *lengths], dtype=np.int64)
+    return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm, pointers, absent)
 
 
 def _ask(

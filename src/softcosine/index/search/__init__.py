@@ -5,5 +5,6 @@
 * `execution`: the steps of one search; `searcher`: the exact top k of a query vector.
 * `expansion`, `bounds`, `approximate_scores`, `candidates`: the two stages and their error bounds.
 * `first_stage`, `heaviest_terms`: searches by the heaviest terms, with exact scores of the best.
+* `soft_frequencies`, `frequency_searcher`: the same for BM25 of soft frequencies.
 * `explanation`, `highlights`, `facets`, `sorting`, `diversity`: what is added to the hits.
 """

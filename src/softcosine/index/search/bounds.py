@@ -6,6 +6,7 @@ import numpy as np
 
 __all__ = [
     "HALF",
+    "HUGE",
     "TINY",
     "approximate_floor",
     "cosine_error",
@@ -18,7 +19,7 @@ __all__ = [
 HALF = 2.0**-8
 _UNIT_ROUNDOFF = 2.0**-24  # of float32
 _OTHER_ROUNDINGS = 16  # of a weight, a value and factors, beside the sums
-TINY, _HUGE = 1e-30, 1e30  # range in which float32 neither underflows nor overflows, with a margin
+TINY, HUGE = 1e-30, 1e30  # range in which float32 neither underflows nor overflows, with a margin
 
 
 def slack(n_summands: int, *, half: bool) -> float:
@@ -56,7 +57,7 @@ def cosine_error(dimensions: int) -> float:
 
 def approximate_floor(minimum: float, unit: float) -> np.float32:
     """Return a minimum score on the approximate scale, on which `unit` is 1."""
-    return np.float32(min(minimum / unit, _HUGE) if minimum > 0 else 0.0)
+    return np.float32(min(minimum / unit, HUGE) if minimum > 0 else 0.0)
 
 
 def float32_holds(smallest: float, largest: float, *, least: float, most: float) -> bool:
@@ -69,4 +70,4 @@ def float32_holds(smallest: float, largest: float, *, least: float, most: float)
     least, most : float
         Of the values and factors, see `PreparedRanking`.
     """
-    return 0.0 < largest < np.inf and smallest / largest * least >= TINY and most <= _HUGE
+    return 0.0 < largest < np.inf and smallest / largest * least >= TINY and most <= HUGE

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.index.query.query_vectors import ParsedQuery
 from softcosine.index.search.fields import Field, FieldsSearcher
+from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.parts import Part as Searched
 from softcosine.index.search.rankings import TITLES
 from softcosine.index.search.searcher import Searcher
@@ -270,7 +271,7 @@ def _parts(
     S = searcher.S
     part, local = searcher.part_of(document)
     terms, values = _coordinates(part, local)
-    factor = searcher.expanded(vector).factor * float(part.ranking.factors[local])
+    weights, outside_weights, factor = _weights(searcher, vector, document)
     place = {int(term): position for position, term in enumerate(terms)}
     parts: list[Part] = []
 
@@ -287,25 +288,40 @@ def _parts(
             parts.append(Part(word, shown, similarity, contribution, exact, spelled=spelled))
 
     indptr, indices, data = S.arrays
-    for word, i, weight in zip(
-        parsed.words, parsed.terms.tolist(), vector.weights.tolist(), strict=True
-    ):
+    for word, i, weight in zip(parsed.words, parsed.terms.tolist(), weights.tolist(), strict=True):
         for p in range(indptr[i], indptr[i + 1]):
             j = int(indices[p])
             add(word, weight, j, float(data[p]), exact=j == i)
-    start = 0
-    for outside in parsed.outside:
-        stop = start + outside.terms.shape[0]
-        for j, similarity, value in zip(
-            outside.terms, outside.similarities, vector.extra_values[start:stop], strict=True
-        ):
-            weight = float(value / similarity) if similarity else 0.0
+    for outside, weight in zip(parsed.outside, outside_weights.tolist(), strict=True):
+        for j, similarity in zip(outside.terms, outside.similarities, strict=True):
             add(
                 outside.word, weight, int(j), float(similarity), exact=False,
                 spelled=outside.spelled,
             )  # fmt: skip
-        start = stop
     return parts
+
+
+def _weights(
+    searcher: Searcher, vector: QueryVector, document: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return the weight of each query word in a document, of words outside, and their factor."""
+    part, local = searcher.part_of(document)
+    ranking = part.ranking
+    if not isinstance(searcher, FrequencySearcher):
+        factor = searcher.expanded(vector).factor * float(ranking.factors[local])
+        return vector.weights, vector.extra_weights, factor
+    # A pair contributes q_i s_ij idf_j tf_jd (k1 + 1) / (x_i + K_d); x_i is the soft frequency.
+    frequencies = searcher.frequencies(vector, document)
+    idf = np.append(
+        ranking.term_weights[vector.terms], [ranking.absent_weight] * len(vector.extra_weights)
+    )
+    counts = np.append(vector.weights, vector.extra_weights) / idf
+    saturated = np.divide(
+        counts, frequencies + ranking.saturation[local], out=np.zeros_like(counts),
+        where=frequencies > 0,
+    )  # fmt: skip
+    n = len(vector.terms)
+    return saturated[:n], saturated[n:], 1.0
 
 
 def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
@@ -317,6 +333,8 @@ def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDA
         values = segment.reals[own]
     else:
         values = ranking.table[segment.levels_of(own)]
-        if ranking.kind == SATURATED:
+        if not ranking.linear:
+            values = values * (ranking.k1 + 1.0)
+        elif ranking.kind == SATURATED:
             values = values * (ranking.k1 + 1.0) / (values + ranking.saturation[document])
     return terms, values * ranking.term_weights[terms]

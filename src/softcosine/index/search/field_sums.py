@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.search.approximate_scores import ApproximateScores
+from softcosine.index.search.approximate_scores import ApproximateFrequencyScores, ApproximateScores
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
 from softcosine.index.search.parts import Part
 from softcosine.index.search.searcher import Allowed, Searcher
@@ -30,14 +30,14 @@ class FieldSums:
 
     Attributes
     ----------
-    stages : tuple of ApproximateScores
+    stages : tuple of ApproximateScores or ApproximateFrequencyScores
     shares : tuple of float
         Factor of each stage.
     unit : float
         The score that is 1 in the sums; 0 if no document has a score.
     """
 
-    stages: tuple[ApproximateScores, ...] = ()
+    stages: tuple[ApproximateScores | ApproximateFrequencyScores, ...] = ()
     shares: tuple[float, ...] = ()
     unit: float = 0.0
 

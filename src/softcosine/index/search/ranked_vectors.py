@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine.errors import InvalidInputError
 from softcosine.index.search.parts import Part
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
@@ -63,9 +64,18 @@ class RankedVectors:
     ----------
     searcher : Searcher
         Of the field, for the ranking.
+
+    Raises
+    ------
+    InvalidInputError
+        If scores by the ranking are no products of vectors.
     """
 
     def __init__(self, searcher: Searcher) -> None:
+        if not searcher.ranking.linear:
+            raise InvalidInputError(
+                f"scores by {searcher.ranking.name} are not products of vectors; rank by soft_bm25."
+            )
         self._searcher = searcher
 
     @property

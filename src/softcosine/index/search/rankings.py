@@ -5,6 +5,7 @@
 ``inner_product``   soft inner product (theory T1)
 ``expanded_cosine``  ordinary cosine of the expanded query and the document (theory T12)
 ``soft_bm25``       soft BM25 (theory T15); ordinary BM25 where S = I
+``soft_tf_bm25``    BM25 of soft frequencies (theory T20); ordinary BM25 where S = I
 ==================  ==================================================================
 """
 
@@ -30,14 +31,19 @@ from softcosine.text.weighting import Weighting
 
 __all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare", "soft_norms"]
 
-Ranking = Literal["soft_cosine", "inner_product", "expanded_cosine", "soft_bm25"]
+Ranking = Literal[
+    "soft_cosine", "inner_product", "expanded_cosine", "soft_bm25", "soft_tf_bm25"
+]  # fmt: skip
 
 TITLES: dict[str, str] = {
     "soft_cosine": "soft cosine",
     "inner_product": "inner product",
     "expanded_cosine": "expanded cosine",
     "soft_bm25": "soft BM25",
+    "soft_tf_bm25": "BM25 of soft frequencies",
 }
+
+_BM25 = ("soft_bm25", "soft_tf_bm25")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,8 @@ class PreparedRanking:
     """A ranking prepared for one segment: everything that does not depend on the query.
 
     A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``; a cosine that
-    exceeds 1 by rounding is set to 1.
+    exceeds 1 by rounding is set to 1. Scores of a ranking that is not `linear` are computed by
+    `softcosine.index.search.soft_frequencies`.
 
     Attributes
     ----------
@@ -89,6 +96,11 @@ class PreparedRanking:
     normalization: Literal["soft", "ordinary", "none"]
     least: float
     most: float
+
+    @property
+    def linear(self) -> bool:
+        """Whether a score is a sum over the terms of the expanded query; see `name`."""
+        return self.name != "soft_tf_bm25"
 
     @property
     def rounded_one(self) -> float:
@@ -140,12 +152,12 @@ def prepare(
         If a live document has x'Sx < 0.
     """
     finish = _RANKINGS[check_ranking(name)]
-    if segment.real and name == "soft_bm25":
+    if segment.real and name in _BM25:
         raise InvalidInputError(
-            "soft_bm25 needs counts, and this index holds real weights; rank by soft_cosine or "
+            f"{name} needs counts, and this index holds real weights; rank by soft_cosine or "
             "inner_product."
         )
-    if name == "soft_bm25":
+    if name in _BM25:
         given = Weighting() if weighting is None else weighting
         weighting = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
     segment.require(POSTINGS)
@@ -195,8 +207,8 @@ def _base(
         name=name,
         kind=kind,
         term_weights=np.ascontiguousarray(term_weights, np.float64),
-        # T15 uses the raw frequencies of the query.
-        query_weighting=Weighting(tf="raw", idf="none") if name == "soft_bm25" else raw,
+        # T15 and T20 use the raw frequencies of the query.
+        query_weighting=Weighting(tf="raw", idf="none") if name in _BM25 else raw,
         absent_weight=absent,
         table=np.ascontiguousarray(table, np.float64),
         saturation=np.ascontiguousarray(saturation, np.float64),
@@ -314,6 +326,7 @@ _RANKINGS: dict[str, _Finish] = {
     "inner_product": _unnormalized,
     "expanded_cosine": _expanded_cosine,
     "soft_bm25": _unnormalized,
+    "soft_tf_bm25": _unnormalized,
 }
 
 

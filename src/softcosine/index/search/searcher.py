@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
-from softcosine.index.search.approximate_scores import ApproximateScores
+from softcosine.index.search.approximate_scores import ApproximateFrequencyScores, ApproximateScores
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.candidates import Candidates
 from softcosine.index.search.expansion import Expander, Expansions
@@ -47,7 +47,7 @@ from softcosine.kernels.panel import PANEL
 from softcosine.kernels.search import find_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Allowed", "Searcher"]
+__all__ = ["Allowed", "Asked", "Searcher"]
 
 _T = TypeVar("_T")
 
@@ -59,7 +59,7 @@ Allowed = Sequence["NDArray[np.bool_] | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """Checked parameters of a search."""
 
     k: int
@@ -245,7 +245,9 @@ class Searcher:
         return found
 
     @contextmanager
-    def approximate_scores(self, query: QueryVector) -> Iterator[ApproximateScores]:
+    def approximate_scores(
+        self, query: QueryVector
+    ) -> Iterator[ApproximateScores | ApproximateFrequencyScores]:
         """Yield the approximate scores of a query, to which others can be added."""
         space = self._taken()
         expanded = self._expander.expand(space, [query])
@@ -281,11 +283,11 @@ class Searcher:
         expand_postings: bool,
         allowed: Allowed | None,
         threads: int | None = 1,
-    ) -> _Asked:
+    ) -> Asked:
         k = min(check_k(k), max(self._n_docs, 1))
-        return _Asked(k, check_min_score(min_score), positive, expand_postings, allowed, threads)
+        return Asked(k, check_min_score(min_score), positive, expand_postings, allowed, threads)
 
-    def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: _Asked) -> list[Top]:
+    def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: Asked) -> list[Top]:
         """Search up to PANEL queries: find candidates in each segment, then score them."""
         expanded = self._expander.expand(space, queries)
         reaching = expanded.reaching
@@ -318,7 +320,7 @@ class Searcher:
         return self._rank(space, expanded, found, asked, plans)
 
     def _otherwise(
-        self, query: QueryVector, reaching: bool, asked: _Asked
+        self, query: QueryVector, reaching: bool, asked: Asked
     ) -> tuple[list[NDArray[np.uint32]], Plan]:
         """Return the candidates of a query that the first stage cannot process, and the plan."""
         if asked.positive and not reaching:
@@ -340,7 +342,7 @@ class Searcher:
         ], ALL
 
     def _bounds(
-        self, expanded: Expansions, asked: _Asked, *, half: bool
+        self, expanded: Expansions, asked: Asked, *, half: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Return the minimum approximate score and the slack of each query."""
         minimum = max(asked.minimum, 0.0)
@@ -355,7 +357,7 @@ class Searcher:
         return np.array(floors, np.float32), np.array(slacks)
 
     def _find(
-        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: Asked
     ) -> Candidates:
         """Find candidates in the postings; thresholds rise from segment to segment."""
         floors, slacks = self._bounds(expanded, asked, half=self.table.half)
@@ -392,7 +394,7 @@ class Searcher:
         lists = [own for _, candidates in found for own in candidates.lists]
         return Candidates.of(lists, bounds)
 
-    def _runs(self, expanded: Expansions, asked: _Asked) -> list[slice]:
+    def _runs(self, expanded: Expansions, asked: Asked) -> list[slice]:
         """Split the segments into one run per thread, with about equal numbers of postings."""
         whole = [slice(0, len(self.parts))]
         if asked.threads == 1 or len(expanded) > 1 or len(self.parts) == 1:
@@ -406,7 +408,7 @@ class Searcher:
         return [slice(begin, end) for begin, end in pairwise(bounds)]
 
     def _find_together(
-        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: _Asked
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: Asked
     ) -> Candidates:
         """Find the candidates of all queries in one pass over the documents."""
         try:
@@ -433,7 +435,7 @@ class Searcher:
         space: Workspace,
         expanded: Expansions,
         found: Candidates,
-        asked: _Asked,
+        asked: Asked,
         plans: Sequence[Plan],
     ) -> list[Top]:
         """Score the candidates exactly, and return the best."""

@@ -35,6 +35,10 @@ class QueryVector:
         Their contribution to Sᵀ W x.
     extra_norm : float
         Their contribution to x'WSWx.
+    extra_pointers : ndarray of shape (n_outside + 1,), int64
+        Offset of each outside word in `extra_terms`.
+    extra_weights : ndarray of shape (n_outside,), float64
+        The coordinates of the outside words.
     """
 
     terms: NDArray[np.int32]
@@ -42,6 +46,8 @@ class QueryVector:
     extra_terms: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     extra_values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     extra_norm: float = 0.0
+    extra_pointers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    extra_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)

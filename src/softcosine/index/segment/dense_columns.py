@@ -44,10 +44,11 @@ class Columns:
 def frequent_columns(segment: Segment, ranking: PreparedRanking) -> Columns:
     """Return the columns of the terms that are in more than a quarter of the documents.
 
-    A small segment has none. Columns take less than twice the memory of the postings.
+    A small segment has none, nor has a ranking whose scores are no sums of values. Columns take
+    less than twice the memory of the postings.
     """
     starts, n_docs = segment.term_starts, segment.n_docs
-    longest = n_docs // _SHARE if n_docs >= _FEWEST_DOCUMENTS else n_docs
+    longest = n_docs // _SHARE if n_docs >= _FEWEST_DOCUMENTS and ranking.linear else n_docs
     slots = np.flatnonzero(np.diff(starts) > longest).astype(np.int32)
     values = np.zeros((slots.shape[0], n_docs), np.uint16)
     for column, slot in zip(values, slots.tolist(), strict=True):
