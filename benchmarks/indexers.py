@@ -29,13 +29,13 @@ def texts_of(path: Path) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
-def softcosine(texts: Path, folder: Path) -> Callable[[], object]:
+def softcosine(texts: Path, folder: Path, threads: int = 1) -> Callable[[], object]:
     """Index by ours: counts, texts and ids; S = I, which takes nothing."""
     sc = importlib.import_module("softcosine")
 
     def work() -> None:
         index = sc.SoftIndex.create(folder, plain=True, analyzer=sc.Analyzer())
-        with index.writer() as writer:
+        with index.writer(threads=threads) as writer:
             for number, text in enumerate(texts_of(texts)):
                 writer.add(id=str(number), text=text)
 
@@ -86,7 +86,8 @@ def tantivy(texts: Path, folder: Path, threads: int = 1) -> Callable[[], object]
 
 
 INDEXERS: dict[str, Indexer] = {
-    "softcosine": softcosine,
+    "softcosine, 1 thread": softcosine,
+    "softcosine, 2 threads": lambda texts, folder: softcosine(texts, folder, 2),
     "softcosine, in memory and saved": softcosine_in_memory,
     "tantivy, 1 thread": tantivy,
     "tantivy, 2 threads": lambda texts, folder: tantivy(texts, folder, 2),

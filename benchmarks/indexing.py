@@ -1,7 +1,7 @@
 """How fast 20 Newsgroups becomes an index, against bm25s.
 
 Run ``python benchmarks/indexing.py``. What is compared is indexing without similarities: raw text
-to something that answers by BM25. What the defaults take stands below.
+to something that answers by BM25; and with them, by default.
 """
 
 from __future__ import annotations
@@ -62,24 +62,20 @@ def contestants(texts: Sequence[str]) -> dict[str, Callable[[], object]]:
         "bm25s": lambda: theirs(texts, None),
         "softcosine, plain, stemmed": lambda: ours(texts, stemming),
         "bm25s, stemmed": lambda: theirs(texts, stemmer),
+        "softcosine, by default": lambda: SoftIndex.from_texts(texts),
     }
 
 
-def measured(texts: Sequence[str], *, runs: int, slow_runs: int) -> list[dict[str, object]]:
-    """Time all contestants, and the defaults beside them; a line of the table each."""
+def measured(texts: Sequence[str], *, runs: int) -> list[dict[str, object]]:
+    """Time all contestants; a line of the table each."""
     racing = contestants(texts)
-    slow: dict[str, Callable[[], object]] = {}
-    if slow_runs:
-        slow["softcosine, by default"] = lambda: SoftIndex.from_texts(texts)
     for contestant in racing.values():  # kernels are compiled before memory is looked at
         contestant()
     memory = {name: peak_memory(call) for name, call in racing.items()}
     timings = interleave(racing, runs=runs)
-    if slow:
-        timings |= interleave(slow, runs=slow_runs)
     first = next(iter(timings.values()))
     return [
-        {**timing.row(relative_to=first), "peak memory MiB": memory.get(name)}
+        {**timing.row(relative_to=first), "peak memory MiB": memory[name]}
         for name, timing in timings.items()
     ]
 
@@ -87,16 +83,14 @@ def measured(texts: Sequence[str], *, runs: int, slow_runs: int) -> list[dict[st
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--slow-runs", type=int, default=5, help="of the defaults; 0 leaves out")
     options = parser.parse_args(arguments)
     texts = newsgroups()
     difference = check(texts[::10])
-    rows = measured(texts, runs=options.runs, slow_runs=options.slow_runs)
+    rows = measured(texts, runs=options.runs)
     parameters = {
         "documents": len(texts),
         "characters": sum(map(len, texts)),
         "timed rounds": options.runs,
-        "timed rounds of the defaults": options.slow_runs,
     }
     notes = (
         "From a list of strings to an index that answers by BM25, without stop words being "

@@ -23,6 +23,7 @@ from synthetic import Synthetic, words
 
 SIZES = (20_000, 1_000_000)
 MEAN_TERMS = 100  # of a document
+OURS = "softcosine, 2 threads"
 HERE = Path(__file__).resolve().parent
 OPEN = """
 import json, sys, time
@@ -46,17 +47,22 @@ def write_texts(drawn: Synthetic, base: Workload, n_docs: int, path: Path) -> in
     return n
 
 
+def folder_of(name: str, folder: Path) -> Path:
+    """Return the folder of a contestant's index."""
+    return folder / name.replace(", ", "-").replace(" ", "-")
+
+
 def indexed(
     texts: Path, n_docs: int, n_postings: int, folder: Path, names: Sequence[str]
 ) -> list[dict[str, object]]:
     """Run every indexer in a process of its own; a line of the table each.
 
-    The index of `softcosine` stays in ``folder / "softcosine"``.
+    The indexes stay in `folder`.
     """
     rows: list[dict[str, object]] = []
     for name in names:
-        target = folder / name.replace(", ", "-").replace(" ", "-")
-        command = [sys.executable, str(HERE / "indexers.py"), name, str(texts), str(target)]
+        target = str(folder_of(name, folder))
+        command = [sys.executable, str(HERE / "indexers.py"), name, str(texts), target]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
@@ -70,6 +76,7 @@ def indexed(
                 "s": round(found["seconds"], 2),
                 "cpu s": round(found["cpu seconds"], 2),
                 "documents a second": round(n_docs / found["seconds"]),
+                "documents a cpu second": round(n_docs / found["cpu seconds"]),
                 "peak memory MiB": round(found.get("peak MiB", 0.0)),
                 "MiB on disk": round(found["bytes"] / 2**20, 1),
                 "bytes on disk a posting": round(found["bytes"] / n_postings, 2),
@@ -118,11 +125,14 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
     parser.add_argument("--documents", type=int, default=SIZES[1])
-    parser.add_argument("--runs", type=int, default=7, help="of opening")
+    parser.add_argument("--contestants", default="; ".join(INDEXERS), help="names and semicolons")
+    parser.add_argument("--runs", type=int, default=7, help="of opening; 0 leaves it out")
     parser.add_argument("--folder", type=Path, help="for texts and indexes; kept if given")
     parser.add_argument("--opening", action="store_true", help="only how fast an index opens")
     options = parser.parse_args(arguments)
-    names = ["softcosine"] if options.opening else list(INDEXERS)
+    names = options.contestants.split("; ")
+    if options.opening:
+        names = [OURS]
     base = load_workload(newsgroups(), cache=options.cache)
     drawn = Synthetic.like(base.counts, terms=MEAN_TERMS)
     parameters: dict[str, object] = {"terms of a document, mean": MEAN_TERMS}
@@ -138,11 +148,13 @@ def main(arguments: Sequence[str]) -> None:
             n_postings = sum(X.nnz for X in drawn.parts(size))
             parameters[f"postings of {size} documents"] = n_postings
             rows += indexed(folder / "texts.txt", size, n_postings, folder, names)
-            if (folder / "softcosine").is_dir():
-                paths[size] = folder / "softcosine"
-        title = "From texts to an index on disk: a million documents"
+            if folder_of(OURS, folder).is_dir():
+                paths[size] = folder_of(OURS, folder)
+        title = "From texts to an index on disk: up to a million documents"
         if not options.opening:
             print(write_report("million_indexing", title, rows, parameters, notes=NOTES))
+        if not options.runs:
+            return
         query = " ".join(words(base.S.vocabulary.terms)[-5:])
         told = {**parameters, "timed rounds": options.runs}
         title = "Opening an index, whatever its size"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import analyze
+from softcosine.text.corpus import AnalysisCache, analyze
 
 TROUBLE = (
     "ab\u00e9 A'.+#_-\u2019\u00df\u0130\ufb01\u00bd\u0301\u00ad\u200b\u3042\u6771\u4eac\u0e01\u0e31"
@@ -72,6 +72,17 @@ def test_every_document_has_the_terms_of_the_plain_analyzer(corpus, analyzer):
         assert {t: int(n) for t, n in zip(terms, row, strict=True) if n} == Counter(document)
     assert np.array_equal(analyzed.vocabulary.document_frequencies, (dense > 0).sum(axis=0))
     assert analyzed.vocabulary.n_docs == analyzed.n_docs == len(corpus)
+
+
+@given(st.lists(corpora, max_size=5), analyzers, st.sampled_from([0, 5, 1000]))
+def test_a_cache_of_earlier_texts_changes_nothing(batches, analyzer, max_chunks):
+    cache = AnalysisCache(max_chunks)
+    for corpus in batches:
+        cached, alone = analyze(corpus, analyzer, cache=cache), analyze(corpus, analyzer)
+        assert cached.vocabulary == alone.vocabulary
+        assert cached.vocabulary.forms == alone.vocabulary.forms
+        assert np.array_equal(cached.tokens, alone.tokens)
+        assert np.array_equal(cached.offsets, alone.offsets)
 
 
 @given(corpora, analyzers, st.sampled_from([0, 1, 2, 0.3, 1.0]), st.sampled_from([1, 2, 0.0, 0.5]))

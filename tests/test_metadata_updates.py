@@ -127,13 +127,13 @@ def test_documents_in_the_buffer_are_updated_where_they_are(index):
 
 
 def test_updates_in_the_buffer_take_bounded_memory(index):
-    given = [{"n": n, "long": "x" * 400} for n in range(5, 10)]
+    given = [{"n": n, "long": "x" * 1600} for n in range(5, 10)]
     with index.writer(merge=None, memory=1 << 16) as writer:
         for one in given:
             writer.add(str(one["n"]), "milk", {"n": -1})
         for one in given:
             writer.update_metadata(str(one["n"]), one)
-            assert sum(document.size for document in writer._buffer.values()) <= 1024
+            assert sum(document.size for document in writer._buffer.values()) <= 4096
     assert [one.metadata for one in index.filter({"long": {"exists": True}})] == given
     assert index.filter().ids == [str(n) for n in range(10)]
 
@@ -282,7 +282,7 @@ def test_many_updates_take_bounded_memory(tmp_path, monkeypatch):
         held = []
         for number in range(300):
             writer.update_metadata(str(number), {"n": number, "long": "x" * 100})
-            (piece,) = writer._draft._pieces
+            (piece,) = writer._pending._segments
             held.append(len(piece.documents.updates._recent))
             assert len(list((index.path / "parts").glob("updates-*"))) <= 1
         assert max(held) < 100

@@ -163,7 +163,7 @@ def test_documents_are_written_in_bounded_batches(tmp_path):
     store = created(tmp_path / "x", plain=True)
     with writing(store, memory=1 << 16, merge=None) as writer:
         for number in range(50):
-            writer.add(str(number), f"word{number} " + "tea " * 60)
+            writer.add(str(number), f"word{number} " + "tea " * 240)
     index = opened(store)
     assert len(index.snapshot.segments) > 5
     assert list(index) == [str(number) for number in range(50)]
@@ -389,18 +389,20 @@ def test_an_empty_commit_merges_nothing(store):
     assert len(opened(store).snapshot.segments) == 2
 
 
-def test_a_buffer_that_could_not_be_written_stays_and_takes_no_more(store, monkeypatch):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_buffer_that_could_not_be_written_stays_and_takes_no_more(store, monkeypatch, threads):
     monkeypatch.setattr(writers, "MAX_DOCS", 2)
-    with writing(store) as writer:
-        writer.add_many(["a", "b"], ["tea", "milk"])
+    n_buffered = 2 * threads  # with two threads, a batch is in flight beside the buffer
+    with writing(store, threads=threads) as writer:
         with monkeypatch.context() as patch:
             Steps(patch, 3)
-            for _ in range(2):
+            writer.add_many(list("abcd")[:n_buffered], ["tea and milk"] * n_buffered)
+            for _ in range(3):
                 with pytest.raises(OSError, match="free space"):
-                    writer.add("c", "wine")
+                    writer.add("e", "wine")
                 Steps(patch, 3)
-        writer.add("c", "wine")
-    assert list(opened(store)) == ["a", "b", "c"]
+        writer.add("e", "wine")
+    assert list(opened(store)) == [*"abcd"[:n_buffered], "e"]
     check_index(store)
 
 

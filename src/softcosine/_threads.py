@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar, cast
 from softcosine._validation import is_whole, must_be
 
 __all__ = [
+    "Background",
     "Workers",
     "for_each_chunk",
     "in_threads",
@@ -168,6 +169,52 @@ class Workers:
         tasks = [self._pool.submit(work, start, min(start + chunk, n_rows)) for start in starts]
         for task in tasks:
             task.result()
+
+
+class Background:
+    """Runs one task at a time in a second thread; with one thread, in the calling one.
+
+    Parameters
+    ----------
+    threads : int, optional
+        As for `n_threads`.
+    """
+
+    __slots__ = ("_pid", "_pool", "_task", "concurrent")
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.concurrent = n_threads(threads) > 1
+        self._pool = ThreadPoolExecutor(1) if self.concurrent else None
+        self._task: Future[None] | None = None
+        self._pid = os.getpid()
+
+    def start(self, task: Callable[[], None]) -> None:
+        """Start a task, in the context of the caller; the last one has been waited for."""
+        assert self._task is None
+        if self._pool is not None:
+            self._task = self._pool.submit(copy_context().run, task)
+            return
+        self._task = Future()
+        try:
+            task()
+        except BaseException as error:
+            self._task.set_exception(error)
+        else:
+            self._task.set_result(None)
+
+    def wait(self) -> BaseException | None:
+        """Wait for the last task; return its error, once. An interrupt leaves the task running."""
+        if self._task is None or self._pid != os.getpid():  # threads do not survive a fork
+            return None
+        wait([self._task])
+        task, self._task = self._task, None
+        return task.exception()
+
+    def close(self) -> None:
+        """Wait for the last task, and end the thread."""
+        self.wait()
+        if self._pool is not None and self._pid == os.getpid():
+            self._pool.shutdown()
 
 
 def for_each_chunk(work: Callable[[int, int], None], n_rows: int, *, chunk: int) -> None:

@@ -571,6 +571,7 @@ class SoftIndex(Searchable):
         merge: MergePolicy | Literal["default"] | None = "default",
         default: Callable[[Any], Any] | None = None,
         progress: Report | None = None,
+        threads: int | None = None,
     ) -> IndexWriter:
         """Return a writer for the index; this index sees each of its commits.
 
@@ -587,6 +588,9 @@ class SoftIndex(Searchable):
             like ``default`` of `json.dumps`.
         progress : callable, optional
             Called with (task, done, total); total may be None.
+        threads : int, optional
+            With more than one, documents are analysed while those before them are written. The
+            index is the same to the byte. By default all usable CPUs (`softcosine.using_threads`).
 
         Raises
         ------
@@ -616,6 +620,7 @@ class SoftIndex(Searchable):
             encoder=self._encoder,
             progress=progress,
             on_commit=self._committed,
+            threads=threads,
         )
 
     def _committed(self, encoder: IndexEncoder | None) -> None:

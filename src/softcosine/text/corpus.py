@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.counting import count_terms
 from softcosine.text.analyzer import Analyzer, checked_analyzer
-from softcosine.text.counted_terms import counted_terms, document_frequencies, running_sum
+from softcosine.text.counted_terms import (
+    AnalysisCache,
+    counted_terms,
+    document_frequencies,
+    running_sum,
+)
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["AnalyzedTexts", "analyze", "in_vocabulary"]
+__all__ = ["AnalysisCache", "AnalyzedTexts", "analyze", "in_vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ def analyze(
     max_df: int | float = 1.0,
     n_fields: int = 1,
     progress: Callable[[int], object] | None = None,
+    cache: AnalysisCache | None = None,
 ) -> AnalyzedTexts:
     """Analyze a corpus: return its vocabulary and its texts as streams of term numbers.
 
@@ -105,6 +111,8 @@ def analyze(
         Number of consecutive texts that are the fields of one document. By default 1.
     progress : callable, optional
         Called at times, and at the end, with the number of documents read so far.
+    cache : AnalysisCache, optional
+        Speeds up later calls; the result is the same.
 
     Returns
     -------
@@ -129,8 +137,9 @@ def analyze(
     """
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
     counted = counted_terms(
-        texts, rules, min_df=min_df, max_df=max_df, n_fields=n_fields, progress=progress
-    )
+        texts, rules, min_df=min_df, max_df=max_df, n_fields=n_fields, progress=progress,
+        cache=cache,
+    )  # fmt: skip
     vocabulary = Vocabulary(
         counted.terms,
         document_frequencies=counted.frequencies,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
+from itertools import compress, count, islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from softcosine.text.analyzer import Analyzer, describe, is_token_list
 from softcosine.text.pieces import PieceTable, TokenTable
 
 __all__ = [
+    "AnalysisCache",
     "CountedTerms",
     "check_corpus",
     "check_df_limit",
@@ -69,12 +70,14 @@ def counted_terms(
     max_df: int | float,
     n_fields: int = 1,
     progress: Callable[[int], object] | None = None,
+    cache: AnalysisCache | None = None,
 ) -> CountedTerms:
     """Read texts and count their terms; see `softcosine.text.corpus.analyze`."""
     for name, limit in (("min_df", min_df), ("max_df", max_df)):
         check_df_limit(name, limit)
     check_whole("n_fields", n_fields)
-    stream = _with_ngrams(_terms(_read(texts, analyzer, progress), analyzer), analyzer)
+    reader = AnalysisCache(0) if cache is None else cache
+    stream = _with_ngrams(reader.read(texts, analyzer, progress), analyzer)
     if (n_texts := len(stream.offsets) - 1) % n_fields:
         raise InvalidInputError(
             f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
@@ -108,36 +111,117 @@ class _Stream:
     forms: list[dict[str, int]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Documents as numbers of chunks or tokens, and the table of these numbers."""
+class _Chunks:
+    """The distinct chunks or tokens of all texts read so far, and their terms."""
 
-    numbers: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    table: PieceTable | TokenTable
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+        self._begin(TokenTable())
+
+    def _begin(self, table: PieceTable | TokenTable) -> None:
+        self._table = table
+        self._words: defaultdict[str, int] = defaultdict(count().__next__)
+        self._stems: defaultdict[str, int] = defaultdict(count().__next__)
+        self._stem_of_word = np.empty(0, np.int32)  # -1 for a word that is left out
+        self._n_words = np.empty(0, np.int64)  # of each chunk
+        self._running = np.empty(0, np.int64)  # the words of chunk 0, of chunk 1, and so on
+
+    def __len__(self) -> int:
+        return len(self._n_words)
+
+    def read(self, texts: Iterable[Any], progress: Callable[[int], object] | None) -> _Stream:
+        """Return texts as streams of stems, without stop words."""
+        check_corpus(texts)
+        numbers: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+        lengths: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        n_docs = 0
+        for batch in _batches(texts):
+            own, n_chunks = self._table_of(batch).number(batch)
+            numbers.append(own)
+            lengths.append(n_chunks)
+            n_docs += len(batch)
+            if progress is not None:
+                progress(n_docs)
+        self._add_new()
+        return self._stream(np.concatenate(numbers), running_sum(np.concatenate(lengths)))
+
+    def _table_of(self, batch: Sequence[Any]) -> PieceTable | TokenTable:
+        """Return the table for texts, or for token lists; the other one is forgotten."""
+        kind = PieceTable if isinstance(batch[0], str) else TokenTable
+        if not isinstance(self._table, kind):
+            self._begin(PieceTable(self.analyzer.cut) if kind is PieceTable else TokenTable())
+        return self._table
+
+    def _add_new(self) -> None:
+        """Apply the rules to the chunks that are not known yet."""
+        n_known = len(self._words)
+        running, n_words = self._table.words(len(self))
+        numbers = np.fromiter(map(self._words.__getitem__, running), np.int64, len(running))
+        words = list(islice(self._words, n_known, None))
+        kept = np.fromiter(map(self.analyzer.keeps, words), bool, len(words))
+        stems = np.full(len(words), -1, dtype=np.int32)
+        stems[kept] = [
+            self._stems[stem] for stem in self.analyzer.stem(list(compress(words, kept.tolist())))
+        ]
+        self._stem_of_word = np.concatenate([self._stem_of_word, stems])
+        self._n_words = np.concatenate([self._n_words, n_words])
+        self._running = np.concatenate([self._running, numbers])
+
+    def _stream(self, chunks: NDArray[np.int32], starts: NDArray[np.int64]) -> _Stream:
+        """Replace each chunk by the stems of its words, numbered anew for these texts."""
+        chunk_counts = np.bincount(chunks, minlength=len(self))
+        owner = np.repeat(np.arange(len(self)), self._n_words)
+        stems, counts = self._stem_of_word[self._running], chunk_counts[owner]
+        kept = stems >= 0
+        n_stems = np.bincount(owner[kept], minlength=len(self))
+        used = np.zeros(len(self._stems), np.bool_)
+        used[stems[kept & (counts > 0)]] = True
+        numbers = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+        tokens = np.empty(int(chunk_counts @ n_stems), dtype=np.int32)
+        offsets = np.empty_like(starts)
+        expand(chunks, starts, running_sum(n_stems), numbers[stems[kept]], tokens, offsets)
+        strings = list(compress(self._stems, used.tolist()))
+        forms: list[dict[str, int]] | None = None
+        if self.analyzer.stemmer is not None:
+            forms = [{} for _ in strings]
+            word_counts = np.bincount(self._running, counts, len(self._words)).astype(np.int64)
+            own = (word_counts > 0) & (self._stem_of_word >= 0)
+            for word, number, n in zip(
+                compress(self._words, own.tolist()),
+                numbers[self._stem_of_word[own]].tolist(),
+                word_counts[own].tolist(),
+                strict=True,
+            ):
+                forms[number][word] = n
+        return _Stream(tokens, offsets, strings, forms)
 
 
-def _read(
-    texts: Iterable[Any], analyzer: Analyzer, progress: Callable[[int], object] | None
-) -> _Read:
-    """Turn all documents into numbers of chunks, batch by batch."""
-    check_corpus(texts)
-    table: PieceTable | TokenTable | None = None
-    numbers: list[NDArray[np.int32]] = []
-    lengths: list[NDArray[np.int64]] = []
-    n_docs = 0
-    for batch in _batches(texts):
-        if table is None:
-            table = PieceTable(analyzer.cut) if isinstance(batch[0], str) else TokenTable()
-        batch_numbers, batch_lengths = table.number(batch)
-        numbers.append(batch_numbers)
-        lengths.append(batch_lengths)
-        n_docs += len(batch)
-        if progress is not None:
-            progress(n_docs)
-    if table is None:
-        return _Read(np.empty(0, np.int32), np.zeros(1, np.int64), TokenTable())
-    return _Read(np.concatenate(numbers), running_sum(np.concatenate(lengths)), table)
+class AnalysisCache:
+    """What `analyze` found about chunks of text, for later texts under the same analyzer.
+
+    Parameters
+    ----------
+    max_chunks : int
+        Once there are more distinct chunks, all are forgotten.
+    """
+
+    __slots__ = ("_chunks", "_max_chunks")
+
+    def __init__(self, max_chunks: int) -> None:
+        self._max_chunks = max_chunks
+        self._chunks: _Chunks | None = None
+
+    def read(
+        self, texts: Iterable[Any], analyzer: Analyzer, progress: Callable[[int], object] | None
+    ) -> _Stream:
+        """Return texts as streams of stems, without stop words."""
+        chunks, self._chunks = self._chunks, None  # an error leaves nothing half done
+        if chunks is None or chunks.analyzer != analyzer:
+            chunks = _Chunks(analyzer)
+        stream = chunks.read(texts, progress)
+        if len(chunks) <= self._max_chunks:
+            self._chunks = chunks
+        return stream
 
 
 def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
@@ -163,39 +247,6 @@ def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _terms(read: _Read, analyzer: Analyzer) -> _Stream:
-    """Turn chunks into stems, without stop words."""
-    table: defaultdict[str, int] = defaultdict(count().__next__)
-    running_words, n_words = read.table.words()
-    numbers = np.fromiter(map(table.__getitem__, running_words), np.int64, len(running_words))
-    words = list(table)
-    kept = np.fromiter(map(analyzer.keeps, words), bool, len(words))
-    stems: defaultdict[str, int] = defaultdict(count().__next__)
-    stem_of_word = np.full(len(words), -1, dtype=np.int32)
-    stem_of_word[kept] = [
-        stems[stem] for stem in analyzer.stem(list(compress(words, kept.tolist())))
-    ]
-
-    # A chunk becomes the stems of its words, without the removed words.
-    owner = np.repeat(np.arange(len(n_words)), n_words)
-    flat = stem_of_word[numbers]
-    n_stems = np.bincount(owner[flat >= 0], minlength=len(n_words))
-    piece_counts = np.bincount(read.numbers, minlength=len(n_words))
-    tokens = np.empty(int(piece_counts @ n_stems), dtype=np.int32)
-    offsets = np.empty_like(read.offsets)
-    expand(read.numbers, read.offsets, running_sum(n_stems), flat[flat >= 0], tokens, offsets)
-
-    forms: list[dict[str, int]] | None = None
-    if analyzer.stemmer is not None:
-        forms = [{} for _ in stems]
-        word_counts = np.zeros(len(words), dtype=np.int64)
-        np.add.at(word_counts, numbers, piece_counts[owner])
-        for word, stem, n in zip(words, stem_of_word.tolist(), word_counts.tolist(), strict=True):
-            if stem >= 0:
-                forms[stem][word] = n
-    return _Stream(tokens, offsets, list(stems), forms)
 
 
 def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
@@ -86,16 +86,16 @@ class PieceTable:
                 return numbers[: state[3]], np.diff(number_ends, prepend=0)
             self._grow(len(text))
 
-    def words(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the words of all distinct chunks, and the number of words of each chunk.
+    def words(self, first: int) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the words of the chunks from number `first` on, and the number of each.
 
         Returns
         -------
         words : list of str
-            Words of chunk 0, then of chunk 1, and so on.
-        n_words : ndarray of shape (n_pieces,), int64
+            Words of the first of these chunks, then of the second, and so on.
+        n_words : ndarray of shape (n_pieces - first,), int64
         """
-        data = self._arena[: self._starts[self._n_pieces]].tobytes()
+        data = self._arena[self._starts[first] : self._starts[self._n_pieces]].tobytes()
         words: list[str] = []
         n_words: list[int] = []
         for piece in data.decode("utf-8", "surrogatepass").split(" ")[:-1]:
@@ -131,9 +131,9 @@ class TokenTable:
         numbers = map(self._numbers.__getitem__, chain.from_iterable(documents))
         return np.fromiter(numbers, np.int32, int(lengths.sum())), lengths
 
-    def words(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the distinct tokens, and 1 word for each."""
-        words = list(map(str, self._numbers))
+    def words(self, first: int) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the distinct tokens from number `first` on, and 1 word for each."""
+        words = list(map(str, islice(self._numbers, first, None)))
         return words, np.ones(len(words), dtype=np.int64)
 
 

@@ -127,7 +127,7 @@ def _check_names(generation: Commit, settings: IndexSettings) -> None:
 
 def _check_pieces(generation: Commit, snapshot: Snapshot) -> None:
     """Derive the document frequencies of word pieces again, and compare."""
-    pieces, again = snapshot.pieces, replace(snapshot, pieces=None).piece_frequencies
+    pieces, again = snapshot.stored_pieces, replace(snapshot, stored_pieces=None).piece_frequencies
     if pieces is None or again is None or snapshot.settings.statistics is None:
         return
     if not (

@@ -146,7 +146,7 @@ class Snapshot:
         Checksum of the commit without updated metadata; empty in memory.
     meaning : MeaningSpace or None
         The space of the documents' coordinates.
-    pieces : PieceFrequencies or None
+    stored_pieces : PieceFrequencies or None
         Document frequencies of word pieces, for static queries.
     """
 
@@ -158,7 +158,7 @@ class Snapshot:
     generation: int = 0
     scores_checksum: str = ""
     meaning: MeaningSpace | None = None
-    pieces: PieceFrequencies | None = None
+    stored_pieces: PieceFrequencies | None = None
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -174,7 +174,7 @@ class Snapshot:
         generation: int,
         scores_checksum: str = "",
         meaning: MeaningSpace | None = None,
-        pieces: PieceFrequencies | None = None,
+        stored_pieces: PieceFrequencies | None = None,
     ) -> Self:
         """Return a snapshot; without segments it gets one empty segment."""
         if not segments:
@@ -182,7 +182,7 @@ class Snapshot:
             segments = (IndexedSegment(empty, MemoryDocuments([])),)
         return cls(
             settings, tuple(segments), S, source, statistics, generation, scores_checksum, meaning,
-            pieces,
+            stored_pieces,
         )  # fmt: skip
 
     @cached_property
@@ -271,8 +271,8 @@ class Snapshot:
     @cached_property
     def piece_frequencies(self) -> PieceFrequencies | None:
         """Document frequencies of the word pieces of static queries; None without a query table."""
-        if self.pieces is not None or self.meaning is None or self.meaning.table is None:
-            return self.pieces
+        if self.stored_pieces is not None or self.meaning is None or self.meaning.table is None:
+            return self.stored_pieces
         return self.meaning.piece_frequencies(
             self.S.vocabulary,
             greatest_frequencies(self.statistics),
@@ -298,7 +298,7 @@ class Snapshot:
             changes = {"space": "space", "plain": False, "recipe": None, "awaited": (), **changes}
         if "statistics" in own:
             changes["statistics"] = "statistics"
-            own["pieces"] = None
+            own["stored_pieces"] = None
         return replace(
             self,
             settings=replace(self.settings, segments=(), frozen=False, **changes),
@@ -379,7 +379,7 @@ class Snapshot:
 
 _STORED = (
     "settings", "segments", "S", "source", "statistics", "generation", "scores_checksum", "meaning",
-    "pieces",
+    "stored_pieces",
 )  # fmt: skip
 _CHANGED = frozenset({"segments", "S", "source", "statistics"})
 

@@ -384,7 +384,7 @@ def read_snapshot(
     return Snapshot.of(
         settings, segments, S, kept if source is None else source, statistics,
         generation=generation.number, scores_checksum=generation.scores_checksum, meaning=meaning,
-        pieces=pieces,
+        stored_pieces=pieces,
     )  # fmt: skip
 
 

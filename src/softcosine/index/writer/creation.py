@@ -100,7 +100,7 @@ def shard(
     if path is None:
         bare = Snapshot.of(
             settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1,
-            meaning=snapshot.meaning, pieces=snapshot.pieces,
+            meaning=snapshot.meaning, stored_pieces=snapshot.stored_pieces,
         )  # fmt: skip
         return bare, MemoryDirectory(bare, directory.encoder)
     if directory.path is not None and checked_path(path).resolve() == directory.path.resolve():

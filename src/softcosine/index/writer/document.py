@@ -38,10 +38,12 @@ class NewDocument:
 
     @property
     def size(self) -> int:
-        """Approximate number of characters."""
+        """Approximate size: characters, those of texts that are not ASCII four times."""
         texts = sum(
-            # A token counts with the space after it.
-            len(text) if isinstance(text, str) else sum(map(len, text)) + len(text)
+            # Without spaces, every character is a token. A token counts with the space after it.
+            len(text) * (1 if text.isascii() else 4)
+            if isinstance(text, str)
+            else sum(map(len, text)) + len(text)
             for text in self.texts
         )
         return len(self.id) + len(self.metadata or "") + texts

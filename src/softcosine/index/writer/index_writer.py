@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
+from softcosine._threads import Background
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import (
     InvalidInputError,
@@ -41,7 +42,7 @@ from softcosine.index.writer.document import NewDocument, checked_id, from_colum
 from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.index.writer.pending_commit import PendingCommit
+from softcosine.index.writer.pending_commit import AnalyzedDocuments, PendingCommit
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
     checked_similarity,
@@ -60,8 +61,8 @@ __all__ = ["IndexWriter"]
 
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 16
-# While analysed, texts of `memory // _SHARE` characters take about half of the memory.
-_SHARE = 64
+# Documents of the size `memory // _SHARE` take, with those in flight, most of the memory.
+_SHARE = 16
 
 
 class IndexWriter:
@@ -99,6 +100,10 @@ class IndexWriter:
         Reads new documents; by default that of the directory, or the installed light one.
     progress : callable, optional
         Called with (task, done, total); total may be None.
+    threads : int, optional
+        With more than one, documents are read and analysed while those before them are inverted,
+        written and merged by a second thread. The index is the same to the byte. By default all
+        usable CPUs (`softcosine.using_threads`).
 
     Raises
     ------
@@ -121,6 +126,7 @@ class IndexWriter:
         builder: SimilarityBuilder | None = None,
         encoder: IndexEncoder | None = None,
         progress: Report | None = None,
+        threads: int | None = None,
     ) -> None:
         if memory is not None and (type(memory) is not int or memory < _LEAST_MEMORY):
             raise InvalidInputError(
@@ -141,10 +147,16 @@ class IndexWriter:
         self._on_commit = on_commit
         self._buffer: dict[str, NewDocument] = {}
         self._size = 0
+        self._tokenized = False  # whether the buffered documents are token lists
+        # Documents that the background writes; buffered again if that fails.
+        self._in_flight: dict[str, NewDocument] = {}
+        self._failed = False  # whether the last attempt to write them failed
+        self._background = Background(threads)
         self._open = True
         self._writer = directory.writing(timeout)
         try:
-            self._draft = self._new_draft()
+            self._pending = self._new_pending()
+            self._fields = [field.name for field in self._pending.settings.fields]
         except BaseException:
             self._writer.close()
             raise
@@ -172,7 +184,8 @@ class IndexWriter:
     @property
     def vocabulary(self) -> Vocabulary:
         """The terms of all written documents; buffered documents may have more."""
-        return self._draft.vocabulary
+        self._settle()
+        return self._pending.vocabulary
 
     def add(
         self,
@@ -199,10 +212,13 @@ class IndexWriter:
             If the buffer is full and cannot be written to disk.
         """
         self._check_open()
-        names = [field.name for field in self._draft.settings.fields]
-        document = new_document(id, text, metadata, fields=names, default=self._default)
+        document = new_document(id, text, metadata, fields=self._fields, default=self._default)
         size = document.size
-        if self._is_full_for(document, size):
+        if document.tokenized != self._tokenized:  # cannot be analysed in one batch
+            self._flush()
+            self._settle()
+            self._tokenized = document.tokenized
+        elif len(self._buffer) >= self._most or self._size + size > self._memory // _SHARE:
             self._flush()
         self._forget(id)
         self._buffer[id] = document
@@ -256,8 +272,9 @@ class IndexWriter:
             raise InvalidInputError(f"paths is {str(paths)!r}; pass a list of paths.")
         stores = [Store.open(path) for path in paths]
         self._flush()
+        self._settle()
         with _letting_go():
-            return self._draft.add_segments(stores)
+            return self._pending.add_segments(stores)
 
     def delete(
         self,
@@ -290,13 +307,14 @@ class IndexWriter:
             If neither or both of `id` and `where` are given, or `where` is not a filter.
         """
         self._check_open()
+        self._settle()
         if (id is None) == (where is None):
             raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
         if where is not None:
             return self._delete_where(Where.parse(where))
         checked = checked_id(id)
         buffered = self._forget(checked)
-        n_deleted = max(self._draft.delete([checked]), int(buffered))
+        n_deleted = max(self._pending.delete([checked]), int(buffered))
         if n_deleted or missing_ok:
             return n_deleted
         raise _unknown(checked)
@@ -326,6 +344,7 @@ class IndexWriter:
             If pending metadata fill the memory and cannot be written. The index does not change.
         """
         self._check_open()
+        self._settle()
         checked = checked_id(id)
         check_type(
             f"the metadata of document {shortened(checked)}", metadata, Mapping, "pass a mapping"
@@ -334,8 +353,8 @@ class IndexWriter:
         document, place = self._buffer.get(checked), None
         if document is not None:
             before = loaded(document.metadata)
-        elif (place := self._draft.place(checked)) is not None:
-            before = self._draft.metadata(place)
+        elif (place := self._pending.place(checked)) is not None:
+            before = self._pending.metadata(place)
         else:
             raise _unknown(checked)
         facts = given if replace else before | given
@@ -349,10 +368,11 @@ class IndexWriter:
                 self._buffer[checked] = dataclasses.replace(document, metadata=changed)
                 return
             self._flush()
-            place = self._draft.place(checked)
+            self._settle()
+            place = self._pending.place(checked)
         assert place is not None
         with _letting_go():
-            self._draft.update_metadata(place, changed)
+            self._pending.update_metadata(place, changed)
 
     def set_similarity(
         self,
@@ -382,12 +402,14 @@ class IndexWriter:
         checked_similarity(S)
         if source is not None:
             checked_source(source)
-        if len(S) < self._draft.n_committed_terms or not self.vocabulary.starts_with(S.vocabulary):
+        if len(S) < self._pending.n_committed_terms or not self.vocabulary.starts_with(
+            S.vocabulary
+        ):
             raise VocabularyMismatchError(
                 f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
                 "it with writer.vocabulary, or take S.restricted(writer.vocabulary)."
             )
-        self._draft.set_similarity(S, source, note)
+        self._pending.set_similarity(S, source, note)
 
     def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
         """Use other term weights, and another default ranking, from the next commit on.
@@ -397,11 +419,12 @@ class IndexWriter:
         InvalidInputError
         """
         self._check_open()
-        if checked_weighting(weighting) != self._draft.settings.weighting:
+        self._settle()
+        if checked_weighting(weighting) != self._pending.settings.weighting:
             self._check_thawed("take other term weights")
-        self._draft.set_weighting(
+        self._pending.set_weighting(
             weighting,
-            self._draft.settings.ranking if ranking is None else check_ranking(ranking),
+            self._pending.settings.ranking if ranking is None else check_ranking(ranking),
         )
 
     def encode(
@@ -435,8 +458,9 @@ class IndexWriter:
         """
         self._check_open()
         self._flush()
-        draft, known = self._draft, self._draft.meaning
-        if not draft.settings.texts:
+        self._settle()
+        pending, known = self._pending, self._pending.meaning
+        if not pending.settings.texts:
             raise InvalidInputError(
                 "this index does not store the texts that an encoder would read; make it anew "
                 "with encoder=."
@@ -445,7 +469,7 @@ class IndexWriter:
             reader = self._encoder.cached(cache)
         else:
             reader = chosen_encoder(known, encoder, cache)
-        weights = draft.settings.meaning_weights
+        weights = pending.settings.meaning_weights
         if known is None:
             self._check_thawed("get a space of meaning")
             known = reader.space(meaning_space)
@@ -454,12 +478,12 @@ class IndexWriter:
                 "the documents of this index have coordinates in another space; make it anew."
             )
         if meaning is not None or not weights:
-            weights = meaning_weights(meaning, draft.settings.ranking)
+            weights = meaning_weights(meaning, pending.settings.ranking)
             self._check_thawed("take another weight of meaning")
         self._encoder = reader
-        draft.set_meaning(known, weights)
+        pending.set_meaning(known, weights)
         with _letting_go():
-            return draft.encode_unread()
+            return pending.encode_unread()
 
     def merge(self) -> None:
         """Merge all segments into as few as possible, and drop deleted documents.
@@ -475,8 +499,9 @@ class IndexWriter:
         """
         self._check_open()
         self._flush()
+        self._settle()
         with _letting_go():
-            self._draft.merge_all()
+            self._pending.merge_all()
 
     def commit(self, refresh: bool | None = None) -> int:
         """Make all changes visible to readers that open or refresh the index from now on.
@@ -512,7 +537,7 @@ class IndexWriter:
         self._flush(last=True)
         before = self.generation
         with _letting_go():
-            committed = self._draft.commit(refresh)
+            committed = self._pending.commit(refresh)
         if committed != before:
             try:
                 if self._policy is not None:
@@ -540,7 +565,7 @@ class IndexWriter:
             If the index never had a document.
         """
         self.commit()
-        self._draft.freeze(True)
+        self._pending.freeze(True)
         return self.commit()
 
     def thaw(self) -> int:
@@ -549,7 +574,8 @@ class IndexWriter:
         Documents added while frozen do not match later terms until you add them again.
         """
         self._check_open()
-        self._draft.freeze(False)
+        self._settle()
+        self._pending.freeze(False)
         return self.commit()
 
     def rollback(self) -> None:
@@ -558,6 +584,7 @@ class IndexWriter:
         Can be called while the error that caused it is being handled.
         """
         self._check_open()
+        self._background.wait()
         self._start_anew()
         self._empty()
 
@@ -565,15 +592,18 @@ class IndexWriter:
         """Undo all changes since the last commit, and release the write lock."""
         if self._open:
             self._open = False
-            self._empty()
-            self._draft.close()
-            self._writer.close()
+            try:
+                self._background.close()
+            finally:
+                self._empty()
+                self._pending.close()
+                self._writer.close()
 
     def _tidy(self, policy: MergePolicy) -> None:
         """Merge segments after a commit; a failure does not affect the commit."""
         try:
             with _letting_go():
-                self._draft.tidy(policy)
+                self._pending.tidy(policy)
         except (OSError, MemoryError) as error:
             self._start_anew()
             warnings.warn(
@@ -585,12 +615,12 @@ class IndexWriter:
 
     def _start_anew(self) -> None:
         """Return to the last commit."""
-        fresh = self._new_draft()  # first, because it can fail
-        self._draft.close()
-        self._draft = fresh
+        fresh = self._new_pending()  # first, because it can fail
+        self._pending.close()
+        self._pending = fresh
         self._writer.discard()
 
-    def _new_draft(self) -> PendingCommit:
+    def _new_pending(self) -> PendingCommit:
         return PendingCommit(
             self._writer, memory=self._memory, builder=self._builder, encoder=self._encode,
             report=self._report,
@@ -612,37 +642,51 @@ class IndexWriter:
             return None
         return encoder.documents(meaning, texts, report)
 
-    def _is_full_for(self, document: NewDocument, size: int) -> bool:
-        """Whether the buffer must be written before it can take another document."""
-        if not self._buffer:
-            return False
-        return (
-            len(self._buffer) >= self._most
-            or self._size + size > self._memory // _SHARE
-            # Texts and token lists cannot be analysed in one batch.
-            or next(iter(self._buffer.values())).tokenized != document.tokenized
-        )
-
     def _flush(self, *, last: bool = False) -> None:
-        """Write the buffered documents."""
-        with _letting_go():
-            self._draft.append(list(self._buffer.values()), last=last)
-        self._empty()
+        """Analyse the buffered documents, and start to write them."""
+        if self._buffer:
+            if not self._pending.has_words:  # the first words decide how texts are analysed
+                self._settle()
+            with _letting_go():
+                batch = self._pending.analyze(list(self._buffer.values()))
+            self._settle()
+            self._background.start(lambda: self._write(batch, last=last))
+            self._in_flight, self._buffer, self._size = self._buffer, {}, 0
+        if last or self._failed or not self._background.concurrent:
+            self._failed = False
+            self._settle()
+
+    def _write(self, batch: AnalyzedDocuments, *, last: bool) -> None:
+        """Write analysed documents."""
+        self._pending.append(batch, last=last)
         if self._policy is not None and not last:
             # Without disk space they stay separate, which is still correct.
             with contextlib.suppress(OSError, MemoryError):
-                self._draft.condense(self._policy)
+                self._pending.condense(self._policy)
+
+    def _settle(self) -> None:
+        """Wait until all documents in flight are written; if that failed, buffer them again."""
+        error = self._background.wait()
+        documents, self._in_flight = self._in_flight, {}
+        if error is None:
+            return
+        self._failed = True  # from now on wait at once, so that the buffer does not grow
+        older = {id: one for id, one in documents.items() if id not in self._buffer}
+        self._buffer = older | self._buffer
+        self._size = sum(document.size for document in self._buffer.values())
+        with _letting_go():
+            raise error
 
     def _delete_where(self, where: Where) -> int:
         """Delete all documents that pass a filter; return their number."""
         # Written documents that a buffered one replaces do not count.
-        self._draft.delete(list(self._buffer))
+        self._pending.delete(list(self._buffer))
         passing = [
             document.id
             for document in self._buffer.values()
             if where.matches(loaded(document.metadata))
         ]
-        n_deleted = self._draft.delete_where(where)
+        n_deleted = self._pending.delete_where(where)
         return n_deleted + sum(map(self._forget, passing))
 
     def _forget(self, id: str) -> bool:
@@ -654,11 +698,12 @@ class IndexWriter:
         return True
 
     def _empty(self) -> None:
-        self._buffer, self._size = {}, 0
+        self._buffer, self._in_flight, self._size = {}, {}, 0
 
     def _check_thawed(self, what: str) -> None:
         self._check_open()
-        if self._draft.settings.frozen:
+        self._settle()
+        if self._pending.settings.frozen:
             raise InvalidInputError(
                 f"this index is frozen, so it cannot {what}: its scores would no longer be those "
                 "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "

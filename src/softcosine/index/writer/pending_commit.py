@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -42,7 +42,7 @@ from softcosine.similarity.default import antonyms_of
 from softcosine.similarity.in_terms import phrases_in
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.corpus import AnalysisCache, AnalyzedTexts, analyze
 from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
@@ -50,7 +50,7 @@ from softcosine.text.weighting import Weighting
 if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
-__all__ = ["DocumentEncoder", "PendingCommit", "without_epoch"]
+__all__ = ["AnalyzedDocuments", "DocumentEncoder", "PendingCommit", "without_epoch"]
 
 _logger = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ _ALWAYS_REFRESHED = 10_000
 _REFRESHED_SHARE = 10  # larger ones if more than a tenth of the documents changed
 _MERGED_POSTING = 48  # bytes per posting in a merge, approximately
 _ALWAYS_MERGED = 1 << 20  # postings that may be merged regardless of the memory
+_CHUNK_SHARE = 2048  # a distinct chunk of text takes about 256 bytes: an eighth of the memory
 _UPDATE = 256  # bytes per updated document beside its metadata, approximately
 _UPDATES_SHARE = 4  # divisor of the memory for updated metadata
 
@@ -79,6 +80,32 @@ class DocumentEncoder(Protocol):
     ) -> NDArray[np.int8] | None:
         """Return the coordinates of texts in a space, (n_texts, dimensions); None if it cannot."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedDocuments:
+    """A batch of documents, ready to be inverted.
+
+    Attributes
+    ----------
+    documents : sequence of NewDocument
+    texts : list of str, or of token lists
+        All fields of the first document, then those of the second, and so on.
+    vectors : ndarray of shape (n_docs, dimensions), int8, or None
+        Their coordinates.
+    analyzed : AnalyzedTexts
+    settings : IndexSettings
+        Those of the index, with the language and analyzer of the texts.
+    note : str
+        On the language.
+    """
+
+    documents: Sequence[NewDocument]
+    texts: list[Any]
+    vectors: NDArray[np.int8] | None
+    analyzed: AnalyzedTexts
+    settings: IndexSettings
+    note: str
 
 
 class PendingCommit:
@@ -121,13 +148,14 @@ class PendingCommit:
         self._writer = writer
         self._encoder = encoder
         self._memory = memory
+        self._cache = AnalysisCache(memory // _CHUNK_SHARE)
         self._report = report
         self._given_builder = builder
         snapshot = writer.snapshot()
         self.settings = snapshot.settings
         stated = {one.part: one for one in self.settings.segments}
         # A snapshot without documents has one empty segment; it is not stored.
-        self._pieces = [
+        self._segments = [
             SegmentEntry.of(segment, stated.get(segment.part))
             for segment in snapshot.segments
             if segment.n_docs
@@ -137,7 +165,7 @@ class PendingCommit:
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
         self._meaning = snapshot.meaning
-        self._piece_frequencies = snapshot.pieces
+        self._piece_frequencies = snapshot.stored_pieces
         self._epoch = writer.epoch_of(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
@@ -161,29 +189,45 @@ class PendingCommit:
     @property
     def n_live(self) -> int:
         """Number of live documents."""
-        return sum(piece.n_live for piece in self._pieces)
+        return sum(entry.n_live for entry in self._segments)
 
-    def append(self, documents: Sequence[NewDocument], *, last: bool) -> None:
-        """Write documents as segments, and delete written documents with the same ids.
+    @property
+    def has_words(self) -> bool:
+        """Whether any document has a word; before, neither language nor terms are decided."""
+        return _has_words(self._segments)
+
+    def analyze(self, documents: Sequence[NewDocument]) -> AnalyzedDocuments:
+        """Return documents, analysed and encoded. Once there are words, `append` may run meanwhile.
 
         Parameters
         ----------
         documents : sequence of NewDocument
             With distinct ids; all texts, or all token lists.
+        """
+        texts = [text for document in documents for text in document.texts]
+        vectors = self._encoded([document.shown for document in documents])
+        analyzed = AnalyzedDocuments(documents, texts, vectors, *self._analyzed(texts))
+        self._n_read += len(documents)
+        self._report("inverting", 0, None)
+        return analyzed
+
+    def append(self, batch: AnalyzedDocuments, *, last: bool) -> None:
+        """Write documents as segments, and delete written documents with the same ids.
+
+        Parameters
+        ----------
+        batch : AnalyzedDocuments
         last : bool
             Whether a commit follows.
         """
-        if not documents:
-            return
-        n_fields = len(self.settings.fields)
-        texts = [text for document in documents for text in document.texts]
-        vectors = self._encoded([document.shown for document in documents])
-        analyzed, settings, note = self._analyzed(texts)
-        assert settings.analyzer is not None
-        self._report("inverting", 0, None)
+        documents, texts, analyzed, vectors = (
+            batch.documents, batch.texts, batch.analyzed, batch.vectors,
+        )  # fmt: skip
+        assert batch.settings.analyzer is not None
         inverted = invert(
-            texts, analyzed, settings.analyzer, self.vocabulary,
-            n_fields=n_fields, positions=self.settings.positions, frozen=self.settings.frozen,
+            texts, analyzed, batch.settings.analyzer, self.vocabulary,
+            n_fields=len(self.settings.fields), positions=self.settings.positions,
+            frozen=self.settings.frozen,
         )  # fmt: skip
         ids = [document.id for document in documents]
         added, first = [], 0
@@ -202,15 +246,14 @@ class PendingCommit:
                 self._with_coordinates(entry, None if vectors is None else vectors[first:stop])
             )
             first = stop
-        if self._space.untaught and self._builder.needs_texts(settings.language):
+        if self._space.untaught and self._builder.needs_texts(batch.settings.language):
             # Where terms are left out, texts are learned from without them, as a stream.
-            self._spool.add(texts, analyzed, last=last and not settings.leaves_terms_out)
+            self._spool.add(texts, analyzed, last=last and not self.settings.leaves_terms_out)
         self.delete(ids)
-        self._pieces = [*self._pieces, *added]
+        self._segments = [*self._segments, *added]
         self.vocabulary = inverted.vocabulary
-        self._n_read += len(documents)
         if len(analyzed.vocabulary):  # the language of texts without words is unknown
-            self.settings, self._note = settings, note
+            self.settings, self._note = batch.settings, batch.note
         self.changed = True
 
     def set_meaning(self, meaning: MeaningSpace, weights: Mapping[str, float]) -> None:
@@ -226,19 +269,19 @@ class PendingCommit:
     def encode_unread(self) -> int:
         """Encode all documents that no encoder has read; return how many there were."""
         n_read = 0
-        for number, piece in enumerate(self._pieces):
-            unread = np.flatnonzero(piece.unread)
-            documents = piece.documents
+        for number, entry in enumerate(self._segments):
+            unread = np.flatnonzero(entry.unread)
+            documents = entry.documents
             texts = [documents.text(local) for local in unread.tolist()]
             vectors = self._encoded(texts)
             if vectors is None or not vectors.any():  # blank texts have none
                 continue
-            own = piece.segment.coordinates
-            whole = np.zeros((piece.n_docs, vectors.shape[1]), np.int8)
+            own = entry.segment.coordinates
+            whole = np.zeros((entry.n_docs, vectors.shape[1]), np.int8)
             if own is not None:
                 whole[:] = own.vectors
             whole[unread] = vectors
-            self._pieces[number] = self._with_coordinates(piece, whole)
+            self._segments[number] = self._with_coordinates(entry, whole)
             n_read += int(np.count_nonzero(vectors.any(axis=1)))
             self.changed = True
         return n_read
@@ -250,12 +293,12 @@ class PendingCommit:
         return self._encoder(self._meaning, texts, self._report)
 
     def _with_coordinates(
-        self, piece: SegmentEntry, vectors: NDArray[np.int8] | None
+        self, entry: SegmentEntry, vectors: NDArray[np.int8] | None
     ) -> SegmentEntry:
         """Return an entry with coordinates, written unless all are zero."""
         if vectors is None or not vectors.any():
-            return piece
-        return piece.with_coordinates(*self._writer.write_coordinates(Coordinates.of(vectors)))
+            return entry
+        return entry.with_coordinates(*self._writer.write_coordinates(Coordinates.of(vectors)))
 
     def add_segments(self, stores: Sequence[Store]) -> int:
         """Add the segments of other indexes of this epoch; return their number of documents.
@@ -268,20 +311,20 @@ class PendingCommit:
                 adopted.append([])
                 store.opened(lambda generation: self._adopt(generation, adopted[-1]))
         except BaseException:
-            self._drop([piece for pieces in adopted for piece in pieces])
+            self._drop([entry for entries in adopted for entry in entries])
             raise
         n_docs = 0
-        for pieces in adopted:
-            for piece in pieces:
-                self.delete(list(piece.committed().of_live(piece.documents.all_ids())))
-                n_docs += piece.n_live
-            self._pieces = [*self._pieces, *pieces]
+        for entries in adopted:
+            for entry in entries:
+                self.delete(list(entry.committed().of_live(entry.documents.all_ids())))
+                n_docs += entry.n_live
+            self._segments = [*self._segments, *entries]
         self.changed = True
         return n_docs
 
-    def _adopt(self, generation: Commit, pieces: list[SegmentEntry]) -> None:
+    def _adopt(self, generation: Commit, entries: list[SegmentEntry]) -> None:
         """Append the adopted segments of an index to a list."""
-        self._drop(pieces)  # those of an earlier commit that was replaced meanwhile
+        self._drop(entries)  # those of an earlier commit that was replaced meanwhile
         settings, own = IndexSettings.from_dict(generation.settings), self.settings
         if generation.epoch != self._writer.epoch:
             raise InvalidInputError(
@@ -295,15 +338,15 @@ class PendingCommit:
                 f"does; make it by shard() of this index."
             )
         read_snapshot(generation)  # checks that the parts belong together
-        pieces.extend(
+        entries.extend(
             SegmentEntry.of(*self._writer.adopt(generation, stated)) for stated in settings.segments
         )
 
-    def _drop(self, pieces: list[SegmentEntry]) -> None:
+    def _drop(self, entries: list[SegmentEntry]) -> None:
         """Delete adopted segments that will not be committed."""
-        for piece in pieces:
-            self._writer.drop(piece.settings().parts)
-        pieces.clear()
+        for entry in entries:
+            self._writer.drop(entry.settings().parts)
+        entries.clear()
 
     def _analyzed(self, texts: Sequence[Any]) -> tuple[AnalyzedTexts, IndexSettings, str]:
         """Analyse texts; the first with words decide the language, and so the analyzer."""
@@ -314,10 +357,11 @@ class PendingCommit:
                 "reading texts", self._n_read + done // n_fields, None
             ),
         }
-        first = not _has_words(self._pieces) and not settings.frozen
+        first = not _has_words(self._segments) and not settings.frozen
         known = settings.frozen or settings.language is not None
         if settings.analyzer is not None and known and not first:
-            return analyze(texts, settings.analyzer, **options), settings, self._note
+            analyzed = analyze(texts, settings.analyzer, cache=self._cache, **options)
+            return analyzed, settings, self._note
         phrases = (*phrases_in(self._space.source), *self._phrases()) if first else ()
         found = analyze_in_language(
             texts, settings.language or "auto", settings.analyzer, phrases=phrases, **options
@@ -328,48 +372,48 @@ class PendingCommit:
     def delete(self, ids: Sequence[str]) -> int:
         """Delete written documents by id; return how many existed."""
         hashes = hashes_of(ids)
-        return self._without([piece.ids.find(ids, hashes).values() for piece in self._pieces])
+        return self._without([entry.ids.find(ids, hashes).values() for entry in self._segments])
 
     def delete_where(self, where: Where) -> int:
         """Delete the written documents that pass a filter; return their number."""
         return self._without(
-            [np.flatnonzero(piece.passing(where)).tolist() for piece in self._pieces]
+            [np.flatnonzero(entry.passing(where)).tolist() for entry in self._segments]
         )
 
     def _without(self, gone: Sequence[Iterable[int]]) -> int:
         """Delete documents of each segment; return how many were live."""
-        pieces = [piece.without(own) for piece, own in zip(self._pieces, gone, strict=True)]
+        entries = [entry.without(own) for entry, own in zip(self._segments, gone, strict=True)]
         changed = [
-            (old, new) for old, new in zip(self._pieces, pieces, strict=True) if old is not new
+            (old, new) for old, new in zip(self._segments, entries, strict=True) if old is not new
         ]
         if changed:
-            self._pieces, self.changed = pieces, True
+            self._segments, self.changed = entries, True
         return sum(old.n_live - new.n_live for old, new in changed)
 
     def place(self, id: str) -> tuple[int, int] | None:
         """Return the segment of a document and its number in it; None if not written."""
         hashes = hashes_of([id])
-        for number, piece in enumerate(self._pieces):
-            local = piece.ids.find([id], hashes).get(id)
-            if local is not None and (piece.live is None or piece.live[local]):
+        for number, entry in enumerate(self._segments):
+            local = entry.ids.find([id], hashes).get(id)
+            if local is not None and (entry.live is None or entry.live[local]):
                 return number, local
         return None
 
     def metadata(self, place: tuple[int, int]) -> dict[str, Any]:
         """Return the metadata of a document."""
-        return self._pieces[place[0]].documents.metadata(place[1])
+        return self._segments[place[0]].documents.metadata(place[1])
 
     def update_metadata(self, place: tuple[int, int], metadata: str | None) -> None:
         """Replace the metadata (JSON) of a document."""
         size = len(metadata or "") + _UPDATE
         if self._unwritten + size > self._memory // _UPDATES_SHARE:
-            older = {piece.updated for piece in self._pieces}
-            self._pieces = [self._with_updates(piece) for piece in self._pieces]
+            older = {entry.updates_part for entry in self._segments}
+            self._segments = [self._with_updates(entry) for entry in self._segments]
             self._unwritten = 0
-            newer = {piece.updated for piece in self._pieces}
+            newer = {entry.updates_part for entry in self._segments}
             self._writer.drop(name for name in older - newer if name is not None)
-        self._pieces[place[0]] = self._pieces[place[0]].updatable()
-        self._pieces[place[0]].documents.updates.put(place[1], metadata)
+        self._segments[place[0]] = self._segments[place[0]].updatable()
+        self._segments[place[0]].documents.updates.put(place[1], metadata)
         self._updated = True
         self._unwritten += size
 
@@ -396,19 +440,19 @@ class PendingCommit:
 
     def merge_all(self) -> None:
         """Merge all segments into as few as possible, without deleted documents."""
-        groups = full_groups([piece.mask() for piece in self._pieces])
-        if all(piece.whole for piece in self._pieces) and len(groups) == len(self._pieces):
+        groups = full_groups([entry.mask() for entry in self._segments])
+        if all(entry.whole for entry in self._segments) and len(groups) == len(self._segments):
             return
-        self._pieces = [
-            self._pieces[group[0].number] if self._stays(group) else self._merged(group)
+        self._segments = [
+            self._segments[group[0].number] if self._stays(group) else self._merged(group)
             for group in groups
         ]
         self.changed = True
 
     def _stays(self, group: Sequence[SurvivingDocuments]) -> bool:
         """Whether a group is one complete segment without deletes, which needs no merge."""
-        piece = self._pieces[group[0].number]
-        return len(group) == 1 and piece.whole and group[0].documents.size == piece.n_docs
+        entry = self._segments[group[0].number]
+        return len(group) == 1 and entry.whole and group[0].documents.size == entry.n_docs
 
     def tidy(self, policy: MergePolicy) -> None:
         """Merge the segments selected by a policy, and commit; call it after a commit."""
@@ -418,27 +462,27 @@ class PendingCommit:
     def condense(self, policy: MergePolicy) -> None:
         """Merge uncommitted segments, because each open segment takes memory."""
         # Committed segments come first.
-        first = sum(self._writer.is_committed(piece.part) for piece in self._pieces)
-        if len(self._pieces) - first >= policy.factor:
+        first = sum(self._writer.is_committed(entry.part) for entry in self._segments)
+        if len(self._segments) - first >= policy.factor:
             self._join(policy, first)
 
     def _join(self, policy: MergePolicy, first: int) -> None:
         """Merge the segments selected by a policy, from number `first` on."""
-        pieces = self._pieces
+        entries = self._segments
         groups = policy.groups(
-            [piece.n_docs for piece in pieces[first:]], [piece.n_live for piece in pieces[first:]]
+            [entry.n_docs for entry in entries[first:]], [entry.n_live for entry in entries[first:]]
         )
         numbers = [range(group.start + first, group.stop + first) for group in groups]
         for group in reversed(list(self._affordable(numbers))):
             kept = [
-                SurvivingDocuments(number, np.flatnonzero(pieces[number].mask()))
+                SurvivingDocuments(number, np.flatnonzero(entries[number].mask()))
                 for number in group
             ]
             merged = self._merged(kept)
-            pieces = [*pieces[: group.start], merged, *pieces[group.stop :]]
+            entries = [*entries[: group.start], merged, *entries[group.stop :]]
             self.changed = True
-        gone = {piece.part for piece in self._pieces} - {piece.part for piece in pieces}
-        self._pieces = pieces
+        gone = {entry.part for entry in self._segments} - {entry.part for entry in entries}
+        self._segments = entries
         self._writer.drop(gone)
 
     def _affordable(self, groups: Iterable[range]) -> Iterator[range]:
@@ -447,7 +491,7 @@ class PendingCommit:
         for group in groups:
             start, total = group.start, 0
             for number in group:
-                size = sum(field.n_postings for field in self._pieces[number].fields)
+                size = sum(field.n_postings for field in self._segments[number].fields)
                 if number > start and total + size > most:
                     if number - start > 1:
                         yield range(start, number)
@@ -466,33 +510,33 @@ class PendingCommit:
         """
         if not self.changed and not self._updated and not refresh:
             return self._writer.number
-        if not self.settings.leaves_terms_out or not _has_words(self._pieces):
+        if not self.settings.leaves_terms_out or not _has_words(self._segments):
             return self._commit(refresh)
-        whole = self._pieces, self.vocabulary
+        whole = self._segments, self.vocabulary
         try:
             self._prune()
             return self._commit(refresh, min_df=1, max_df=1.0)
         except BaseException:
             # A later commit may have more documents, in which terms that are rare now are not.
-            if self._pieces is not whole[0]:
+            if self._segments is not whole[0]:
                 # Their other parts belong to the unpruned segments too.
-                self._writer.drop([piece.part for piece in self._pieces])
-            self._pieces, self.vocabulary = whole
+                self._writer.drop([entry.part for entry in self._segments])
+            self._segments, self.vocabulary = whole
             raise
 
     def _commit(self, refresh: bool | None, **limits: Any) -> int:
         """Make all of it visible at once, under the document frequencies of later commits."""
-        pieces = [piece for piece in self._pieces if piece.n_live]
+        entries = [entry for entry in self._segments if entry.n_live]
         refreshing = self._refreshing(refresh)
-        fresh = self._statistics if self.settings.frozen else self._counted(pieces)
-        space = self._grown(pieces, fresh, definite=refreshing)
+        fresh = self._statistics if self.settings.frozen else self._counted(entries)
+        space = self._grown(entries, fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = statistics == self._padded(len(self.vocabulary))
         new_meaning = self._meaning is not None and self.settings.meaning is None
         if not self.changed and not self._updated and same:
             return self._writer.number
         stale = self._stale or not same or space.rescaled
-        pieces = self._with_norms(pieces, space.S, statistics, stale=stale)
+        entries = self._with_norms(entries, space.S, statistics, stale=stale)
         part = space.part
         if part is None and not space.untaught:
             part = self._writer.write_space(space.S, space.source)
@@ -505,7 +549,7 @@ class PendingCommit:
             assert self._meaning is not None
             meaning = self._writer.write_meaning(self._meaning)
         if counted is None or not same or new_meaning:
-            piece_frequencies = self._pieces_of(space, statistics)
+            piece_frequencies = self._counted_pieces(space, statistics)
             counted = self._writer.write_statistics(statistics, piece_frequencies)
         settings = replace(
             self.settings,
@@ -520,15 +564,16 @@ class PendingCommit:
         epoch = self._writer.epoch_of(settings)
         assert epoch == self._epoch or not settings.frozen
         if epoch != self._epoch:  # unchanged norms also belong to the new epoch
-            pieces = [replace(piece, normed=None) for piece in pieces]
-        pieces = [self._written(piece, epoch) for piece in pieces]
-        settings = replace(settings, segments=tuple(piece.settings() for piece in pieces))
+            entries = [replace(entry, norms_part=None) for entry in entries]
+        entries = [self._written(entry, epoch) for entry in entries]
+        settings = replace(settings, segments=tuple(entry.settings() for entry in entries))
         committed = Snapshot.of(
-            settings, [piece.committed() for piece in pieces], space.S, space.source, statistics,
-            generation=self._writer.number + 1, meaning=self._meaning, pieces=piece_frequencies,
+            settings, [entry.committed() for entry in entries], space.S, space.source, statistics,
+            generation=self._writer.number + 1, meaning=self._meaning,
+            stored_pieces=piece_frequencies,
         )  # fmt: skip
         number = self._writer.commit(committed)
-        self._pieces, self.settings, self._epoch = pieces, settings, epoch
+        self._segments, self.settings, self._epoch = entries, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
         self._piece_frequencies = piece_frequencies
         self._space = replace(space, part=part, note="", rescaled=False)
@@ -545,7 +590,7 @@ class PendingCommit:
 
         A mapped file takes disk space until its last map is closed, even if it is deleted.
         """
-        self._pieces = []
+        self._segments = []
         self._encoder = None  # it refers to the writer, which refers to this
         self._spool.close()
 
@@ -561,17 +606,17 @@ class PendingCommit:
             or abs(now - last) * _REFRESHED_SHARE > last
         )
 
-    def _counted(self, pieces: Sequence[SegmentEntry]) -> tuple[FieldStatistics, ...]:
+    def _counted(self, entries: Sequence[SegmentEntry]) -> tuple[FieldStatistics, ...]:
         """Count the live documents of every field, for statistics."""
-        live = [piece.live for piece in pieces]
+        live = [entry.live for entry in entries]
         return tuple(
             FieldStatistics.of(
-                [piece.fields[number] for piece in pieces], len(self.vocabulary), live=live
+                [entry.fields[number] for entry in entries], len(self.vocabulary), live=live
             )
             for number in range(len(self.settings.fields))
         )
 
-    def _pieces_of(
+    def _counted_pieces(
         self, space: Space, statistics: Sequence[FieldStatistics]
     ) -> PieceFrequencies | None:
         """Return the document frequencies of word pieces, if they are stored."""
@@ -587,9 +632,9 @@ class PendingCommit:
 
     def _prune(self) -> None:
         """Remove terms by document frequency, and sort the new terms."""
-        live = [piece.live for piece in self._pieces]
+        live = [entry.live for entry in self._segments]
         found = document_frequencies(
-            [piece.fields for piece in self._pieces], len(self.vocabulary), live
+            [entry.fields for entry in self._segments], len(self.vocabulary), live
         )
         kept = within_df_limits(
             found, self.n_live, min_df=self.settings.min_df, max_df=self.settings.max_df
@@ -603,20 +648,20 @@ class PendingCommit:
         vocabulary = self._space.S.vocabulary.extended(
             [terms[i] for i in new], forms=None if forms is None else [forms[i] for i in new]
         )
-        self._pieces = [
-            piece.rewritten(
+        self._segments = [
+            entry.rewritten(
                 self._writer.write_segment(
-                    [renumbered(own, numbers, len(vocabulary)) for own in piece.fields],
-                    piece.documents,
-                    piece.positions and [own.renumbered(numbers) for own in piece.positions],
+                    [renumbered(own, numbers, len(vocabulary)) for own in entry.fields],
+                    entry.documents,
+                    entry.positions and [own.renumbered(numbers) for own in entry.positions],
                 )
             )
-            for piece in self._pieces
+            for entry in self._segments
         ]
         self.vocabulary = vocabulary
 
     def _grown(
-        self, pieces: Sequence[SegmentEntry], counted: Sequence[FieldStatistics], *, definite: bool
+        self, entries: Sequence[SegmentEntry], counted: Sequence[FieldStatistics], *, definite: bool
     ) -> Space:
         """Return S with rows for the new terms."""
         analyzer = self.settings.analyzer or Analyzer()
@@ -625,9 +670,9 @@ class PendingCommit:
         frequencies = counted[0].document_frequencies
         if len(counted) > 1:
             frequencies = document_frequencies(
-                [piece.fields for piece in pieces],
+                [entry.fields for entry in entries],
                 len(self.vocabulary),
-                [piece.live for piece in pieces],
+                [entry.live for entry in entries],
             )
         vocabulary, known = self.vocabulary, self.vocabulary.document_frequencies
         if (
@@ -679,7 +724,7 @@ class PendingCommit:
 
     def _with_norms(
         self,
-        pieces: Sequence[SegmentEntry],
+        entries: Sequence[SegmentEntry],
         S: TermSimilarityMatrix,
         statistics: Sequence[FieldStatistics],
         *,
@@ -687,56 +732,56 @@ class PendingCommit:
     ) -> list[SegmentEntry]:
         """Compute missing norms, or all norms if stale; none if S is too indefinite."""
         if not self._writer.stores_norms:  # searches compute them on demand
-            return [replace(piece, norms=None) if stale else piece for piece in pieces]
+            return [replace(entry, norms=None) if stale else entry for entry in entries]
         self._report("computing lengths", 0, None)
         weighting = self.settings.weighting
         first, done = 0, []
-        for piece in pieces:
-            norms = piece.norms
+        for entry in entries:
+            norms = entry.norms
             if stale or norms is None:
                 try:
                     norms = tuple(
-                        soft_norms(own, S, weighting, of_field, live=piece.live, first=first)
-                        for own, of_field in zip(piece.fields, statistics, strict=True)
+                        soft_norms(own, S, weighting, of_field, live=entry.live, first=first)
+                        for own, of_field in zip(entry.fields, statistics, strict=True)
                     )
                 except IndefiniteMatrixError:
                     if self.settings.ranking == "soft_cosine":
                         raise
-                    return [replace(one, norms=None, normed=None) for one in pieces]
-                piece = replace(piece, norms=norms, normed=None)
-            done.append(piece)
-            first += piece.n_docs
+                    return [replace(one, norms=None, norms_part=None) for one in entries]
+                entry = replace(entry, norms=norms, norms_part=None)
+            done.append(entry)
+            first += entry.n_docs
         return done
 
-    def _written(self, piece: SegmentEntry, epoch: str) -> SegmentEntry:
+    def _written(self, entry: SegmentEntry, epoch: str) -> SegmentEntry:
         """Write the unwritten parts of a segment entry."""
-        if piece.live is not None and piece.deleted is None:
-            piece = replace(piece, deleted=self._writer.write_deleted(piece.live))
-        if piece.norms is not None and piece.normed is None:
-            piece = replace(piece, normed=self._writer.write_norms(piece.norms, epoch))
-        return self._with_updates(piece)
+        if entry.live is not None and entry.deletes_part is None:
+            entry = replace(entry, deletes_part=self._writer.write_deleted(entry.live))
+        if entry.norms is not None and entry.norms_part is None:
+            entry = replace(entry, norms_part=self._writer.write_norms(entry.norms, epoch))
+        return self._with_updates(entry)
 
-    def _with_updates(self, piece: SegmentEntry) -> SegmentEntry:
+    def _with_updates(self, entry: SegmentEntry) -> SegmentEntry:
         """Write the unwritten updated metadata of a segment entry."""
-        updates = piece.documents.updates
+        updates = entry.documents.updates
         if not updates.recent:
-            return piece
-        return piece.with_updates(*self._writer.write_updates(updates, piece.n_docs))
+            return entry
+        return entry.with_updates(*self._writer.write_updates(updates, entry.n_docs))
 
     def _merged(self, kept: Sequence[SurvivingDocuments]) -> SegmentEntry:
         """Merge documents into a new segment, after checking the old segments."""
-        pieces = [self._pieces[one.number] for one in kept]
+        entries = [self._segments[one.number] for one in kept]
         chosen = [one.documents for one in kept]
-        self._writer.verify(name for piece in pieces for name in piece.settings().parts)
-        for piece in pieces:
-            piece.segment.check(len(self.vocabulary))
+        self._writer.verify(name for entry in entries for name in entry.settings().parts)
+        for entry in entries:
+            entry.segment.check(len(self.vocabulary))
         n_fields = len(self.settings.fields)
         positions = None
         if self.settings.positions:
-            every = [piece.positions or () for piece in pieces]
+            every = [entry.positions or () for entry in entries]
             if () in every:
                 raise CorruptIndexError(
-                    f"{pieces[every.index(())].part} lacks the positions of words that the index "
+                    f"{entries[every.index(())].part} lacks the positions of words that the index "
                     "keeps; rebuild the index."
                 )
             positions = tuple(
@@ -745,20 +790,20 @@ class PendingCommit:
             )
         written = self._writer.write_segment(
             [
-                merge_fields([piece.fields[number] for piece in pieces], chosen)
+                merge_fields([entry.fields[number] for entry in entries], chosen)
                 for number in range(n_fields)
             ],
-            MergedDocuments([piece.documents for piece in pieces], chosen),
+            MergedDocuments([entry.documents for entry in entries], chosen),
             positions,
         )
-        merged = replace(SegmentEntry.of(written), norms=joined_norms(pieces, chosen))
-        own = [piece.segment.coordinates for piece in pieces]
+        merged = replace(SegmentEntry.of(written), norms=joined_norms(entries, chosen))
+        own = [entry.segment.coordinates for entry in entries]
         if self._meaning is None or not any(own):
             return merged
         vectors = Coordinates.merged(own, chosen, self._meaning.dimensions).vectors
         return self._with_coordinates(merged, vectors)
 
 
-def _has_words(pieces: Iterable[SegmentEntry]) -> bool:
+def _has_words(entries: Iterable[SegmentEntry]) -> bool:
     """Whether any document has a word; before, neither language nor terms are decided."""
-    return any(own.n_postings for piece in pieces for own in piece.fields)
+    return any(own.n_postings for entry in entries for own in entry.fields)

@@ -71,21 +71,19 @@ class SegmentEntry:
         Mask of live documents; None if none is deleted.
     norms : tuple of ndarray, or None
         None if they must be computed.
-    deleted, normed, updated : str or None
-        Parts with the deletes, the norms and the updated metadata; None if unwritten or if there
-        are none. `updated` excludes the latest changes.
-    placed : str or None
-        Part with the coordinates; None if no encoder has read a document.
+    deletes_part, norms_part, updates_part, coordinates_part : str or None
+        Names of the parts with the deletes, norms, updated metadata and coordinates; None if
+        unwritten or if there are none. `updates_part` excludes the latest changes.
     """
 
     segment: IndexedSegment
     ids: IdTable
     live: NDArray[np.bool_] | None = None
     norms: tuple[NDArray[np.float64], ...] | None = None
-    deleted: str | None = None
-    normed: str | None = None
-    updated: str | None = None
-    placed: str | None = None
+    deletes_part: str | None = None
+    norms_part: str | None = None
+    updates_part: str | None = None
+    coordinates_part: str | None = None
 
     @classmethod
     def of(
@@ -157,26 +155,30 @@ class SegmentEntry:
             return self
         live = self.mask().copy()
         live[gone] = False
-        return replace(self, live=live, deleted=None)
+        return replace(self, live=live, deletes_part=None)
 
     def with_updates(self, name: str | None, updates: MetadataUpdates) -> Self:
         """Return the entry with other metadata updates, written (`name`) or not."""
         documents = self.documents.with_updates(updates)
-        return replace(self, segment=self.segment.with_documents(documents, name), updated=name)
+        return replace(
+            self, segment=self.segment.with_documents(documents, name), updates_part=name
+        )
 
     def updatable(self) -> Self:
         """Return an entry whose updates can be changed without effect on readers of this one."""
         updates = self.documents.updates
-        return self if updates.recent else self.with_updates(self.updated, updates.copy())
+        return self if updates.recent else self.with_updates(self.updates_part, updates.copy())
 
     def rewritten(self, segment: IndexedSegment) -> Self:
         """Return the entry with another segment of the same documents."""
         other = type(self).of(replace(segment, coordinates=self.segment.coordinates))
-        return replace(other, ids=self.ids, live=self.live, placed=self.placed)
+        return replace(other, ids=self.ids, live=self.live, coordinates_part=self.coordinates_part)
 
     def with_coordinates(self, name: str, coordinates: Coordinates) -> Self:
         """Return the entry with coordinates, written to the part `name`."""
-        return replace(self, segment=replace(self.segment, coordinates=coordinates), placed=name)
+        return replace(
+            self, segment=replace(self.segment, coordinates=coordinates), coordinates_part=name
+        )
 
     @property
     def unread(self) -> NDArray[np.bool_]:
@@ -197,23 +199,24 @@ class SegmentEntry:
     def settings(self) -> SegmentSettings:
         """Return the manifest entry of the segment."""
         return SegmentSettings(
-            self.part, self.n_docs, self.deleted, self.normed, self.updated, self.placed
-        )
+            self.part, self.n_docs, self.deletes_part, self.norms_part, self.updates_part,
+            self.coordinates_part,
+        )  # fmt: skip
 
 
 def joined_norms(
-    pieces: Sequence[SegmentEntry], chosen: Sequence[NDArray[np.int64]]
+    entries: Sequence[SegmentEntry], chosen: Sequence[NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], ...] | None:
     """Return the norms of the merged documents; None if some are not computed.
 
     Parameters
     ----------
-    pieces : sequence of SegmentEntry
+    entries : sequence of SegmentEntry
     chosen : sequence of ndarray of int64
         Documents of each segment to keep, ascending.
     """
-    known = [piece.norms for piece in pieces if piece.norms is not None]
-    if len(known) < len(pieces):
+    known = [entry.norms for entry in entries if entry.norms is not None]
+    if len(known) < len(entries):
         return None
     return tuple(
         np.concatenate([own[numbers] for own, numbers in zip(of_field, chosen, strict=True)])
