@@ -71,7 +71,7 @@ def test_indexing_with_an_encoder_is_like_that_of_python(run, installed, source_
     assert "Encoded 3 documents by toy.\n" in shown
     record = json.loads(run("index", source_file, "-o", path, *given, "--overwrite", "--json"))
     assert record["meaning"] == {
-        "encoder": "toy", "dimensions": 6, "query_table": False, "encoded": 3,
+        "encoder": "toy", "dimensions": 6, "query_table": False, "encoded": 3, "estimated": 0,
         "weights": {
             "soft_bm25": 30.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
         },
@@ -193,7 +193,9 @@ def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder,
     assert "the encoder 'toy' of this index is not known here (pass it" in refused
     source_file.write_text('{"id": "new", "text": "a new moon"}\n', "utf-8")
     shown = " ".join(run("add", folder, source_file).split())
-    assert "2 documents without coordinates, because the encoder toy is not installed" in shown
+    assert (
+        "2 documents with estimated coordinates, because the encoder toy is not installed" in shown
+    )
     assert f"softcosine encode {folder}" in shown.replace(" /", " /")
     installed["toy"] = ToyEncoder()
     light_encoder.cache_clear()

@@ -51,7 +51,7 @@ def test_an_index_of_a_released_format_is_written_on(path, tmp_path):
     index = SoftIndex.open(copy)
     with index.writer() as writer:
         writer.add("new", {"title": "new", "body": "a hound on a bike"})
-        with pytest.warns(SoftCosineWarning, match="without coordinates"):
+        with pytest.warns(SoftCosineWarning, match="get estimated coordinates"):
             writer.merge()
     assert index.search("new hound")[0].id == "new"
     with index.writer() as writer:

@@ -156,9 +156,7 @@ def test_deleted_and_replaced_documents_leave_an_index_as_made_anew(documents, d
 
 
 def test_documents_that_were_not_encoded_are_found_by_words_and_completed_later(tmp_path):
-    index = sc.SoftIndex.create(
-        tmp_path / "x", encoder=ToyEncoder(), meaning_space=SPACE, plain=True
-    )
+    index = sc.SoftIndex.create(tmp_path / "x", encoder=ToyEncoder(), plain=True)
     with index.writer() as writer:
         writer.add("a", "green tea")
     other = sc.SoftIndex.open(tmp_path / "x")
@@ -167,11 +165,11 @@ def test_documents_that_were_not_encoded_are_found_by_words_and_completed_later(
         other.writer() as writer,
     ):
         writer.add("b", "green tea")
-    assert (other.snapshot.n_encoded, other.search("tea", ask="static").ids) == (1, ["a", "b"])
+    assert (other.snapshot.n_encoded, other.search("tea", ask="words").ids) == (1, ["a", "b"])
     with other.writer() as writer:
         assert writer.encode(ToyEncoder()) == 1
     assert other.snapshot.n_encoded == 2
-    first, second = other.search("tea", ask="static")
+    first, second = other.search("tea", ask="encoder")
     assert first.score == second.score
     with other.writer() as writer:
         assert writer.encode(ToyEncoder()) == 0

@@ -156,14 +156,15 @@ def index(
 
     --encoder also ranks by meaning: the score is that of words plus --meaning times the cosine of
     query and document in the space of a sentence encoder, which takes milliseconds per document
-    here ('encode' does it later, too).
+    here ('encode' does it later, too). --encoder static needs no encoder: coordinates of documents
+    are sums over a bundled table of English word pieces; see docs/meaning.md for what it gains.
 
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.
 
     JSON: index, documents, terms, bytes, seconds, note (source of the similarities), meaning (null,
-    or as in 'info': encoder, dimensions, query_table, encoded, weights), list_use
-    (null without lists): entries, used, in_queries, reasons, unused.
+    or as in 'info': encoder, dimensions, query_table, encoded, estimated, weights),
+    list_use (null without lists): entries, used, in_queries, reasons, unused.
     """
     from softcosine.similarity.combine.by_name import JOINS
     from softcosine.storage import check_target

@@ -45,9 +45,9 @@ def info(
     away yet), segments, counted (documents behind the term weights), terms, postings, fields of
     name and weight, positions, texts (true if stored), bytes, ranking, weighting, analyzer,
     language, note, meaning (null without encoder; else encoder, dimensions, query_table, encoded,
-    weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use (null
-    without synonym lists): entries, used, in_queries (with one word in no document), reasons, and
-    the first hundred unused, of left, right and reason; with --quality also quality of n_words,
+    estimated, weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use
+    (null without synonym lists): entries, used, in_queries (with one word in no document), reasons,
+    and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
     n_lacking, share, and examples of word and id.
     """
     from softcosine.cli.output import print_json
@@ -372,13 +372,18 @@ def _similar(S: dict[str, Any]) -> str:
 
 
 def _meaning(facts: dict[str, Any]) -> str:
-    """Return the encoder, how many documents it has read, and what their cosines weigh."""
+    """Return the encoder, how many documents have coordinates, and what their cosines weigh."""
     if (meaning := facts["meaning"]) is None:
         return ""
     n_docs, n_encoded = facts["documents"], meaning["encoded"]
-    encoded = "all documents encoded"
-    if n_encoded < n_docs:
-        encoded = f"{n_encoded:,} of {counted(n_docs, 'document')} encoded"
+    encoded = (
+        "all documents"
+        if n_encoded == n_docs
+        else f"{n_encoded:,} of {counted(n_docs, 'document')}"
+    )
+    encoded += " encoded" if meaning["encoder"] != "static" else " by the query table"
+    if meaning["estimated"]:
+        encoded += f", {meaning['estimated']:,} estimated"
     table = "" if meaning["query_table"] else " (no query table)"
     own = facts["ranking"]
     weights = ", ".join(

@@ -105,7 +105,7 @@ class MeaningOptions:
         from softcosine.index.encoding import light_encoder
 
         meaning = self.opened.snapshot.meaning
-        if meaning is None or self.ask is not None or self.encoder is not None:
+        if meaning is None or meaning.static or (self.ask, self.encoder) != (None, None):
             return False
         return light_encoder(meaning.encoder) is None
 
@@ -147,23 +147,27 @@ def facts_of(opened: SoftIndex) -> dict[str, Any] | None:
         "dimensions": meaning.dimensions,
         "query_table": meaning.table is not None,
         "encoded": snapshot.n_encoded,
+        "estimated": snapshot.n_estimated,
         "weights": dict(snapshot.settings.meaning_weights),
     }
 
 
 def how_to_complete(opened: SoftIndex, path: Path, encoder: str | None) -> str:
-    """Return how documents get coordinates that lack them for want of the encoder, else ""."""
+    """Return how documents get coordinates by the encoder that it has not read, else ""."""
     from softcosine.cli.output import counted
     from softcosine.index.encoding import light_encoder
 
     meaning = opened.snapshot.meaning
-    if meaning is None or encoder is not None or light_encoder(meaning.encoder) is not None:
+    if meaning is None or meaning.static or encoder is not None:
+        return ""
+    if light_encoder(meaning.encoder) is not None:
         return ""
     n_left = len(opened) - opened.snapshot.n_encoded
     if not n_left:
         return ""
+    lack = "without coordinates" if meaning.table is None else "with estimated coordinates"
     return (
-        f"{counted(n_left, 'document')} without coordinates, because the encoder "
+        f"{counted(n_left, 'document')} {lack}, because the encoder "
         f"{meaning.encoder} is not installed; {_how_to_get(meaning.encoder)}, then run softcosine "
         f"encode {path}."
     )

@@ -235,7 +235,7 @@ def _say_what_lacks_coordinates(opened: SoftIndex, by: str, index: Path) -> None
     """Print on standard error how many documents could not be compared by meaning."""
     from softcosine.cli.output import console, printable
 
-    n_left = len(opened) - opened.snapshot.n_encoded
+    n_left = len(opened) - opened.snapshot.n_encoded - opened.snapshot.n_estimated
     if by == "words" or not n_left:
         return
     so = "left out" if by == "meaning" else "compared by words alone"

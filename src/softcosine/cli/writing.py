@@ -99,7 +99,7 @@ def add(
         ) as (opened, writer),
     ):  # fmt: skip
         # Each batch warns; the note below is about all of them.
-        warnings.filterwarnings("ignore", ".* stay without coordinates", SoftCosineWarning)
+        warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
         before = _Size.of(opened)
         n_read = 0
         for document in each_document(

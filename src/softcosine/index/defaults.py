@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from softcosine.text.weighting import Weighting
 
-__all__ = ["MEANING_WEIGHTS", "RANKING", "WEIGHTING"]
+__all__ = ["MEANING_WEIGHTS", "RANKING", "STATIC_WEIGHTS", "WEIGHTING"]
 
 RANKING = "soft_bm25"
 # Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
 MEANING_WEIGHTS = {
     "soft_bm25": 40.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
+}  # fmt: skip
+# The same of documents that no encoder has read; docs/decisions.md.
+STATIC_WEIGHTS = {
+    "soft_bm25": 10.0, "soft_tf_bm25": 10.0, "soft_cosine": 0.5, "expanded_cosine": 0.5
 }  # fmt: skip
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Report
 from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import MEANING_WEIGHTS
+from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "light_encoder",
     "meaning_weights",
     "named_encoder",
+    "new_space",
 ]
 
 
@@ -133,6 +134,49 @@ class IndexEncoder:
             )
 
 
+def new_space(
+    model: str | Encoder, cache: str | Path | None, given: MeaningSpace | str | Path | None
+) -> tuple[MeaningSpace, IndexEncoder | None]:
+    """Return the space of an index and its encoder, which ``"static"`` has not.
+
+    Parameters
+    ----------
+    model, cache
+        As for `IndexEncoder.of`, or ``"static"`` for sums over the query table.
+    given : MeaningSpace or path, optional
+        As for `IndexEncoder.space`; with ``"static"``, a space whose query table is used.
+
+    Raises
+    ------
+    InvalidInputError
+        As of `IndexEncoder`, or if ``"static"`` is given a cache or a space without a table.
+    """
+    from softcosine.space.bundled_meaning import bundled_static
+    from softcosine.space.meaning import STATIC, MeaningSpace
+    from softcosine.space.meaning_file import load_meaning
+
+    if model != STATIC:
+        encoder = IndexEncoder.of(model, cache)
+        space = encoder.space(given)
+        if space.static:
+            raise InvalidInputError(
+                f"the encoder is named {STATIC!r}, which is the way without an encoder; give it "
+                "another name."
+            )
+        return space, encoder
+    if cache is not None:
+        raise InvalidInputError("encoder_cache is for an encoder, and 'static' has none.")
+    if given is None:
+        return bundled_static(), None
+    space = given if isinstance(given, MeaningSpace) else load_meaning(given)
+    if space.table is None:
+        raise InvalidInputError(
+            f"the space of meaning of the encoder {space.encoder!r} has no query table, which "
+            "encoder='static' needs; make one by softcosine teach-queries."
+        )
+    return MeaningSpace(STATIC, table=space.table), None
+
+
 @lru_cache(maxsize=4)
 def light_encoder(name: str) -> IndexEncoder | None:
     """Return the encoder of a name if it is installed and needs no torch."""
@@ -152,6 +196,11 @@ def chosen_encoder(
     InvalidInputError
         If there is neither, or the given one is not that of the space.
     """
+    if meaning is not None and meaning.static:
+        raise InvalidInputError(
+            "this index has no encoder: its documents have coordinates by the query table; leave "
+            "the encoder out, or let one read them: softcosine encode INDEX --encoder minilm."
+        )
     if model is None and meaning is None:
         raise InvalidInputError('this index has no encoder yet; pass one, such as "minilm".')
     if model is None:
@@ -198,7 +247,7 @@ def how_to_get(name: str) -> str:
     return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"
 
 
-def meaning_weights(given: Any, ranking: str) -> dict[str, float]:
+def meaning_weights(given: Any, ranking: str, *, static: bool = False) -> dict[str, float]:
     """Return the weight of meaning in each ranking.
 
     Parameters
@@ -207,12 +256,15 @@ def meaning_weights(given: Any, ranking: str) -> dict[str, float]:
         A number is for `ranking`; the others keep their defaults.
     ranking : str
         The default of the index.
+    static : bool
+        Whether documents are sums over the query table.
     """
     from softcosine.index.directory.manifest import checked_weights
 
+    defaults = STATIC_WEIGHTS if static else MEANING_WEIGHTS
     if given is None:
-        return dict(MEANING_WEIGHTS)
+        return dict(defaults)
     if isinstance(given, Mapping):
-        return checked_weights({**MEANING_WEIGHTS, **given})
+        return checked_weights({**defaults, **given})
     check_number("meaning", given, least=0)
-    return checked_weights({**MEANING_WEIGHTS, ranking: given})
+    return checked_weights({**defaults, ranking: given})

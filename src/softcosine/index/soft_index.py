@@ -337,14 +337,17 @@ class SoftIndex(Searchable):
         encoder : str, or object with ``encode``, optional
             Reads every document once, so that searches also rank by meaning; see ``ask`` of
             `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English (``softcosine[encoder]``); see
-            `softcosine.encoders.loading.load_encoder`.
+            `softcosine.encoders.loading.load_encoder`. ``"static"`` needs no encoder: documents
+            are sums over the bundled table of English word pieces, which gains less.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace or path, optional
             Projection and query table of the encoder, as `fit_meaning` and ``softcosine
-            teach-queries`` make them; those of ``"minilm"`` are bundled.
+            teach-queries`` make them; those of ``"minilm"`` are bundled. With ``"static"``, the
+            query table to use.
         meaning : float, or mapping of rankings to float, optional
-            Weight of the cosine in a score; 40 for BM25, 1 for soft_cosine by default.
+            Weight of the cosine in a score; by default 40 for BM25, 1 for soft_cosine, and with
+            ``"static"`` 10 and 0.5.
         note : str
             A description of the source of the similarities, for people.
         overwrite : bool

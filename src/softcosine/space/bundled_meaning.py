@@ -1,4 +1,4 @@
-"""The bundled space of meaning: that of all-MiniLM-L6-v2, with a query table."""
+"""The bundled spaces of meaning: that of all-MiniLM-L6-v2, and that of its query table alone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from softcosine.encoders.loading import MINILM
 from softcosine.similarity.bundled import check_reference, reference_to
-from softcosine.space.meaning import MeaningSpace
+from softcosine.space.meaning import STATIC, MeaningSpace
 from softcosine.space.meaning_file import load_meaning
 
-__all__ = ["bundled_meaning", "reference", "referred_to"]
+__all__ = ["bundled_meaning", "bundled_static", "reference", "referred_to"]
 
 _FILE = "meaning.npz"
 
@@ -27,13 +27,24 @@ def bundled_meaning() -> MeaningSpace:
         return load_meaning(path)
 
 
+@cache
+def bundled_static() -> MeaningSpace:
+    """Return the bundled space for documents that are sums over its query table."""
+    return MeaningSpace(STATIC, table=bundled_meaning().table)
+
+
+_BUNDLED = {MINILM: bundled_meaning, STATIC: bundled_static}
+
+
 def reference(meaning: MeaningSpace) -> dict[str, str] | None:
-    """Return what an index stores in place of the bundled space; None for another space."""
-    known = meaning.encoder == MINILM and meaning == bundled_meaning()
-    return reference_to(_FILE) if known else None
+    """Return what an index stores in place of a bundled space; None for another space."""
+    bundled = _BUNDLED.get(meaning.encoder)
+    if bundled is None or meaning != bundled():
+        return None
+    return {**reference_to(_FILE), "encoder": meaning.encoder}
 
 
 def referred_to(stored: Mapping[str, Any]) -> MeaningSpace:
-    """Return the bundled space; IndexFormatError if the package has another one."""
+    """Return a bundled space; IndexFormatError if the package has another one."""
     check_reference(stored, _FILE)
-    return bundled_meaning()
+    return _BUNDLED[stored["encoder"]]()

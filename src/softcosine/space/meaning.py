@@ -18,10 +18,12 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.coordinates import project_rows
 from softcosine.similarity.source import SourceState
 from softcosine.space.query_table import QueryTable, identity_of
+from softcosine.space.static_correction import StaticCorrection
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MeaningSpace", "PieceFrequencies", "StaticQuery"]
+__all__ = ["STATIC", "MeaningSpace", "PieceFrequencies", "StaticQuery"]
 
+STATIC = "static"  # in place of the encoder's name, if documents are sums over the query table
 _KIND = "meaning"
 _LARGEST = 127  # of an int8 coordinate
 _CHUNK_ROWS = 4096
@@ -145,6 +147,11 @@ class MeaningSpace:
         """Number of coordinates."""
         return self.encoder_dimensions if self.projection is None else self.projection.shape[1]
 
+    @property
+    def static(self) -> bool:
+        """Whether coordinates of documents are sums over the query table, without an encoder."""
+        return self.encoder == STATIC
+
     def coordinates(self, vectors: ArrayLike) -> NDArray[np.int8]:
         """Return the coordinates of documents, given their encoder's vectors.
 
@@ -168,11 +175,31 @@ class MeaningSpace:
         rows = self._checked_vectors(vectors)
         coordinates = np.empty((len(rows), self.dimensions), np.int8)
         for start in range(0, len(rows), _CHUNK_ROWS):
-            wide = self._projected(rows[start : start + _CHUNK_ROWS])
-            largest = np.abs(wide).max(axis=1, keepdims=True)
-            shares = np.divide(wide, largest, out=np.zeros_like(wide), where=largest > 0.0)
-            coordinates[start : start + len(wide)] = np.rint(shares * _LARGEST)
+            part = slice(start, start + _CHUNK_ROWS)
+            coordinates[part] = _rounded(self._projected(rows[part]))
         return coordinates
+
+    def static_coordinates(
+        self, texts: Sequence[str], correction: StaticCorrection | None = None
+    ) -> NDArray[np.int8]:
+        """Return coordinates of documents without the encoder: sums over the query table.
+
+        Each word piece of a text counts as often as it occurs, since the table is fitted so that
+        such sums predict the encoder. Rounded as by `coordinates`; zeros for a text without pieces.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        correction : StaticCorrection, optional
+            Applied to the sums.
+
+        Raises
+        ------
+        InvalidInputError
+            If the space has no query table.
+        """
+        sums = self._own_table().sums(texts)
+        return _rounded(sums if correction is None else correction.corrected(sums))
 
     def unit(self, vector: ArrayLike) -> NDArray[np.float64]:
         """Return the coordinates of one encoder's vector, of length 1, float64.
@@ -397,6 +424,14 @@ def _checked_projection(projection: ArrayLike) -> NDArray[np.float32]:
             "(encoder_dimensions, dimensions)."
         )
     return matrix
+
+
+def _rounded(rows: NDArray[np.float64]) -> NDArray[np.int8]:
+    """Return rows on a scale of their own, on which their largest absolute value is 127."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    shares = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0.0)
+    rounded: NDArray[np.int8] = np.rint(shares * _LARGEST).astype(np.int8)
+    return rounded
 
 
 def _narrowest(matrix: NDArray[np.float32]) -> NDArray[np.floating[Any]]:

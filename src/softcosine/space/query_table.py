@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
@@ -145,6 +147,25 @@ class QueryTable:
         values -= _ZERO
         values *= self.scales[rows, np.newaxis]
         return values
+
+    def sums(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the sum of the coordinates of each text's pieces, shape (n_texts, dimensions).
+
+        Every piece counts as often as it occurs. The bits of a row do not depend on the other rows.
+        """
+        sums = np.zeros((len(texts), self.dimensions))
+        for start in range(0, len(texts), _CHUNK_ROWS):
+            own = [self.piece_numbers(text) for text in texts[start : start + _CHUNK_ROWS]]
+            pieces, places = np.unique(
+                np.fromiter(chain.from_iterable(own), np.int32), return_inverse=True
+            )
+            counts = csr_array(
+                (np.ones(len(places)), places, np.cumsum([0, *map(len, own)])),
+                shape=(len(own), len(pieces)),
+            )
+            counts.sum_duplicates()  # by ascending piece
+            sums[start : start + len(own)] = counts @ self.coordinates(pieces)
+        return sums
 
     @cached_property
     def identity(self) -> str:

@@ -30,6 +30,7 @@ from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.query_encoding import Ask, query_encoding
 from softcosine.index.search.rankings import Ranking
 from softcosine.index.soft_index import SoftIndex
+from softcosine.space.meaning import STATIC
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class Soft(SimilaritySettings):
     keep_stop_words : bool
         Whether stop words of a query count beside other words.
     encoder : str, object with ``encode``, or None
-        Encoder of the documents, for a ranking by words and meaning.
+        Encoder of the documents, for a ranking by words and meaning; ``"static"`` for sums over
+        the query table.
     encoder_cache : str or None
         As `cache` of the system ``encoder``, which shares it.
     ask : str or None
@@ -86,8 +88,9 @@ class Soft(SimilaritySettings):
     Notes
     -----
     Pairs of texts are compared by soft cosine with any ranking, because it is symmetric. With an
-    encoder, both texts are encoded as documents, and the similarity is the mean of the soft cosine
-    and the cosine of the meaning, weighted as in the ranking by soft cosine.
+    encoder other than ``"static"``, both texts are encoded as documents, and the similarity is
+    the mean of the soft cosine and the cosine of the meaning, weighted as in the ranking by soft
+    cosine.
     """
 
     called = "soft"
@@ -166,8 +169,10 @@ class Soft(SimilaritySettings):
             ]
         )
         model = self._model()
-        encoding: dict[str, Any] = {} if model is None else {
-            "encoder": model, "meaning_space": self.meaning_space, "meaning": self.meaning
+        static = self.encoder == STATIC and self.ask != "words" and self.meaning != 0.0
+        encoding: dict[str, Any] = {} if model is None and not static else {
+            "encoder": STATIC if static else model,
+            "meaning_space": self.meaning_space, "meaning": self.meaning,
         }  # fmt: skip
         index = SoftIndex.from_texts(
             texts, fields=self.fields, plain=True, analyzer=words.analyzer,
@@ -184,15 +189,17 @@ class Soft(SimilaritySettings):
             index, documents, found, of_fields=self.match == "fields", expand=self.expand,
             max_terms=self.max_terms, closed=self.leaves_terms_out,
             keep_stop_words=self.keep_stop_words, model=model,
-            encoding=None if model is None
-            else query_encoding(index.snapshot, self.ask, None, None, IndexEncoder(model)),
+            encoding=None if not encoding
+            else query_encoding(
+                index.snapshot, self.ask, None, None, None if model is None else IndexEncoder(model)
+            ),
             first_stage=None if self.first_stage is None else FirstStage.parse(self.first_stage),
         )  # fmt: skip
 
     def _model(self) -> SentenceModel | None:
         """Return the encoder, unless only words count."""
         given = self.encoder
-        if given is None or self.ask == "words" or self.meaning == 0.0:
+        if given in (None, STATIC) or self.ask == "words" or self.meaning == 0.0:
             return None
         if isinstance(given, str):
             return Encoder(model=given, cache=self.encoder_cache).sentence_model()

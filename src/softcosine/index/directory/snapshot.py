@@ -281,9 +281,18 @@ class Snapshot:
 
     @cached_property
     def n_encoded(self) -> int:
-        """Number of live documents that an encoder has read."""
+        """Number of live documents whose coordinates are those of the space's encoder."""
         return sum(
             int(np.count_nonzero(one.coordinates.encoded & one.mask))
+            for one in self.segments
+            if one.coordinates is not None
+        )
+
+    @cached_property
+    def n_estimated(self) -> int:
+        """Number of live documents whose coordinates are estimated by the query table."""
+        return sum(
+            int(np.count_nonzero(one.coordinates.estimated & one.mask))
             for one in self.segments
             if one.coordinates is not None
         )

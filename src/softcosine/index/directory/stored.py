@@ -257,7 +257,7 @@ def read_coordinates(folder: Folder) -> Coordinates:
     """Open the coordinates of a segment's documents."""
     n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
     dimensions = count_in(folder.settings, "dimensions", MAX_DIMENSIONS)
-    arrays = {name: folder.array(name) for name in ("vectors", "inverse_lengths")}
+    arrays = {name: folder.array(name) for name in ("vectors", "inverse_lengths", "estimated")}
     return Coordinates.from_arrays(arrays, n_docs, dimensions)
 
 

@@ -213,14 +213,14 @@ def compared(
         raise no_coordinates()
     masks = [segment.mask for segment in snapshot.segments] if allowed is None else allowed
     own = [segment.coordinates for segment in snapshot.segments]
-    encoded = [
-        np.zeros_like(mask) if one is None else one.encoded & mask
+    known = [
+        np.zeros_like(mask) if one is None else one.known & mask
         for one, mask in zip(own, masks, strict=True)
     ]
     dimensions = 0 if snapshot.meaning is None else snapshot.meaning.dimensions
     firsts = snapshot.documents.firsts
     if by == "meaning":
-        chosen = [np.flatnonzero(mask) for mask in encoded]
+        chosen = [np.flatnonzero(mask) for mask in known]
         return DocumentsByMeaning(own, chosen, firsts, dimensions)
     parts = [
         replace(part, live=mask)
@@ -228,7 +228,7 @@ def compared(
     ]
     if by == "words":
         return pair_documents(parts, snapshot.S)
-    words = pair_documents(parts, snapshot.S, others=encoded)
+    words = pair_documents(parts, snapshot.S, others=known)
     return DocumentsByBoth(words, DocumentsByMeaning(own, words.chosen, firsts, dimensions))
 
 

@@ -99,9 +99,14 @@ class QueryEncoding:
         if self.ask == "encoder":
             how = f"the query was encoded by {self.space.encoder}"
         n_docs, n_encoded = self.snapshot.n_docs, self.snapshot.n_encoded
+        done = "are encoded"
+        if self.space.static:
+            how, done = "coordinates are sums over the query table", "have coordinates"
+        if n_estimated := self.snapshot.n_estimated:
+            done += f", the coordinates of {n_estimated:,} are estimated"
         reason = (
             f"{plan.reason}: words + {self.weight:g} x cosine; {how}{self.note}; {n_encoded:,} of "
-            f"{n_docs:,} documents are encoded"
+            f"{n_docs:,} documents {done}"
         )
         return replace(plan, reason=reason, ask=self.ask)
 
@@ -171,6 +176,14 @@ def query_encoding(
     if space is None or ask == "words" or not weight:
         return None
     note = ""
+    if space.static:
+        if ask == "encoder" or encoder is not None:
+            raise InvalidInputError(
+                "no encoder has read the documents of this index, so that none can read queries; "
+                'use ask="static" or ask="words", or let one read them: softcosine encode INDEX '
+                "--encoder minilm."
+            )
+        ask = "static"
     if ask != "static":
         encoder = encoder or light_encoder(space.encoder)
         if encoder is None and ask == "encoder":

@@ -19,7 +19,7 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed, StoreWriter
 from softcosine.index.directory.stored import write_meaning, write_space, write_statistics
-from softcosine.index.encoding import IndexEncoder, meaning_weights
+from softcosine.index.encoding import IndexEncoder, meaning_weights, new_space
 from softcosine.index.language import check_language
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import check_ranking
@@ -224,9 +224,9 @@ class _Beginning:
         )
         reading: tuple[Any, ...] = ()
         if encoder is not None:
-            reader = IndexEncoder.of(encoder, encoder_cache)
-            settings = replace(settings, meaning_weights=meaning_weights(meaning, ranking))
-            reading = reader.space(meaning_space), reader
+            reading = new_space(encoder, encoder_cache, meaning_space)
+            weights = meaning_weights(meaning, ranking, static=reading[0].static)
+            settings = replace(settings, meaning_weights=weights)
         elif not (meaning is None and meaning_space is None and encoder_cache is None):
             raise InvalidInputError(
                 "meaning, meaning_space and encoder_cache are for an index with an encoder; add "

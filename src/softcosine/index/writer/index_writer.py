@@ -32,6 +32,7 @@ from softcosine.index.encoding import (
     how_to_get,
     light_encoder,
     meaning_weights,
+    new_space,
 )
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import check_ranking
@@ -435,7 +436,9 @@ class IndexWriter:
         meaning_space: MeaningSpace | str | Path | None = None,
         meaning: float | Mapping[str, float] | None = None,
     ) -> int:
-        """Encode all documents that have no coordinates yet; visible after a commit.
+        """Encode all documents that no encoder has read yet; visible after a commit.
+
+        Coordinates by ``"static"`` are replaced if an encoder is given.
 
         Parameters
         ----------
@@ -465,25 +468,35 @@ class IndexWriter:
                 "this index does not store the texts that an encoder would read; make it anew "
                 "with encoder=."
             )
-        if encoder is None and self._encoder is not None:
-            reader = self._encoder.cached(cache)
-        else:
-            reader = chosen_encoder(known, encoder, cache)
-        weights = pending.settings.meaning_weights
-        if known is None:
+        static, weights = known is not None and known.static, pending.settings.meaning_weights
+        space, reader = known, self._encoder
+        if encoder is not None and (known is None or static):
+            space, reader = new_space(encoder, cache, meaning_space)
+        elif not static or (cache, meaning_space) != (None, None):
+            if encoder is None and reader is not None:
+                reader = reader.cached(cache)
+            else:
+                reader = chosen_encoder(known, encoder, cache)
+            if known is None or meaning_space is not None:
+                space = reader.space(meaning_space)
+        if known is None or (static and space != known):
             self._check_thawed("get a space of meaning")
-            known = reader.space(meaning_space)
-        elif meaning_space is not None and reader.space(meaning_space) != known:
+            known, weights = space, {}
+        elif space != known:
             raise InvalidInputError(
                 "the documents of this index have coordinates in another space; make it anew."
             )
+        assert known is not None
         if meaning is not None or not weights:
-            weights = meaning_weights(meaning, pending.settings.ranking)
+            weights = meaning_weights(meaning, pending.settings.ranking, static=known.static)
             self._check_thawed("take another weight of meaning")
-        self._encoder = reader
-        pending.set_meaning(known, weights)
-        with _letting_go():
-            return pending.encode_unread()
+        before, self._encoder = self._encoder, reader
+        try:
+            with _letting_go():
+                return pending.encode(known, weights)
+        except BaseException:
+            self._encoder = before
+            raise
 
     def merge(self) -> None:
         """Merge all segments into as few as possible, and drop deleted documents.
@@ -632,10 +645,11 @@ class IndexWriter:
         """Return the coordinates of texts; None if the encoder is not at hand."""
         encoder = self._encoder or light_encoder(meaning.encoder)
         if encoder is None:
+            get = "stay without" if meaning.table is None else "get estimated"
             warnings.warn(
-                f"{len(texts)} documents stay without coordinates, since the encoder "
+                f"{len(texts)} documents {get} coordinates, since the encoder "
                 f"{meaning.encoder!r} is {how_to_get(meaning.encoder)}; `softcosine encode` adds "
-                "them later.",
+                "those of the encoder later.",
                 SoftCosineWarning,
                 stacklevel=4,
             )

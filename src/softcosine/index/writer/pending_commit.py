@@ -26,6 +26,7 @@ from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import document_frequencies, invert, renumbered
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.index.writer.document import NewDocument
+from softcosine.index.writer.estimating import taught_correction
 from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
 from softcosine.index.writer.merging import (
     MergedDocuments,
@@ -49,6 +50,7 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
+    from softcosine.space.static_correction import StaticCorrection
 
 __all__ = ["AnalyzedDocuments", "DocumentEncoder", "PendingCommit", "without_epoch"]
 
@@ -91,8 +93,7 @@ class AnalyzedDocuments:
     documents : sequence of NewDocument
     texts : list of str, or of token lists
         All fields of the first document, then those of the second, and so on.
-    vectors : ndarray of shape (n_docs, dimensions), int8, or None
-        Their coordinates.
+    coordinates : Coordinates or None
     analyzed : AnalyzedTexts
     settings : IndexSettings
         Those of the index, with the language and analyzer of the texts.
@@ -102,7 +103,7 @@ class AnalyzedDocuments:
 
     documents: Sequence[NewDocument]
     texts: list[Any]
-    vectors: NDArray[np.int8] | None
+    coordinates: Coordinates | None
     analyzed: AnalyzedTexts
     settings: IndexSettings
     note: str
@@ -166,6 +167,7 @@ class PendingCommit:
         self._statistics_part = self.settings.statistics
         self._meaning = snapshot.meaning
         self._piece_frequencies = snapshot.stored_pieces
+        self._correction: StaticCorrection | None = None  # once documents are estimated
         self._epoch = writer.epoch_of(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
@@ -205,8 +207,8 @@ class PendingCommit:
             With distinct ids; all texts, or all token lists.
         """
         texts = [text for document in documents for text in document.texts]
-        vectors = self._encoded([document.shown for document in documents])
-        analyzed = AnalyzedDocuments(documents, texts, vectors, *self._analyzed(texts))
+        coordinates = self._encoded(self._meaning, [document.shown for document in documents])
+        analyzed = AnalyzedDocuments(documents, texts, coordinates, *self._analyzed(texts))
         self._n_read += len(documents)
         self._report("inverting", 0, None)
         return analyzed
@@ -220,8 +222,8 @@ class PendingCommit:
         last : bool
             Whether a commit follows.
         """
-        documents, texts, analyzed, vectors = (
-            batch.documents, batch.texts, batch.analyzed, batch.vectors,
+        documents, texts, analyzed, coordinates = (
+            batch.documents, batch.texts, batch.analyzed, batch.coordinates,
         )  # fmt: skip
         assert batch.settings.analyzer is not None
         inverted = invert(
@@ -243,7 +245,7 @@ class PendingCommit:
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
             entry = SegmentEntry.of(written, hashes=hashes_of(ids[first:stop]))
             added.append(
-                self._with_coordinates(entry, None if vectors is None else vectors[first:stop])
+                self._with_coordinates(entry, coordinates and coordinates.rows(first, stop))
             )
             first = stop
         if self._space.untaught and self._builder.needs_texts(batch.settings.language):
@@ -256,49 +258,58 @@ class PendingCommit:
             self.settings, self._note = batch.settings, batch.note
         self.changed = True
 
-    def set_meaning(self, meaning: MeaningSpace, weights: Mapping[str, float]) -> None:
-        """Use a space of meaning, whose encoder reads documents from now on."""
-        if self._meaning != meaning:
-            self._meaning = meaning
-            self.settings = replace(self.settings, meaning=None)
-            self.changed = True
-        if self.settings.meaning_weights != weights:
-            self.settings = replace(self.settings, meaning_weights=weights)
-            self.changed = True
+    def encode(self, meaning: MeaningSpace, weights: Mapping[str, float]) -> int:
+        """Encode all documents that no encoder has read, in a space of meaning; return how many.
 
-    def encode_unread(self) -> int:
-        """Encode all documents that no encoder has read; return how many there were."""
-        n_read = 0
-        for number, entry in enumerate(self._segments):
+        Coordinates in another space are replaced, and later documents are encoded in this one.
+        """
+        entries, n_read = list(self._segments), 0
+        settings = replace(self.settings, meaning_weights=dict(weights))
+        if self._meaning != meaning:
+            entries = [entry.without_coordinates() for entry in entries]
+            settings = replace(settings, meaning=None)
+        for number, entry in enumerate(entries):
             unread = np.flatnonzero(entry.unread)
             documents = entry.documents
             texts = [documents.text(local) for local in unread.tolist()]
-            vectors = self._encoded(texts)
-            if vectors is None or not vectors.any():  # blank texts have none
+            coordinates = self._encoded(meaning, texts)
+            if coordinates is None or not coordinates.encoded.any():  # blank texts have none
                 continue
             own = entry.segment.coordinates
-            whole = np.zeros((entry.n_docs, vectors.shape[1]), np.int8)
-            if own is not None:
-                whole[:] = own.vectors
-            whole[unread] = vectors
-            self._segments[number] = self._with_coordinates(entry, whole)
-            n_read += int(np.count_nonzero(vectors.any(axis=1)))
-            self.changed = True
+            if own is None:
+                own = Coordinates.none(entry.n_docs, meaning.dimensions)
+            entries[number] = self._with_coordinates(entry, own.replaced(unread, coordinates))
+            n_read += int(np.count_nonzero(coordinates.encoded))
+        self.changed |= n_read > 0 or self._meaning != meaning or self.settings != settings
+        self._segments, self.settings, self._meaning = entries, settings, meaning
+        self._correction = None
         return n_read
 
-    def _encoded(self, texts: Sequence[str]) -> NDArray[np.int8] | None:
-        """Return the coordinates of texts; None without a space of meaning, encoder or texts."""
-        if self._meaning is None or self._encoder is None or not texts:
+    def _encoded(self, meaning: MeaningSpace | None, texts: Sequence[str]) -> Coordinates | None:
+        """Return the coordinates of texts, estimated if the encoder is not at hand.
+
+        None without a space of meaning or texts, or if they cannot be estimated.
+        """
+        if meaning is None or self._encoder is None or not texts:
             return None
-        return self._encoder(self._meaning, texts, self._report)
+        if meaning.static:
+            return Coordinates.of(meaning.static_coordinates(texts))
+        vectors = self._encoder(meaning, texts, self._report)
+        if vectors is not None:
+            return Coordinates.of(vectors)
+        if meaning.table is None:
+            return None
+        if self._correction is None:
+            self._correction = taught_correction(meaning, self._segments)
+        return Coordinates.of(meaning.static_coordinates(texts, self._correction), True)
 
     def _with_coordinates(
-        self, entry: SegmentEntry, vectors: NDArray[np.int8] | None
+        self, entry: SegmentEntry, coordinates: Coordinates | None
     ) -> SegmentEntry:
         """Return an entry with coordinates, written unless all are zero."""
-        if vectors is None or not vectors.any():
+        if coordinates is None or not coordinates.vectors.any():
             return entry
-        return entry.with_coordinates(*self._writer.write_coordinates(Coordinates.of(vectors)))
+        return entry.with_coordinates(*self._writer.write_coordinates(coordinates))
 
     def add_segments(self, stores: Sequence[Store]) -> int:
         """Add the segments of other indexes of this epoch; return their number of documents.
@@ -800,8 +811,9 @@ class PendingCommit:
         own = [entry.segment.coordinates for entry in entries]
         if self._meaning is None or not any(own):
             return merged
-        vectors = Coordinates.merged(own, chosen, self._meaning.dimensions).vectors
-        return self._with_coordinates(merged, vectors)
+        return self._with_coordinates(
+            merged, Coordinates.merged(own, chosen, self._meaning.dimensions)
+        )
 
 
 def _has_words(entries: Iterable[SegmentEntry]) -> bool:

@@ -180,9 +180,13 @@ class SegmentEntry:
             self, segment=replace(self.segment, coordinates=coordinates), coordinates_part=name
         )
 
+    def without_coordinates(self) -> Self:
+        """Return the entry without coordinates."""
+        return replace(self, segment=replace(self.segment, coordinates=None), coordinates_part=None)
+
     @property
     def unread(self) -> NDArray[np.bool_]:
-        """Mask of live documents that no encoder has read, shape (n_docs,)."""
+        """Mask of live documents without coordinates or with estimated ones, shape (n_docs,)."""
         coordinates = self.segment.coordinates
         return self.mask() if coordinates is None else self.mask() & ~coordinates.encoded
 

@@ -21,6 +21,7 @@ __all__ = ["BERT_UNCASED", "WordPieces", "has_word_pieces"]
 _SPECIAL = re.compile(r"\[[A-Za-z0-9_]+\]")  # [PAD], [UNK], [unused7]: special tokens
 _MOST_TOKENS = 100_000_000  # a damaged file can name any token number
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_ASCII_WORDS_AND_MARKS = re.compile(r"[^\s!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
 _CJK = re.compile(
     "([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f"
     "\U0002b920-\U0002ceaf\U0002f800-\U0002fa1f])"
@@ -268,7 +269,10 @@ def _bert_normalizer(step: Mapping[str, Any]) -> Callable[[str], str]:
         if text.isascii() and text.isprintable():
             return text.lower() if lowercase else text
         if clean:
-            text = "".join(map(_cleaned, text))
+            if text.isascii():
+                text = text.translate(_ASCII_CLEANED)
+            else:
+                text = "".join(map(_cleaned, text))
         if not text.isascii():
             if chinese:
                 text = _CJK.sub(r" \1 ", text)
@@ -286,6 +290,9 @@ def _cleaned(character: str) -> str:
     if unicodedata.category(character) in ("Cc", "Cf", "Co") or character == "\ufffd":
         return ""
     return " " if character.isspace() else character
+
+
+_ASCII_CLEANED = {code: _cleaned(chr(code)) for code in range(128) if not chr(code).isprintable()}
 
 
 def _without_marks(text: str) -> str:
@@ -325,6 +332,8 @@ def _words_and_marks(text: str) -> list[str]:
     """Split at white space, and around every punctuation mark."""
     if text.isalnum():
         return [text]
+    if text.isascii():
+        return _ASCII_WORDS_AND_MARKS.findall(text)
     parts: list[str] = []
     for word in text.split():
         if word.isalnum():
