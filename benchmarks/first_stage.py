@@ -252,8 +252,7 @@ def by_meaning(options: argparse.Namespace) -> None:
         add(("BM25", ""), fitted_soft(BASELINE, judged.documents))
         fitted = fitted_soft("soft:encoder=minilm,ask=encoder", judged.documents)
         for ask in ("static", "encoder"):
-            assert fitted.encoding is not None
-            system = replace(fitted, encoding=replace(fitted.encoding, ask=ask))
+            system = replace(fitted, options={**fitted.options, "ask": ask})
             add((ask, "none"), system)
             for text in BY_MEANING:
                 add((ask, text), replace(system, first_stage=FirstStage.parse(text)))

@@ -116,11 +116,9 @@ def quality(names: Sequence[str]) -> dict[str, float]:
         ]
         fitted = from_spec("soft:encoder=minilm,ask=encoder").fit(judged.documents)
         assert isinstance(fitted, FittedSoft)
-        assert fitted.encoding is not None
         systems = {
-            WORDS: replace(fitted, encoding=None),
-            BOTH: fitted,
-            STATIC: replace(fitted, encoding=replace(fitted.encoding, ask="static")),
+            label: replace(fitted, options={**fitted.options, "ask": ask})
+            for label, ask in ((WORDS, "words"), (BOTH, "encoder"), (STATIC, "static"))
         }
         lists: dict[str, list[list[int]]] = {}
         for label, system in systems.items():

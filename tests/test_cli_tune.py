@@ -13,6 +13,7 @@ from softcosine.cli.app import main
 from softcosine.evaluate.tuning.kept import KeptFigures
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.index.soft_index import SoftIndex
+from toy_encoder import ToyEncoder
 from toy_judged import judged_set, written
 
 FAST = (
@@ -42,7 +43,7 @@ def test_settings_are_chosen_written_and_used(run, folder):
     made = SoftIndex.open("toy.index")
     assert made.ranking == settings.ranking
     assert made.weighting == settings.weighting
-    assert made.analyzer == settings.analyzer
+    assert (made.language, made.analyzer) == (settings.language, settings.analyzer)
     assert made.search("automobile").ids
 
 
@@ -59,11 +60,12 @@ def test_the_index_of_tune_is_that_of_its_settings(run, folder):
 
 
 def test_settings_with_fields_index_them_as_spaces_of_their_own(run, folder):
-    Settings(fields=(("title", 2.0), ("text", 1.0))).save("tuned.json")
+    settings = Settings(fields=(("title", 2.0), ("text", 1.0)))
+    settings.changed(sources=("english",)).save("tuned.json")
     run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
     made = SoftIndex.open("toy.index")
     assert [(field.name, field.weight) for field in made.fields] == [("title", 2.0), ("text", 1.0)]
-    assert made.note == "Similarities come from english, by tuned settings."
+    assert made.note.startswith("Similarities come from english.")
     error = run(
         "index", "toy/corpus.jsonl", "-o", "b.index", "--settings", "tuned.json", "--text", "title",
         code=2,
@@ -72,11 +74,51 @@ def test_settings_with_fields_index_them_as_spaces_of_their_own(run, folder):
 
 
 def test_documents_are_added_to_an_index_made_by_settings(run, folder):
-    Settings(sources=("english",), stemmer="english").save("tuned.json")
+    Settings(language="english").save("tuned.json")
     run("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
     Path("more.jsonl").write_text('{"id": "new", "text": "a zeppelin over the harbour"}\n')
     run("add", "toy.index", "more.jsonl")
     assert SoftIndex.open("toy.index").search("airship").ids[:1] == ["new"]
+
+
+def test_the_weight_of_meaning_is_chosen_and_used_by_the_index(run, folder, monkeypatch):
+    encoder = ToyEncoder()
+    monkeypatch.setattr(
+        "softcosine.evaluate.systems.encoder.load_encoder", lambda *_, **__: encoder
+    )
+    monkeypatch.setattr("softcosine.encoders.loading.load_encoder", lambda *_, **__: encoder)
+    meaning = ("--encoder", "toy", "--ask", "encoder", "--encoder-cache", "toy.cache")
+    told = run(
+        "tune", "toy", "-o", "tuned.json", "--index", "first.index", *FAST, *meaning, "--try",
+        "meaning=40",
+    ).replace("\n", " ")  # fmt: skip
+    assert "Gain over BM25: " in told
+    assert "Gain over the same settings without meaning: " in told
+    n_read = len(encoder.texts)
+    settings = Settings.load("tuned.json")
+    assert (settings.encoder, settings.ask, settings.meaning) == ("toy", "encoder", 40.0)
+    run(
+        "index", "toy/corpus.jsonl", "-o", "second.index", "--settings", "tuned.json", *meaning[:2],
+        *meaning[4:], "--text", "title", "--text", "text",
+    )  # fmt: skip
+    assert len(encoder.texts) == n_read
+    first, second = SoftIndex.open("first.index"), SoftIndex.open("second.index")
+    assert first.snapshot.n_encoded == second.snapshot.n_encoded == 24
+    assert second.snapshot.settings.meaning_weights["soft_bm25"] == 40.0
+
+
+def test_the_language_is_named_for_tuning_and_for_an_index_by_settings(run, folder):
+    run(
+        "tune", "toy", "-o", "tuned.json", "--language", "german", "--folds", 3, "--budget", 3,
+    )  # fmt: skip
+    settings = Settings.load("tuned.json")
+    assert (settings.language, settings.analyzer.stemmer) == ("german", "german")
+    made = ("index", "toy/corpus.jsonl", "-o", "toy.index", "--settings", "tuned.json")
+    run(*made)
+    assert SoftIndex.open("toy.index").language == "german"
+    run(*made, "--overwrite", "--language", "english")
+    index = SoftIndex.open("toy.index")
+    assert (index.language, index.analyzer.stemmer) == ("english", "english")
 
 
 def test_the_outcome_as_json_is_the_same_whatever_the_test_part_says(run, folder):
@@ -213,10 +255,8 @@ def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message,
     [
         (["--source", "english"], "--settings cannot be combined with --source"),
         (["--ranking", "soft_cosine", "--plain"], "with --plain and --ranking;"),
-        (["--positions"], "with --positions;"),
-        (["--no-texts"], "with --no-texts;"),
-        (["--memory", "1G"], "with --memory;"),
         (["--join", "mean"], "with --join;"),
+        (["--meaning", 3], "with --meaning;"),
     ],
 )
 def test_settings_exclude_what_they_say(run, folder, options, message):
@@ -231,8 +271,10 @@ def test_an_index_needs_settings_that_can_be_read(run, folder):
     assert "there is no file none.json" in run(*command, "none.json", code=1)
     Path("bad.json").write_text("{}")
     assert "it holds no settings" in run(*command, "bad.json", code=2)
-    Settings(sources=("gone.vec",)).save("gone.json")
-    assert "there is no file gone.vec" in run(*command, "gone.json", code=1)
+    Path("gone.csv").write_text("tyre,tire\n")
+    Settings().changed(sources=("gone.csv",)).save("gone.json")
+    Path("gone.csv").unlink()
+    assert "there is no file gone.csv" in run(*command, "gone.json", code=1)
     Settings(fields=(("heading", 1.0),)).save("fields.json")
     assert "heading" in run(*command, "fields.json", code=2)
     assert not Path("toy.index").exists()

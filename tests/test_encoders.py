@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from softcosine.encoders import loading
 from softcosine.encoders.encoding import encode_texts
 from softcosine.encoders.loading import canonical_name, load_encoder
 from softcosine.encoders.onnx_encoder import OnnxEncoder
@@ -249,6 +250,35 @@ def onnx_folder(folder: Path, **files: Any) -> Path:
             text = written if isinstance(written, str) else json.dumps(written)
             (folder / name).write_text(text, "utf-8")
     return folder
+
+
+def test_onnx_models_of_the_hub_are_in_its_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_torch: list[tuple[str, dict[str, Any]]]
+) -> None:
+    hub, asked = types.ModuleType("huggingface_hub"), []
+    folder = onnx_folder(tmp_path)
+
+    def snapshot_download(name: str, *, allow_patterns: list[str], local_files_only: bool) -> str:
+        asked.append((name, local_files_only))
+        if name == "no/such":
+            raise OSError("404 Client Error: no such repository")
+        assert {"onnx/model.onnx", "tokenizer.json", "config.json"} <= set(allow_patterns)
+        return str(folder)
+
+    hub.snapshot_download = snapshot_download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    monkeypatch.setattr(loading, "OnnxEncoder", lambda path, *, name, threads: (path, name))
+    assert load_encoder("hub:some/model") == (folder, "some/model")
+    assert load_encoder(f"hub:{NAMES[2]}", download=False) == (folder, "all-MiniLM-L6-v2")
+    assert asked == [("some/model", False), (NAMES[2], True)]
+    assert load_encoder("hub:some/model", device="cpu").name == "some/model"  # by torch
+    with pytest.raises(
+        InvalidInputError, match=r"'no/such' .* cannot be had from the Hugging Face"
+    ):
+        load_encoder("hub:no/such")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingDependencyError, match=r"'softcosine\[huggingface\]'"):
+        load_encoder("hub:some/model")
 
 
 def modules(*names: str) -> list[dict[str, str]]:

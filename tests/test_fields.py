@@ -476,3 +476,65 @@ def test_matrices_of_fields_are_of_one_shape():
     searcher = searcher_of_fields([csr_array((2, 2))] * 2, (1.0, 1.0), similarity_matrix(np.eye(2)))
     (top,) = searcher.search_batch([[vector([1, 1])] * 2], k=3)
     assert (len(top.documents), top.plan.method) == (0, "fields")
+
+
+WORDS = st.sampled_from(("tea", "car", "cars", "the", "ship", "automobile", "x1", "zzz"))
+SENTENCES = st.lists(WORDS, max_size=5).map(" ".join)
+ROWS = st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=6)
+
+
+def of_fields(rows, weights):
+    texts = [{"title": title, "text": text} for title, text in rows]
+    source = ToySource({("car", "automobile"): 0.5, ("ship", "automobile"): 0.25})
+    return SoftIndex.from_texts(texts, fields=weights, source=source, language="english")
+
+
+@given(ROWS, SENTENCES, SENTENCES, st.sampled_from(RANKINGS), st.sampled_from([None, 1, 2]))
+def test_a_text_for_each_field_is_compared_with_that_field_alone(
+    rows, title, text, ranking, max_terms
+):
+    weights = {"title": 2.0, "text": 0.5}
+    index = of_fields(rows, weights)
+    ids = list(index)
+    options = {"ranking": ranking, "max_terms": max_terms}
+    found = index.scores({"title": title, "text": text}, ids, **options)
+    expected = np.zeros(len(rows))
+    for number, (name, query) in enumerate((("title", title), ("text", text))):
+        alone = SoftIndex.from_texts(
+            [row[number] for row in rows], S=index.S, analyzer=index.analyzer, language="english"
+        ).with_similarity(index.S, source=index.source)  # fmt: skip
+        expected += weights[name] * alone.scores(query, ids, syntax=False, **options)
+    np.testing.assert_array_equal(found, expected)
+    hits = index.search({"title": title, "text": text}, k=9, **options)
+    assert {hit.id: hit.score for hit in hits} == {
+        id: score for id, score in zip(ids, found, strict=True) if score > 0
+    }
+    for hit in hits:
+        told = index.explain({"title": title, "text": text}, hit.id, **options)
+        assert told.score == hit.score
+
+
+@given(ROWS, SENTENCES, st.sampled_from(RANKINGS))
+def test_scores_are_those_of_a_search_and_other_weights_share_the_postings(rows, query, ranking):
+    index = of_fields(rows, {"title": 1.0, "text": 1.0}).with_fields({"text": 0.5, "title": 2.0})
+    anew = of_fields(rows, {"title": 2.0, "text": 0.5})
+    assert index.fields == anew.fields
+    scores = index.scores(query, list(index), ranking=ranking)
+    assert scores.tolist() == anew.scores(query, list(index), ranking=ranking).tolist()
+    hits = {hit.id: hit.score for hit in index.search(query, k=9, ranking=ranking)}
+    assert hits == {id: s for id, s in zip(index, scores.tolist(), strict=True) if s > 0}
+    (top,) = index.ranked([query], k=9, ranking=ranking)
+    assert [index.documents.id(n) for n in top.documents] == [*hits]
+    assert top.scores.tolist() == [*hits.values()]
+
+
+def test_wrong_fields_and_ids_are_named():
+    index = of_fields([("tea", "car")], {"title": 1.0, "text": 1.0})
+    with pytest.raises(InvalidInputError, match="has a field 'body', and the index has title, te"):
+        index.search({"body": "tea"})
+    with pytest.raises(InvalidInputError, match="weights are of title, and the index has the fiel"):
+        index.with_fields({"title": 2.0})
+    with pytest.raises(KeyError):
+        index.scores("tea", ["nobody"])
+    with pytest.raises(InvalidInputError, match="ids is a single string"):
+        index.scores("tea", "0")

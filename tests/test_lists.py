@@ -487,18 +487,20 @@ def test_vectors_beside_a_list_give_what_they_gave():
 def test_tuning_and_evaluating_learn_the_phrases_of_lists_as_an_index_does(tmp_path):
     path = tmp_path / "list.txt"
     path.write_text("disk space, storage\n", encoding="utf-8")
-    other = {"own": pairs(("send me", "late"))}
+    own = pairs(("send me", "late"))
     documents = Documents.of(POSTS)
-    settings = Settings(sources=(str(path), "own"), stemmer="english", scaling="balanced")
-    without = settings.changed(sources=("own",))
-    bench = Workbench(documents, sources=other)
-    for index in (indexed(documents, settings, sources=other), bench.index(settings)):
+    settings = Settings(language="english").changed(
+        sources=(str(path), own), combine="first", max_neighbors=100, scaling="balanced"
+    )
+    without = settings.changed(sources=(own,))
+    bench = Workbench(documents)
+    for index in (indexed(documents, settings), bench.fitted(settings).index):
         assert index.analyzer.phrases == ("disk space", "send me")
         assert found(index, "storage") == ["1", "0"]
         assert index.list_use is not None
         assert index.list_use.n_used == 2
-    assert bench.index(without).analyzer.phrases == ("send me",)
+    assert bench.fitted(without).index.analyzer.phrases == ("send me",)
     assert Soft(sources=(str(path),)).fit(documents).index.analyzer.phrases == ("disk space",)
-    assert Soft(source=other["own"]).fit(documents).index.analyzer.phrases == ("send me",)
-    made = Soft(source=lambda texts: other["own"]).fit(documents)  # known too late to cut texts by
+    assert Soft(source=own).fit(documents).index.analyzer.phrases == ("send me",)
+    made = Soft(source=lambda texts: own).fit(documents)  # known too late to cut texts by
     assert made.index.analyzer.phrases == ()

@@ -175,7 +175,9 @@ def test_documents_that_were_not_encoded_are_found_by_words_and_completed_later(
         assert writer.encode(ToyEncoder()) == 0
 
 
-def test_an_index_gets_coordinates_after_it_was_made(tmp_path):
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_an_index_gets_coordinates_after_it_was_made(tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr("softcosine.index.writer.pending_commit._ENCODED_AT_ONCE", at_once)
     documents = ["green tea", "the moon", "", "a flat tyre"]
     index = sc.SoftIndex.create(tmp_path / "x", plain=True, language="english")
     with index.writer() as writer:

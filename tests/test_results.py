@@ -212,7 +212,7 @@ def test_pairs_are_found_as_they_are_asked_for_and_become_a_table():
     ]  # fmt: skip
     alone = SoftIndex.from_texts(["car"], plain=True).pairs(min_similarity=0.1)
     assert alone.to_pandas().columns.tolist() == ["id", "other", "score"]
-    assert repr(pairs).startswith("SimilarPairs(min_similarity=0.1, k=None, ranking='soft_cosine')")
+    assert repr(pairs).startswith("SimilarPairs(min_similarity=0.1, k=None, by='words', ")
     closed = index.pairs(min_similarity=0.1)
     next(closed)
     closed.close()

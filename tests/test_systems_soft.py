@@ -177,7 +177,7 @@ def test_fields_may_be_compared_with_the_same_fields_of_queries():
 
 
 def test_fields_that_documents_lack_are_named():
-    with pytest.raises(InvalidInputError, match="names 'body', and the documents have title, text"):
+    with pytest.raises(InvalidInputError, match="the field 'body', and the documents have title"):
         from_spec("soft:fields=body").fit(TITLED)
 
 

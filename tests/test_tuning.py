@@ -21,7 +21,7 @@ from softcosine.evaluate.tuning.search import RULES, search
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.space import DIMENSIONS, space_around
 from softcosine.evaluate.tuning.tuning import tune
-from toy_judged import judged_set
+from toy_judged import TOPICS, judged_set
 
 SMALL = {
     "ranking": ["soft_bm25", "soft_cosine"], "exponent": [1.0, 2.0, 4.0],
@@ -38,16 +38,18 @@ def small(dataset, **changes):
 
 # A world in which the figure of a query is the sum of what each setting is worth to it.
 SPACE = space_around(
-    Settings(stemmer="english"), sources=("english", "texts"),
-    of_cosines=frozenset({"english", "texts"}), few_neighbors=frozenset({"texts"}),
-    fields=("title", "text"),
+    Settings(language="english").changed(
+        sources=("english",), combine="first", exponent=4.0, threshold=0.3, max_neighbors=100,
+        scaling="definite",
+    ),
+    sources=("english", "texts"), fields=("title", "text"),
 )  # fmt: skip
 
 
 def world(seed, n_queries=30, noise=1.0):
     def measured(settings):
         total = np.zeros(n_queries)
-        for name, value in settings.to_dict().items():
+        for name, value in settings.values().items():
             rng = np.random.default_rng([seed, *map(ord, f"{name}={value}")])
             total += rng.normal() + noise * rng.normal(size=n_queries)
         return total
@@ -130,8 +132,8 @@ def test_tuning_finds_that_similar_words_help(fields, candidates):
     dataset = judged_set(fields=fields, candidates=candidates)
     found = small(dataset)
     assert found.measure == ("map" if candidates else "ndcg@10")
-    assert "english" in found.chosen.settings.sources
-    plain = [trial.mean for trial in found.trials if not trial.settings.sources]
+    assert "english" in found.chosen.settings.similarity.sources
+    plain = [trial.mean for trial in found.trials if trial.settings.similarity.plain]
     assert plain
     assert max(plain) < found.chosen.mean
     assert found.chosen.mean == max(trial.mean for trial in found.trials)
@@ -386,10 +388,67 @@ def test_sources_of_ones_own_are_tried():
          ("boat", "ship", 0.9), ("loaf", "bread", 0.9), ("cash", "money", 0.9)]
     )  # fmt: skip
     found = tune(
-        judged_set(), sources={"mine": pairs}, folds=3, budget=12, rule="mean", stemmer="none",
+        judged_set(), sources=[pairs], folds=3, budget=12, rule="mean", stemmer="none",
         space={"ranking": ["soft_bm25"]},
     )  # fmt: skip
-    assert any("mine" in trial.settings.sources for trial in found.trials)
+    assert any(pairs in trial.settings.similarity.sources for trial in found.trials)
+
+
+class Topics:
+    """Encodes a text by the topics of its words, and remembers what it has read."""
+
+    name = "topics"
+
+    def __init__(self):
+        self.texts = []
+
+    def encode(self, texts):
+        self.texts += texts
+        counts = [
+            [sum(word in text for words in topic for word in words) for topic in TOPICS]
+            for text in texts
+        ]
+        return np.array(counts, np.float32) + 0.01
+
+
+def test_with_an_encoder_the_weight_of_meaning_is_chosen_and_a_text_is_read_once():
+    encoder, dataset = Topics(), judged_set()
+    found = small(
+        dataset, space={**SMALL, "exponent": [4.0]}, encoder=encoder, encoder_cache=None, budget=20
+    )
+    assert found.default.settings.meaning == 40.0
+    assert found.chosen.settings.meaning > 0
+    assert found.certain
+    weights = {trial.settings.meaning for trial in found.trials}
+    assert {0.0, 40.0} < weights
+    assert set(found.against) == {"BM25", "the same settings without meaning"}
+    assert all(gain.low > 0 for gain in found.against.values())
+    assert "over the same settings without meaning" in found.report()
+    assert len(encoder.texts) == len(set(encoder.texts))
+    assert small(dataset).against.keys() == {"BM25"}
+    rows = np.concatenate(
+        [np.full(one.n_queries, one.chosen - one.default) for one in found.by_fold]
+    )
+    assert found.gain.difference == pytest.approx(rows.mean())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"ask": "static"}, "for documents with an encoder"),
+        ({"meaning_space": "some.npz"}, "meaning_space is of an encoder"),
+        ({"encoder": lambda texts: texts}, "the encoder has no name"),
+    ],
+)
+def test_what_is_about_an_encoder_needs_one_with_a_name(given, message):
+    with pytest.raises(InvalidInputError, match=message):
+        small(judged_set(), **given)
+
+
+def test_two_sources_of_one_class_cannot_be_told_apart():
+    pairs = [sc.PairSimilarity([("a", other, 0.9)]) for other in "bc"]
+    with pytest.raises(InvalidInputError, match="needs a name of its own"):
+        small(judged_set(), sources=pairs)
 
 
 def test_the_effect_of_each_setting_is_told_with_all_else_as_chosen():

@@ -32,6 +32,7 @@ from softcosine.cli.options import (
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.evaluate.tuning.settings import Settings
     from softcosine.similarity.overrides.decision_list import Decisions
 
 __all__ = ["index"]
@@ -98,8 +99,7 @@ def index(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Settings chosen by 'tune', instead of sources, matrix, language, ranking and "
-            "fields.",
+            help="Settings chosen by 'tune', instead of sources, matrix, ranking and fields.",
         ),
     ] = None,
     language: Language = None,
@@ -179,17 +179,16 @@ def index(
         others = {
             "--field": fields, "--source": source, "--join": join != "strongest",
             "--decisions": decisions, "--similarity": similarity, "--plain": plain,
-            "--language": language, "--stemmer": stemmer, "--stop-words": stop_words,
+            "--stemmer": stemmer, "--stop-words": stop_words, "--meaning": meaning,
             "--ranking": ranking, "--max-neighbors": max_neighbors, "--min-df": min_df,
-            "--memory": memory, "--encoder": encoder,
-            "--positions": positions, "--no-texts": not texts,
         }  # fmt: skip
         named = [name for name, given in others.items() if given not in (None, False)]
         if named:
             raise InvalidInputError(
                 f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
             )
-    if encoder is None and (encoder_cache, meaning, meaning_space) != (None, None, None):
+    about_meaning = (encoder_cache, meaning, meaning_space)
+    if settings is None and encoder is None and about_meaning != (None, None, None):
         raise InvalidInputError(
             "--encoder-cache, --meaning and --meaning-space are for an index with an encoder; add "
             "--encoder minilm, or leave them out."
@@ -204,17 +203,6 @@ def index(
             f"--max-neighbors was set when {similarity} was built; leave it out."
         )
 
-    if settings is not None:
-        from softcosine.cli.settings_index import index_with_settings
-
-        started = time.perf_counter()
-        note = index_with_settings(
-            settings, inputs, output, overwrite=overwrite, id_field=id_field,
-            text_fields=text_fields, format=format, encoding=encoding, pattern=pattern,
-        )  # fmt: skip
-        _show(output, None, note, time.perf_counter() - started, as_json, limited=True)
-        return
-
     from softcosine.cli.failures import saying_how_to_go_on
     from softcosine.cli.matrix_building import document_limit
     from softcosine.cli.matrix_index import SavedMatrix
@@ -223,24 +211,32 @@ def index(
     from softcosine.cli.reading import each_document, fields_named
     from softcosine.cli.sources import decisions_in
     from softcosine.cli.vocabularies import rules_of
-    from softcosine.index.defaults import RANKING
+    from softcosine.index.defaults import RANKING, WEIGHTING
     from softcosine.index.soft_index import SoftIndex
     from softcosine.index.writer.creation import creating
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.matrix.recipe import SimilarityRecipe
 
-    sources = tuple(source or ()) or None
-    decided = decisions_in(decisions)
-    recipe = SimilarityRecipe(
-        sources=() if plain else sources, combine=join, overrides=decided,
-        max_neighbors=max_neighbors,
-    )  # fmt: skip
-    weights = _weights(fields)
-    known, analyzer = rules_of(language, stemmer, stop_words)
+    decided, weighting = decisions_in(decisions), WEIGHTING
+    if settings is None:
+        recipe = SimilarityRecipe(
+            sources=() if plain else tuple(source or ()) or None, combine=join, overrides=decided,
+            max_neighbors=max_neighbors,
+        )  # fmt: skip
+        weights = _weights(fields)
+        known, analyzer = rules_of(language, stemmer, stop_words)
+    else:
+        chosen = _settings(settings, language, text_fields)
+        recipe, weighting, ranking = chosen.similarity, chosen.weighting, chosen.ranking
+        weights = None if chosen.fields is None else dict(chosen.fields)
+        known, analyzer = chosen.language, chosen.analyzer
+        if encoder is None and chosen.meaning != 0:
+            encoder = chosen.encoder
+        meaning = None if encoder is None else chosen.meaning
     matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer)
     if matrix is not None:
         analyzer = matrix.analyzer or analyzer
-    limit = None if memory is None and "snos" in (sources or ()) else bytes_in(memory or "1G")
+    limit = None if memory is None and "snos" in recipe.names else bytes_in(memory or "1G")
     started = time.perf_counter()
     with Reporter() as report, saying_how_to_go_on(encoder_cache):
         documents = each_document(
@@ -253,7 +249,7 @@ def index(
         )
         with creating(
             output, overwrite=overwrite, similarity=recipe, language=known, analyzer=analyzer,
-            ranking=ranking or RANKING, fields=weights,
+            weighting=weighting, ranking=ranking or RANKING, fields=weights,
             min_df=1 if min_df is None else document_limit(min_df),
             positions=positions or None, keep_texts=texts, encoder=encoder,
             encoder_cache=encoder_cache, meaning=meaning, meaning_space=meaning_space,
@@ -263,8 +259,22 @@ def index(
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
     note = SoftIndex.open(output).note
-    limited = min_df is not None or stop_words is not None or matrix is not None
+    limited = any(one is not None for one in (min_df, stop_words, matrix, settings))
     _show(output, decided, note, time.perf_counter() - started, as_json, limited=limited)
+
+
+def _settings(path: Path, language: str | None, text_fields: list[str] | None) -> Settings:
+    """Return the settings of a file, for another language if one is given."""
+    from softcosine.evaluate.tuning.settings import Settings
+
+    chosen = Settings.load(path)
+    if chosen.fields is not None and text_fields:
+        names = ", ".join(name for name, _ in chosen.fields)
+        raise InvalidInputError(f"{path} has weights for the fields {names}; leave --text out.")
+    if language is None:
+        return chosen
+    dropped = None if chosen.stop_words is None else language
+    return chosen.changed(language=language, stop_words=dropped)
 
 
 def _weights(given: list[str] | None) -> dict[str, float] | None:

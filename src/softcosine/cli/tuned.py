@@ -101,6 +101,7 @@ def show_tuned(
     from softcosine.cli.output import console, duration, printable, show_table
     from softcosine.evaluate.tables import Cell, Table
     from softcosine.evaluate.tuning.settings import shown
+    from softcosine.evaluate.tuning.tuned import gain_told
 
     out = console()
     n_folds = len(tuned.default.folds)
@@ -110,7 +111,7 @@ def show_tuned(
         style="dim",
     )
     effects = tuned.effects()
-    default, chosen = tuned.default.settings.to_dict(), tuned.chosen.settings.to_dict()
+    default, chosen = tuned.default.settings.values(), tuned.chosen.settings.values()
     rows = []
     for name, value in default.items():
         others = ", ".join(
@@ -125,16 +126,17 @@ def show_tuned(
         style="dim",
     )
     out.print(tuned.verdict, style="bold" if tuned.certain else "yellow")
+    for name, gain in tuned.against.items():
+        out.print(f"Gain over {name}: {gain_told(gain, tuned.measure)}.", style="dim")
     if not tuned.complete and kept is not None:
         out.print(
             f"The same command resumes from the figures in {printable(str(kept))}.",
             style="dim", soft_wrap=True,
         )  # fmt: skip
     if tuned.test is not None:
-        gain = tuned.test.gain
         out.print(
             f"On {tuned.test.n_queries} test queries: {tuned.test.settings:.4f}, default "
-            f"{tuned.test.default:.4f}; {gain.difference:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+            f"{tuned.test.default:.4f}; {gain_told(tuned.test.gain)}."
         )
     if not written:
         out.print(

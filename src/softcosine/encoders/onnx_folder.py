@@ -11,9 +11,14 @@ from typing import Any
 from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
-__all__ = ["OnnxFolder", "has_onnx_model"]
+__all__ = ["HUB_FILES", "OnnxFolder", "has_onnx_model"]
 
 _MODELS = ("model.onnx", "onnx/model.onnx")
+# The files of an encoder on the hub. Large weights are in a file beside the model.
+HUB_FILES = (
+    *_MODELS, *(f"{model}_data" for model in _MODELS), "tokenizer.json", "config.json",
+    "modules.json", "sentence_bert_config.json", "1_Pooling/config.json",
+)  # fmt: skip
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 

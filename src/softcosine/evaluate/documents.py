@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,29 @@ class Documents:
     def texts(self) -> list[str]:
         """The text of each document: its fields, one per line; see `joined_text`."""
         return [joined_text(texts) for texts in zip(*self.fields.values(), strict=True)]
+
+    def rows(self, fields: Iterable[str] = (), background: Sequence[str] = ()) -> list[Any]:
+        """Return the documents and the background as texts, or as mappings of some fields.
+
+        Background texts have no fields, so they count in the statistics of every field.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such field.
+        """
+        names = tuple(fields)
+        if not names:
+            return [*self.texts, *background]
+        for name in names:
+            if name not in self.fields:
+                raise InvalidInputError(
+                    f"the settings name the field {name!r}, and the documents have "
+                    f"{', '.join(self.names)}; name some of these."
+                )
+        rows = zip(*(self.fields[name] for name in names), strict=True)
+        same = ([text] * len(names) for text in background)
+        return [dict(zip(names, texts, strict=True)) for texts in (*rows, *same)]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.index.defaults import RANKING
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.writer.lock import WRITER_TIMEOUT
@@ -265,6 +266,17 @@ class SoftIndex(Searchable):
     def with_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> Self:
         """Return an index that shares the postings and uses other term weights or ranking."""
         return self._like(self._with_weighting(weighting, ranking))
+
+    def with_fields(self, weights: Mapping[str, float]) -> Self:
+        """Return an index that shares the postings and uses other weights of its fields."""
+        names = [field.name for field in self.fields]
+        if set(weights) != set(names):
+            raise InvalidInputError(
+                f"the weights are of {', '.join(weights)}, and the index has the fields "
+                f"{', '.join(names)}; give each of these a weight."
+            )
+        fields = checked_fields({name: weights[name] for name in names})
+        return self._like(self._snapshot.changed(fields=fields))
 
     def with_note(self, note: str) -> Self:
         """Return the same index with another `note`."""

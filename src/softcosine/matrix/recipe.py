@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["BuiltSimilarity", "Scaling", "SimilarityRecipe"]
+__all__ = ["BuiltSimilarity", "Scaling", "SimilarityRecipe", "source_name"]
 
 Scaling = Literal["auto", "none", "balanced", "definite"]
 
@@ -203,7 +203,7 @@ class SimilarityRecipe:
     @property
     def outside(self) -> tuple[str, ...]:
         """The sources that are files, models or objects, which others may not have."""
-        return tuple(_shown(one) for one in self.sources or () if not needs_nothing(one))
+        return tuple(source_name(one) for one in self.sources or () if not needs_nothing(one))
 
     def absolute(self) -> Self:
         """Return the recipe with absolute paths of its files."""
@@ -422,8 +422,8 @@ class SimilarityRecipe:
         for one in self.sources or ():
             if not isinstance(one, str):
                 raise InvalidInputError(
-                    f"{_shown(one)} is a source without a name, which a file cannot hold; give "
-                    "sources by name, or keep the matrix that the recipe builds."
+                    f"{source_name(one)} is a source without a name, which a file cannot hold; "
+                    "give sources by name, or keep the matrix that the recipe builds."
                 )
         values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         if self.sources is not None:
@@ -514,8 +514,9 @@ def _noted(source: str | TermSimilaritySource) -> str:
     if isinstance(source, str) and kind_named(source).of_file:
         place = kind_and_place(source)[1]
         return source.removesuffix(place) + Path(place).name
-    return _shown(source)
+    return source_name(source)
 
 
-def _shown(source: str | TermSimilaritySource) -> str:
+def source_name(source: str | TermSimilaritySource) -> str:
+    """Return the name of a source for people; of an object, that of its class."""
     return source if isinstance(source, str) else type(source).__name__

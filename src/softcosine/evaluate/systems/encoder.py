@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Progress
 from softcosine.encoders.encoder import Encode
+from softcosine.encoders.encoder import Encoder as AnyEncoder
 from softcosine.encoders.loading import MINILM, canonical_name, load_encoder
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
@@ -23,7 +24,7 @@ from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.search.explanation import Explanation
 from softcosine.storage.home import kept_file
 
-__all__ = ["Encoder", "FittedEncoder", "one_encoder"]
+__all__ = ["Encoder", "FittedEncoder", "one_encoder", "sentence_model"]
 
 
 one_encoder = Kind(
@@ -100,6 +101,17 @@ class Encoder(Settings):
         """Encode the documents; the background is not used."""
         model = self.sentence_model()
         return FittedEncoder(model, DenseRows(model.vectors(documents.texts)))
+
+
+def sentence_model(
+    given: str | AnyEncoder, cache: str | Path | None, *, download: bool = False
+) -> SentenceModel:
+    """Return the model of a name, or of an object with ``encode``; see `Encoder`."""
+    cache = None if cache is None else str(cache)
+    if isinstance(given, str):
+        return Encoder(model=given, cache=cache, download=download).sentence_model()
+    name = getattr(given, "name", None)
+    return Encoder(model=name, encode=given.encode, cache=cache).sentence_model()
 
 
 @dataclass(frozen=True, slots=True)

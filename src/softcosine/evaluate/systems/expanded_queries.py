@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array, vstack
 
 from softcosine.evaluate.systems.analysis import words_shown
-from softcosine.evaluate.systems.similarities import Similarities
-from softcosine.index.query.query_vectors import parse_query
 from softcosine.index.search.explanation import Part
+from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.recipe import BuiltSimilarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -50,8 +50,8 @@ class Expander:
 
     Attributes
     ----------
-    analyzer : Analyzer
-    similarities : Similarities
+    index : SoftIndex
+        Without documents, for its vocabulary and its parser.
     weight : float
         Weight of neighbours relative to the terms of the query.
     counted : Weighting
@@ -60,24 +60,24 @@ class Expander:
         See `brought_by_terms`.
     """
 
-    analyzer: Analyzer
-    similarities: Similarities
+    index: SoftIndex
     weight: float
     counted: Weighting
     neighbors: csr_array
 
     @classmethod
     def of(
-        cls, analyzer: Analyzer, similarities: Similarities, *, weight: float, counted: Weighting
+        cls, analyzer: Analyzer, similarities: BuiltSimilarity, *, weight: float, counted: Weighting
     ) -> Expander:
         """Return an expander with the neighbours of each term."""
-        neighbors = brought_by_terms(similarities.S, weight)
-        return cls(analyzer, similarities, weight, counted, neighbors)
+        S = similarities.S
+        index = SoftIndex.create(S=S, analyzer=analyzer)
+        index = index.with_similarity(S, source=similarities.source)
+        return cls(index, weight, counted, brought_by_terms(S, weight))
 
     def brought(self, text: str) -> Iterator[Brought]:
         """Yield the expansion of each word of a query; unknown words have none."""
-        found = self.similarities
-        parsed = parse_query(text, self.analyzer, found.S, found.source)
+        parsed = self.index.parse(text, keep_stop_words=True)
         indptr, indices, data = (getattr(self.neighbors, name) for name in _ARRAYS)
         frequencies = self.counted.frequencies(parsed.frequencies).tolist()
         for word, term, frequency in zip(
@@ -91,7 +91,7 @@ class Expander:
 
     def expanded(self, texts: Sequence[str]) -> csr_array:
         """Return the weight of each term in each expanded text, shape (n_texts, n_terms)."""
-        n_terms = len(self.similarities.S)
+        n_terms = len(self.index.vocabulary)
         rows = []
         for text in texts:
             asked = np.zeros(n_terms)
@@ -114,10 +114,8 @@ class Expander:
         document_text : str
         """
         held = document.toarray().ravel()
-        shown, vocabulary = (
-            words_shown(self.analyzer, document_text),
-            self.similarities.S.vocabulary,
-        )
+        shown = words_shown(self.index.analyzer, document_text)
+        vocabulary = self.index.vocabulary
         parts = []
         for one in self.brought(text):
             added = one.frequency * one.similarities * scales[one.terms] * held[one.terms]

@@ -17,8 +17,9 @@ from softcosine.evaluate.systems.fitted import FittedVectors, both_ways
 from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import SparseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, optional, setting, whole
-from softcosine.evaluate.systems.similarities import Similarities, SimilaritySettings
+from softcosine.evaluate.systems.similarities import SimilaritySettings
 from softcosine.index.search.explanation import Explanation
+from softcosine.matrix.recipe import BuiltSimilarity
 from softcosine.text.weighting import Weighting
 
 __all__ = ["Expansion"]
@@ -106,7 +107,7 @@ class Expansion(SimilaritySettings):
         return Weighting("raw", "none") if self.by == "bm25" else _COSINE
 
     def _paired(
-        self, left: Sequence[str], right: Sequence[str], corpus: Corpus, found: Similarities
+        self, left: Sequence[str], right: Sequence[str], corpus: Corpus, found: BuiltSimilarity
     ) -> NDArray[np.float64]:
         partners = Partners.of(left, right, corpus.analyzer, found, closed=corpus.closed)
         counts = csr_array(partners.counts, dtype=np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.evaluate.systems.similarities import Similarities
+from softcosine.matrix.recipe import BuiltSimilarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze, in_vocabulary
@@ -44,7 +44,7 @@ class Partners:
         left: Sequence[str],
         right: Sequence[str],
         analyzer: Analyzer,
-        similarities: Similarities,
+        similarities: BuiltSimilarity,
         *,
         closed: bool,
     ) -> Partners:
@@ -59,11 +59,15 @@ class Partners:
             [own.term(number) for number in new],
             forms=None if known.forms is None else [own.forms_of(number) for number in new],
         )
-        frequencies = known.document_frequencies
+        S, source, frequencies = similarities.S, similarities.source, known.document_frequencies
+        if new and source is not None:  # the source of a recipe has its guard
+            S = S.extend(whole, source, guard=False, warn=False)
+        elif new:
+            S = S.restricted(whole)
         assert frequencies is not None
         return cls(
             in_vocabulary(analyzed.counts(), own, whole),
-            similarities.extended(whole),
+            S,
             np.concatenate([frequencies, np.zeros(len(new), np.int64)]),
             known.n_docs or 0,
         )

@@ -17,45 +17,16 @@ from softcosine.evaluate.systems.settings import (
     several,
     whole,
 )
-from softcosine.matrix.recipe import Scaling, SimilarityRecipe
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.matrix.recipe import BuiltSimilarity, Scaling, SimilarityRecipe
 from softcosine.similarity.combine.by_name import JOINS
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Similarities", "SimilaritySettings"]
+__all__ = ["SimilaritySettings"]
 
 MakeSource = Callable[[AnalyzedTexts], TermSimilaritySource]
-
-
-@dataclass(frozen=True, slots=True)
-class Similarities:
-    """S with its source.
-
-    Attributes
-    ----------
-    S : TermSimilarityMatrix
-    source : TermSimilaritySource or None
-        Source for words outside the vocabulary; None if S = I.
-    guard : bool
-    note : str
-        Note on the source of the similarities.
-    """
-
-    S: TermSimilarityMatrix
-    source: TermSimilaritySource | None
-    guard: bool
-    note: str
-
-    def extended(self, vocabulary: Vocabulary) -> TermSimilarityMatrix:
-        """Return S over a vocabulary that begins with its vocabulary."""
-        if len(vocabulary) == len(self.S):
-            return self.S
-        if self.source is None:
-            return self.S.restricted(vocabulary)
-        return self.S.extend(vocabulary, self.source, guard=self.guard, warn=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,10 +139,10 @@ class SimilaritySettings(TextSettings):
         vocabulary: Vocabulary,
         *,
         language: str,
-    ) -> Similarities:
+    ) -> BuiltSimilarity:
         """Return S over a vocabulary; reads or learns its sources."""
         given: Any = self.source
         if given is not None and not hasattr(given, "neighbors"):
             given = given(analyzed)
-        made = self._recipe(given).build(vocabulary, analyzed, analyzer=analyzer, language=language)
-        return Similarities(made.S, made.source, self.guard, made.note)
+        recipe = self._recipe(given)
+        return recipe.build(vocabulary, analyzed, analyzer=analyzer, language=language)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
-from softcosine.evaluate.systems.encoder import Encoder, one_encoder
-from softcosine.evaluate.systems.fitted_soft import FittedSoft
+from softcosine.evaluate.systems.encoder import one_encoder, sentence_model
+from softcosine.evaluate.systems.fitted_soft import FittedSoft, index_of
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import (
     Kind,
@@ -24,12 +24,10 @@ from softcosine.evaluate.systems.settings import (
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
 from softcosine.index.defaults import RANKING, WEIGHTING
-from softcosine.index.encoding import IndexEncoder
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.first_stage import FirstStage
-from softcosine.index.search.query_encoding import Ask, query_encoding
+from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.rankings import Ranking
-from softcosine.index.soft_index import SoftIndex
 from softcosine.space.meaning import STATIC
 from softcosine.text.weighting import Weighting
 
@@ -147,35 +145,20 @@ class Soft(SimilaritySettings):
 
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedSoft:
         """Index the documents and the background, which is never a result."""
-        names = [*(self.fields or ())]
-        for name in names:
-            if name not in documents.fields:
-                raise InvalidInputError(
-                    f"fields of {self.called!r} names {name!r}, and the documents have "
-                    f"{', '.join(documents.names)}; name some of these."
-                )
-        columns = [documents.fields[name] for name in names] or [documents.texts]
-        flat = [text for texts in zip(*columns, strict=True) for text in texts]
-        # Background texts have no fields, so they count in the statistics of every field.
-        flat += [text for text in background for _ in columns]
-        n_fields = len(columns)
-        words = self.analyzed(flat, n_fields=n_fields)
-        texts = (
-            flat
-            if not names
-            else [
-                dict(zip(names, flat[start : start + n_fields], strict=True))
-                for start in range(0, len(flat), n_fields)
-            ]
-        )
+        fields = [*(self.fields or ())]
+        flat = documents.rows(fields, background)
+        if fields:
+            flat = [text for row in flat for text in row.values()]
+        words = self.analyzed(flat, n_fields=max(1, len(fields)))
         model = self._model()
         static = self.encoder == STATIC and self.ask != "words" and self.meaning != 0.0
         encoding: dict[str, Any] = {} if model is None and not static else {
             "encoder": STATIC if static else model,
             "meaning_space": self.meaning_space, "meaning": self.meaning,
         }  # fmt: skip
-        index = SoftIndex.from_texts(
-            texts, fields=self.fields, plain=True, analyzer=words.analyzer,
+        index = index_of(
+            documents, background, self.fields, plain=True, analyzer=words.analyzer,
+            language=words.language,
             weighting=Weighting(self.tf, self.idf, self.k1, self.b), ranking=self.ranking,
             min_df=self.min_df, max_df=self.max_df, **encoding,
         )  # fmt: skip
@@ -185,26 +168,20 @@ class Soft(SimilaritySettings):
         found = replace(found, note=" ".join(filter(None, (found.note, words.note))))
         if found.source is not None:
             index = index.with_similarity(found.S, source=found.source)
+        options = {"max_terms": self.max_terms, "keep_stop_words": self.keep_stop_words}
         return FittedSoft(
-            index, documents, found, of_fields=self.match == "fields", expand=self.expand,
-            max_terms=self.max_terms, closed=self.leaves_terms_out,
-            keep_stop_words=self.keep_stop_words, model=model,
-            encoding=None if not encoding
-            else query_encoding(
-                index.snapshot, self.ask, None, None, None if model is None else IndexEncoder(model)
-            ),
+            index, documents, {**options, "ask": self.ask} if encoding else options,
+            expand=self.expand, of_fields=self.match == "fields", similarities=found,
+            closed=self.leaves_terms_out, model=model,
             first_stage=None if self.first_stage is None else FirstStage.parse(self.first_stage),
         )  # fmt: skip
 
     def _model(self) -> SentenceModel | None:
         """Return the encoder, unless only words count."""
         given = self.encoder
-        if given in (None, STATIC) or self.ask == "words" or self.meaning == 0.0:
+        if given is None or given == STATIC or self.ask == "words" or self.meaning == 0.0:
             return None
-        if isinstance(given, str):
-            return Encoder(model=given, cache=self.encoder_cache).sentence_model()
-        name = getattr(given, "name", None)
-        return Encoder(model=name, encode=given.encode, cache=self.encoder_cache).sentence_model()
+        return sentence_model(given, self.encoder_cache)
 
 
 @dataclass(frozen=True, kw_only=True)

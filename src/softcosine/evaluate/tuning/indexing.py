@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.tuning.settings import Settings
-from softcosine.evaluate.tuning.similarities import Sources, recipe_of
 from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.recipe import source_name
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
+    from softcosine.encoders.encoder import Encoder
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["indexed"]
 
@@ -22,10 +24,12 @@ def indexed(
     settings: Settings,
     *,
     metadata: Sequence[Mapping[str, Any] | None] | None = None,
-    sources: Sources | None = None,
+    encoder: str | Encoder | None = None,
+    encoder_cache: str | Path | None = None,
+    meaning_space: MeaningSpace | str | Path | None = None,
     progress: Report | None = None,
 ) -> SoftIndex:
-    """Return an index of documents with the sources, S, weights, ranking and fields of settings.
+    """Return an index of documents with the similarities, weights, ranking and fields of settings.
 
     Parameters
     ----------
@@ -35,8 +39,8 @@ def indexed(
     settings : Settings
     metadata : sequence of mappings or None, optional
         One per document.
-    sources : mapping of str to TermSimilaritySource or None, optional
-        Ready sources, by their names in the settings.
+    encoder, encoder_cache, meaning_space
+        See `SoftIndex.create`; the default encoder is that of the settings, if meaning counts.
     progress : callable, optional
         Called with the step, the number done, and the total or None.
 
@@ -49,30 +53,27 @@ def indexed(
     Examples
     --------
     >>> documents = Documents.of(["a puncture in the tyre", "the tea is cold"], ids=["bike", "tea"])
-    >>> index = indexed(documents, Settings(sources=("english",), stemmer="english"))
+    >>> index = indexed(documents, Settings(language="english"))
     >>> index.search("flat tire").ids
     ['bike']
     """
-    names = [name for name, _ in settings.fields or ()]
-    for name in names:
-        if name not in documents.fields:
-            raise InvalidInputError(
-                f"the settings have weights for the field {name!r}, and the documents have the "
-                f"fields {', '.join(documents.names)}; index documents of the same fields."
-            )
-    texts: Sequence[Any] = documents.texts
-    if names:
-        rows = zip(*[documents.fields[name] for name in names], strict=True)
-        texts = [dict(zip(names, row, strict=True)) for row in rows]
+    if encoder is None and settings.meaning != 0:
+        encoder = settings.encoder
+    encoding: dict[str, Any] = {} if encoder is None else {
+        "encoder": encoder, "encoder_cache": encoder_cache, "meaning_space": meaning_space,
+        "meaning": settings.meaning,
+    }  # fmt: skip
+    if settings.rules:
+        settings = settings.in_language_of(documents.texts)
+    fields = None if settings.fields is None else dict(settings.fields)
     index = SoftIndex.from_texts(
-        texts, fields=dict(settings.fields) if settings.fields else None, ids=documents.ids,
-        metadata=metadata, similarity=recipe_of(settings, sources or {}),
-        analyzer=settings.analyzer, weighting=settings.weighting, ranking=settings.ranking,
-        progress=progress,
+        documents.rows(fields or ()), fields=fields, ids=documents.ids, metadata=metadata,
+        similarity=settings.similarity, language=settings.language, analyzer=settings.analyzer,
+        weighting=settings.weighting, ranking=settings.ranking, progress=progress, **encoding,
     )  # fmt: skip
-    if not settings.sources:
+    recipe = settings.similarity
+    if not recipe.sources:
         return index
-    joined = f", joined by {settings.join}" if len(settings.sources) > 1 else ""
-    return index.with_note(
-        f"Similarities come from {', '.join(settings.sources)}{joined}, by tuned settings."
-    )
+    joined = f", joined by {recipe.combine}" if len(recipe.sources) > 1 else ""
+    names = ", ".join(map(source_name, recipe.sources))
+    return index.with_note(f"Similarities come from {names}{joined}, by tuned settings.")

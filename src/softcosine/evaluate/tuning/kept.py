@@ -89,8 +89,8 @@ class KeptFigures:
             with contextlib.suppress(KeyError, TypeError, ValueError):
                 about = found is not None and found.get("data") == self._head["data"]
                 if found is not None and about and line.endswith("\n"):
-                    settings = Settings.from_dict(found["settings"])
-                    self._figures[settings.key()] = np.array(found["figures"], np.float64)
+                    key = json.dumps(found["settings"], sort_keys=True)
+                    self._figures[key] = np.array(found["figures"], np.float64)
                     whole.append(line)
         if len(whole) + 1 < len(lines):  # an incomplete last line, or lines of another run
             self._begin(path, whole)

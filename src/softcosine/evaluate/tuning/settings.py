@@ -4,142 +4,172 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as fields_of
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
-from softcosine._validation import check_choice, check_number
+from softcosine._validation import check_choice, check_number, check_type
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
-from softcosine.evaluate.systems.settings import joined_names
+from softcosine.evaluate.systems.soft import Soft
 from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.language import analyze_in_language, check_language
 from softcosine.index.search.fields import checked_fields
+from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.rankings import check_ranking
-from softcosine.matrix.rules import Rules
-from softcosine.similarity.combine.by_name import JOINS
-from softcosine.similarity.registry import kind_named
+from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
-__all__ = ["SCALINGS", "Settings", "shown"]
-
-SCALINGS = ("definite", "balanced")
+__all__ = ["COSINES", "Settings", "shown"]
 
 _FORMAT = "softcosine-settings"
 _VERSION = 1
+# The default exponent and threshold of cosines of vectors.
+COSINES = {"exponent": 4.0, "threshold": 0.3}
+# The name of each setting of a part, and the attribute that holds the part.
+_PARTS = {
+    own.name: part
+    for part, kind in (("similarity", SimilarityRecipe), ("weighting", Weighting))
+    for own in fields_of(kind)
+}
+# In reports.
+_NAMES = (
+    "sources", "combine", "exponent", "threshold", "max_neighbors", "scaling", "ranking",
+    "tf", "idf", "k1", "b", "fields", "language", "stemmer", "stop_words", "encoder", "ask",
+    "meaning",
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Sources of similarity, how S is made of them, and how documents are ranked.
+    """How S is made, how texts are analysed, and how documents are ranked.
 
     Attributes
     ----------
-    sources : tuple of str
-        Names of sources in the order of their combination; empty for S = I.
-    join : {"first", "strongest", "mean", "noisy-or"}
-        Method to combine several sources.
-    exponent, threshold : float
-        Exponent and minimum of the cosines of sources that compare vectors.
-    max_neighbors : int
-        Maximum number of similar terms per term in S.
-    scaling : {"definite", "balanced"}
-        Off-diagonal entries of S scaled by the largest factor that makes it positive semidefinite,
-        or balanced (theory T6).
-    ranking : str
-        See `softcosine.index.search.rankings`.
-    tf, idf, k1, b
-        See `Weighting`. Soft BM25 uses only k1 and b.
-    fields : tuple of (str, float), or None
-        Fields with scores of their own and their weights; None joins all texts into one.
+    similarity : SimilarityRecipe
+    language : str
+        ``"auto"`` to detect it, ``"none"``, or a language; see `SoftIndex.from_texts`.
     stemmer : str or None
-        Language of the stemmer.
+        ``"auto"`` for that of the language, another one, or None.
     stop_words : str or None
         Language of the stop words to drop.
+    ranking : str
+        See `softcosine.index.search.rankings`.
+    weighting : Weighting
+        Soft BM25 uses only k1 and b.
+    fields : tuple of (str, float), or None
+        Fields with scores of their own and their weights; None joins all texts into one.
+    encoder : str or None
+        Name of the encoder of the documents; None for a ranking by words alone.
+    ask : {"static", "encoder"}, optional
+        How searches encode queries; an index does not store it.
+    meaning : float, optional
+        Weight of meaning in the ranking; by default that of `SoftIndex`.
 
     Raises
     ------
-    InvalidInputError
+    InvalidInputError, FileNotFoundError
         If a setting is out of range.
 
     Examples
     --------
-    >>> Settings().changed(exponent=2.0).differences(Settings())
-    {'exponent': 2.0}
+    >>> Settings().changed(k1=1.2).differences(Settings())
+    {'k1': 1.2}
     """
 
-    sources: tuple[str, ...] = ("english",)
-    join: str = "first"
-    exponent: float = 4.0
-    threshold: float = 0.3
-    max_neighbors: int = 100
-    scaling: str = "definite"
-    ranking: str = RANKING
-    tf: str = WEIGHTING.tf
-    idf: str = WEIGHTING.idf
-    k1: float = WEIGHTING.k1
-    b: float = WEIGHTING.b
-    fields: tuple[tuple[str, float], ...] | None = None
-    stemmer: str | None = None
+    similarity: SimilarityRecipe = SimilarityRecipe()  # noqa: RUF009  # immutable
+    language: str = "auto"
+    stemmer: str | None = "auto"
     stop_words: str | None = None
+    ranking: str = RANKING
+    weighting: Weighting = WEIGHTING
+    fields: tuple[tuple[str, float], ...] | None = None
+    encoder: str | None = None
+    ask: Ask | None = None
+    meaning: float | None = None
 
     def __post_init__(self) -> None:
-        given: Any = self.sources
-        listed = isinstance(given, list | tuple)
-        if not listed or not all(isinstance(name, str) and name for name in given):
-            raise InvalidInputError(f"sources is {given!r}; needed is a list of names.")
-        if len(set(given)) < len(given):
-            raise InvalidInputError(f"sources is {given!r}; name each source once.")
-        for name, value, possible in (
-            ("join", self.join, JOINS),
-            ("scaling", self.scaling, SCALINGS),
-        ):
-            check_choice(name, value, possible)
-        check_number("exponent", self.exponent, above=0)
-        check_number("threshold", self.threshold, least=0, most=1)
-        Rules(self.max_neighbors)
+        check_language(self.language)
         check_ranking(self.ranking)
-        _ = self.weighting
-        if not isinstance(self.stop_words, str | None):
+        for name in ("stop_words", "stemmer", "encoder"):
+            check_type(name, getattr(self, name), str | None, "pass a name")
+        check_choice("ask", self.ask, get_args(Ask), optional=True)
+        check_number("meaning", self.meaning, least=0, optional=True)
+        if self.encoder is None and (self.ask, self.meaning) != (None, None):
             raise InvalidInputError(
-                f"stop_words is {self.stop_words!r}; needed is a language, as english, or None."
+                "ask and meaning are for documents with an encoder; add one, or leave them out."
             )
         _ = self.analyzer
         if self.fields is not None:
             chosen = checked_fields(dict(self.fields))
             object.__setattr__(self, "fields", tuple((one.name, one.weight) for one in chosen))
-        for name in ("exponent", "threshold", "k1", "b"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        object.__setattr__(self, "sources", tuple(given))
-        object.__setattr__(self, "max_neighbors", int(self.max_neighbors))
 
     @property
-    def weighting(self) -> Weighting:
-        """Weighting of terms."""
-        return Weighting(tf=self.tf, idf=self.idf, k1=self.k1, b=self.b)
+    def rules(self) -> dict[str, Any]:
+        """Settings of the analyzer that override those of the language."""
+        own = {} if self.stemmer == "auto" else {"stemmer": self.stemmer}
+        return own if self.stop_words is None else {**own, "stop_words": self.stop_words}
 
     @property
-    def analyzer(self) -> Analyzer:
-        """Analyzer of texts."""
-        return Analyzer(self.stemmer, stop_words=self.stop_words)
+    def analyzer(self) -> Analyzer | None:
+        """Analyzer of texts; None if it depends on their language."""
+        if self.language == "auto" and not self.rules:
+            return None
+        return Analyzer.for_language(
+            "none" if self.language == "auto" else self.language, **self.rules
+        )
+
+    def in_language_of(self, texts: Sequence[str]) -> Self:
+        """Return the settings with the language of texts in place of ``"auto"``."""
+        if self.language != "auto":
+            return self
+        return self.changed(language=analyze_in_language(texts, rules=self.rules).language)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a setting of `similarity`, of `weighting` or of its own."""
+        return getattr(getattr(self, _PARTS[name]) if name in _PARTS else self, name)
 
     def changed(self, **changes: Any) -> Self:
-        """Return a copy with some settings changed."""
+        """Return a copy with some settings changed, by the names of the parts' settings too."""
+        for part in dict.fromkeys(_PARTS.values()):
+            own = {name: changes.pop(name) for name in [*changes] if _PARTS.get(name) == part}
+            if own:
+                changes[part] = replace(getattr(self, part), **own)
         return replace(self, **changes)
 
+    def values(self) -> dict[str, Any]:
+        """Return the settings by name, for people; sources are names."""
+        found = {name: self[name] for name in _NAMES}
+        if found["sources"] is not None:
+            found["sources"] = list(map(source_name, found["sources"]))
+        found["fields"] = None if self.fields is None else dict(self.fields)
+        return found
+
     def differences(self, other: Settings) -> dict[str, Any]:
-        """Return the values that differ from other settings, by name."""
+        """Return the values that differ from other settings, by name.
+
+        Exponent and threshold are left out where one of both compares no vectors.
+        """
+        theirs = other.values()
         return {
-            name: value for name, value in self.to_dict().items() if value != other.to_dict()[name]
+            name: value
+            for name, value in self.values().items()
+            if value != theirs[name] and (name not in COSINES or None not in (value, theirs[name]))
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings for JSON."""
-        values = {one.name: getattr(self, one.name) for one in fields_of(self)}
-        values["sources"] = list(self.sources)
-        values["fields"] = None if self.fields is None else dict(self.fields)
-        return values
+        """Return the settings for JSON; source objects by their classes."""
+        recipe, sources = self.similarity, self.values()["sources"]
+        if sources is not None:
+            recipe = recipe.changed(sources=recipe.names)
+        return {
+            **{own.name: getattr(self, own.name) for own in fields_of(self)},
+            "similarity": {**recipe.to_dict(), "sources": sources},
+            "weighting": asdict(self.weighting),
+            "fields": None if self.fields is None else dict(self.fields),
+        }
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
@@ -149,26 +179,23 @@ class Settings:
         ------
         InvalidInputError
             If one is unknown or invalid.
+        FileNotFoundError
+            If the file of a source does not exist.
         """
-        values = dict(given)
-        unknown = sorted(set(values) - {one.name for one in fields_of(cls)})
-        if unknown:
+        values, known = dict(given), [own.name for own in fields_of(cls)]
+        if unknown := sorted(set(values) - set(known)):
             raise InvalidInputError(
-                f"there is no setting {unknown[0]!r}; there are "
-                f"{', '.join(one.name for one in fields_of(cls))}."
+                f"there is no setting {unknown[0]!r}; there are {', '.join(known)}."
             )
-        if isinstance(values.get("sources"), list):
-            values["sources"] = tuple(values["sources"])
-        if values.get("fields") is not None:
-            if not isinstance(values["fields"], Mapping):
-                raise InvalidInputError(
-                    f"fields is {values['fields']!r}; needed are names and their weights, such as "
-                    '{"title": 2, "text": 1}.'
-                )
-            values["fields"] = tuple(values["fields"].items())
+        if "similarity" in values:
+            values["similarity"] = SimilarityRecipe.from_dict(values["similarity"])
         try:
+            if "weighting" in values:
+                values["weighting"] = replace(WEIGHTING, **values["weighting"])
+            if values.get("fields") is not None:
+                values["fields"] = tuple(values["fields"].items())
             return cls(**values)
-        except (TypeError, OverflowError) as error:  # such as a number beyond any float
+        except (AttributeError, TypeError, OverflowError) as error:  # a number beyond any float
             raise InvalidInputError(f"a setting is of a wrong kind: {error}.") from error
 
     def spec(self) -> str:
@@ -176,28 +203,24 @@ class Settings:
 
         Raises
         ------
-        InvalidInputError, FileNotFoundError
-            If a source cannot be made by its name.
+        InvalidInputError
+            If a source is an object.
         """
-        values = {name: str(own) for name, own in self.to_dict().items() if own is not None}
-        values["stemmer"] = self.stemmer or "none"
-        values["max_terms"] = "512"  # as in a search
-        for name in ("sources", "fields", "scaling"):
-            values.pop(name, None)
-        if self.sources:
-            values = {"sources": joined_names(self.sources), **values}
-            values["definite"] = str(self.scaling == "definite").lower()
-            values["balanced"] = str(self.scaling == "balanced").lower()
-            if not any(kind_named(name).of_cosines for name in self.sources):
-                del values["exponent"], values["threshold"]
-        else:
-            for name in ("join", "exponent", "threshold", "max_neighbors"):
-                del values[name]
-            values["plain"] = "true"
-        if self.fields is not None:
-            values["fields"] = joined_names(f"{name}:{weight}" for name, weight in self.fields)
-        quoted = {name: f'"{own}"' if "," in own else own for name, own in values.items()}
-        return "soft:" + ",".join(f"{name}={own}" for name, own in quoted.items())
+        recipe = self.similarity
+        automatic = recipe.plain or recipe.scaling == "auto"
+        sources = None if recipe.sources is None else tuple(map(source_name, recipe.sources))
+        system = Soft(
+            sources=sources or None, plain=recipe.plain, join=recipe.combine,
+            exponent=recipe.exponent, threshold=recipe.threshold,
+            max_neighbors=recipe.max_neighbors,
+            definite=None if automatic else recipe.scaling == "definite",
+            balanced=None if automatic else recipe.scaling == "balanced",
+            ranking=self.ranking, **asdict(self.weighting),
+            fields=None if self.fields is None else dict(self.fields), language=self.language,
+            stemmer=self.stemmer, stop_words=self.stop_words, encoder=self.encoder, ask=self.ask,
+            meaning=self.meaning, max_terms=512,  # as in a search
+        )  # fmt: skip
+        return system.name
 
     def key(self) -> str:
         """Return a string that is equal for equal settings."""
@@ -209,12 +232,15 @@ class Settings:
         Raises
         ------
         AlreadyExistsError
+        InvalidInputError
+            If a source is an object.
         """
         target = Path(path)
         if target.exists() and not overwrite:
             raise AlreadyExistsError(
                 f"{target} exists already; choose another name, or pass overwrite=True."
             )
+        self.similarity.to_dict()  # raises for an object
         content = {"format": _FORMAT, "version": _VERSION, **self.to_dict()}
         write_text(target, json.dumps(content, indent=2) + "\n")
 
@@ -225,6 +251,7 @@ class Settings:
         Raises
         ------
         FileNotFoundError
+            If there is no such file, or a source is a file that is not there.
         MalformedFileError
             If the file is not a file of settings; the message has the reason.
         """
@@ -249,9 +276,9 @@ class Settings:
         except InvalidInputError as error:
             raise MalformedFileError(source, str(error)) from error
 
-    def told(self, other: Settings | None = None) -> str:
-        """Return the settings as one line; with `other`, only the differing ones."""
-        values = self.to_dict() if other is None else self.differences(other)
+    def told(self, other: Settings) -> str:
+        """Return the settings that differ from others, as one line."""
+        values = self.differences(other)
         return ", ".join(f"{name} {shown(value)}" for name, value in values.items()) or "the same"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from softcosine.evaluate.tuning.space import DIMENSIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FoldChoice", "TestScore", "Trial", "Tuned"]
+__all__ = ["FoldChoice", "TestScore", "Trial", "Tuned", "gain_told"]
 
 _SHOWN_TRIALS = 15
 
@@ -122,6 +122,9 @@ class Tuned:
         The choice without each fold (nested cross-validation).
     gain : Interval or None
         Gain over the default on unseen queries; None if tuning was interrupted before.
+    against : mapping of str to Interval
+        Gain on unseen queries over BM25, and with an encoder over the same settings without
+        meaning; of the settings chosen without each fold.
     complete : bool
         Whether tuning was not interrupted.
     exhausted : bool
@@ -144,6 +147,7 @@ class Tuned:
     complete: bool
     exhausted: bool
     test: TestScore | None = None
+    against: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
     def certain(self) -> bool:
@@ -168,10 +172,7 @@ class Tuned:
                 "Interrupted: these are the best settings so far; their gain on unseen queries is "
                 "unknown."
             )
-        told = (
-            f"{self.gain.difference:+.4f} {self.measure} "
-            f"[{self.gain.low:+.4f}, {self.gain.high:+.4f}]"
-        )
+        told = gain_told(self.gain, self.measure)
         if self.chosen.settings == self.default.settings:
             return (
                 "Tuning chose the default. On unseen queries, the settings chosen without a fold "
@@ -192,11 +193,11 @@ class Tuned:
         dict of str to list of (value, mean)
             The best first; settings with a single tried value are left out.
         """
-        chosen = self.chosen.settings.to_dict()
+        chosen = self.chosen.settings.values()
         found: dict[str, list[tuple[Any, float]]] = {}
         for trial in self.trials:
             other = trial.settings.differences(self.chosen.settings)
-            if set(other) <= {"sources", "join"} and other:
+            if set(other) <= {"sources", "combine"} and other:
                 found.setdefault("sources", []).append((_sources_told(trial.settings), trial.mean))
             elif len(other) == 1:
                 ((name, value),) = other.items()
@@ -226,6 +227,7 @@ class Tuned:
             "certain": self.certain,
             "settings": self.settings.to_dict(),
             "gain": None if self.gain is None else self.gain.to_dict(),
+            "against": {name: gain.to_dict() for name, gain in self.against.items()},
             "default": self.default.to_dict(),
             "chosen": self.chosen.to_dict(),
             "by_fold": [one.to_dict() for one in self.by_fold],
@@ -243,9 +245,9 @@ class Tuned:
         """
         from softcosine.index.search.frames import data_frame
 
-        rows = [trial.settings.to_dict() for trial in self.trials]
+        rows = [trial.settings.values() for trial in self.trials]
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
-        columns["sources"] = ["+".join(names) for names in columns["sources"]]
+        columns["sources"] = [shown(names) for names in columns["sources"]]
         return data_frame({"mean": [trial.mean for trial in self.trials], **columns})
 
     def report(self, commands: Sequence[str] = ()) -> str:
@@ -266,11 +268,15 @@ class Tuned:
         return f"<p>{escape(self.verdict)}</p>{table.to_html()}"
 
 
+def gain_told(gain: Interval, measure: str = "") -> str:
+    """Return a difference with its interval."""
+    unit = f" {measure}" if measure else ""
+    return f"{gain.difference:+.4f}{unit} [{gain.low:+.4f}, {gain.high:+.4f}]"
+
+
 def _sources_told(settings: Settings) -> str:
-    names: Sequence[str] = settings.sources
-    if not names:
-        return "none"
-    return "+".join(names) + (f" by {settings.join}" if len(names) > 1 else "")
+    names = settings.values()["sources"]
+    return shown(names) + (f" by {settings.similarity.combine}" if len(names) > 1 else "")
 
 
 def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
@@ -285,10 +291,10 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
         "",
     ]
     lines += ["## Settings", ""]
-    used, chosen = tuned.settings.to_dict(), tuned.chosen.settings.to_dict()
+    used, chosen = tuned.settings.values(), tuned.chosen.settings.values()
     rows: list[tuple[str, ...]] = [
         (name, shown(value), shown(chosen[name]), shown(used[name]))
-        for name, value in default.to_dict().items()
+        for name, value in default.values().items()
     ]
     lines += _table(("setting", "default", "chosen", "to be used"), rows)
     lines += _table(
@@ -298,6 +304,10 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
             ("chosen, on all queries (biased by the choice)", f"{tuned.chosen.mean:.4f}"),
         ],
     )
+    if tuned.against:
+        lines += ["## Gain on unseen queries", ""]
+        rows = [(f"over {name}", gain_told(gain)) for name, gain in tuned.against.items()]
+        lines += _table(("", measure), rows)
     if tuned.by_fold:
         lines += ["## Settings chosen without each fold, measured on the fold", ""]
         rows = [
@@ -314,7 +324,7 @@ def _report(tuned: Tuned, commands: Sequence[str] = ()) -> str:
             [
                 (str(tuned.test.n_queries), f"{tuned.test.default:.4f}",
                  f"{tuned.test.settings:.4f}",
-                 f"{gain.difference:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]")
+                 gain_told(gain))
             ],
         )  # fmt: skip
     lines += ["## Each setting, with all others as chosen", ""]

@@ -10,26 +10,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_choice, check_list, check_whole
+from softcosine._validation import check_choice, check_whole
+from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import check_measures, default_measures
-from softcosine.evaluate.significance import paired_bootstrap
+from softcosine.evaluate.significance import Interval, paired_bootstrap
 from softcosine.evaluate.tuning.figures import Figures
 from softcosine.evaluate.tuning.kept import KeptFigures, fingerprint
 from softcosine.evaluate.tuning.parts import folds_of, parted
 from softcosine.evaluate.tuning.search import RULES, Searched, search
-from softcosine.evaluate.tuning.settings import Settings
-from softcosine.evaluate.tuning.similarities import Sources, check_names
-from softcosine.evaluate.tuning.space import Space
-from softcosine.evaluate.tuning.spaces import space_for
+from softcosine.evaluate.tuning.settings import COSINES, Settings
+from softcosine.evaluate.tuning.space import Space, space_for
 from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
 from softcosine.evaluate.tuning.workbench import Workbench
+from softcosine.index.search.query_encoding import Ask
+from softcosine.matrix.recipe import SimilarityRecipe, source_name
+from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
+    from softcosine.encoders.encoder import Encoder
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["SOURCES", "tune"]
 
+_DEFAULT = "default"
+_BM25 = {"ranking": "soft_bm25", "k1": 1.2, "b": 0.75, "fields": None}
 # Default sources of `softcosine index`.
 SOURCES = ("english", "texts")
 
@@ -39,7 +45,7 @@ def tune(
     *,
     measure: str | None = None,
     space: Mapping[str, Sequence[Any]] | None = None,
-    sources: Sequence[str] | Sources = SOURCES,
+    sources: Sequence[str | TermSimilaritySource] = SOURCES,
     folds: int = 5,
     budget: int = 200,
     rule: str = "one_se",
@@ -47,7 +53,12 @@ def tune(
     test_share: float | None = None,
     score_test: bool = False,
     random_state: int = 0,
+    language: str | None = None,
     stemmer: str | None = None,
+    encoder: str | Encoder | None = None,
+    encoder_cache: str | Path | None = "auto",
+    meaning_space: MeaningSpace | str | Path | None = None,
+    ask: Ask | None = None,
     kept: str | Path | None = None,
     threads: int | None = None,
     progress: Report | None = None,
@@ -68,9 +79,10 @@ def tune(
     space : mapping of str to sequence, optional
         Other values for some settings, such as ``{"exponent": [2, 4]}``; a single value fixes the
         setting. See `softcosine.evaluate.tuning.space`.
-    sources : sequence of str, or mapping of str to TermSimilaritySource or None
-        Sources of term similarity: names or files as for ``softcosine index --source``, or ready
-        sources with a name of yours. The search tries none, each one, pairs and all of them.
+    sources : sequence of str or TermSimilaritySource
+        Sources of term similarity: names or files as for ``softcosine index --source``, or objects
+        of distinct classes. The search tries none, each one, pairs and all of them. Exponent and
+        threshold are of sources given by name.
     folds : int
     budget : int
         Maximum number of settings per search.
@@ -84,8 +96,19 @@ def tune(
         Whether to score the chosen settings and the default on the test queries at the end.
     random_state : int
         Seed of the folds, the test share and the bootstrap.
+    language : str, optional
+        A language, or ``"none"``; default: that of the documents.
     stemmer : str, optional
-        A language, or ``"none"``; default: by the language of the documents.
+        A language, or ``"none"``; default: that of the language.
+    encoder : str, or object with ``encode``, optional
+        Encoder of the documents. The search then chooses the weight of meaning, too; a text is
+        encoded once, whatever is tried.
+    encoder_cache : path, or "auto", optional
+        File of encoded texts; ``"auto"`` for one in the user's data folder, None for none.
+    meaning_space : MeaningSpace or path, optional
+        Projection and query table of the encoder; see `SoftIndex.create`.
+    ask : {"static", "encoder"}, optional
+        How queries are encoded; see `SoftIndex.search`.
     kept : path of a file, optional
         Checkpoint of all figures; the same call resumes from it.
     threads : int, optional
@@ -111,19 +134,28 @@ def tune(
     """
     check_choice("rule", rule, RULES)
     check_whole("budget", budget)
-    known = _known(sources)
+    _check_sources(sources)
+    encoder_name = _name_of(encoder)
+    if encoder is None and meaning_space is not None:
+        raise InvalidInputError("meaning_space is of an encoder; add one, or leave it out.")
     parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
     test = parts.test(dataset) if score_test else None  # raises before the search
     rows = folds_of(len(parts.tuned.judged), folds, random_state)
     name = _measure(dataset, measure)
-    bench = Workbench(
-        parts.tuned.documents, background=parts.tuned.background,
-        queries=parts.tuned.queries.texts, sources=known, threads=threads, report=progress,
+    options: dict[str, Any] = {
+        "encoder": encoder, "encoder_cache": encoder_cache, "meaning_space": meaning_space,
+        "threads": threads, "report": progress,
+    }  # fmt: skip
+    bench = _bench(parts.tuned, options)
+    around = space_for(
+        bench.texts, sources, parts.tuned.documents.names, language=language, stemmer=stemmer,
+        encoder=encoder_name, ask=ask, given=space,
     )  # fmt: skip
-    around = space_for(bench, known, parts.tuned.documents.names, stemmer=stemmer, given=space)
-    bench.longest = max((around.default.max_neighbors, *around.values["max_neighbors"]))
+    limit = around.default.similarity.max_neighbors or 0
+    bench.longest = max((limit, *around.values["max_neighbors"]))
+    facts = [_facts(one) for one in (*sources, meaning_space)]
     stored = KeptFigures(
-        None if kept is None else Path(kept), fingerprint(parts.tuned, name, *_facts(known))
+        None if kept is None else Path(kept), fingerprint(parts.tuned, name, *facts)
     )
     figures = Figures(parts.tuned, name, bench, kept=stored)
     figures(around.default)
@@ -131,11 +163,7 @@ def tune(
     found = run.outcome(dataset.name, parts.told)
     if test is None or not found.complete:
         return found
-    last = Workbench(
-        test.documents, background=test.background, queries=test.queries.texts, sources=known,
-        threads=threads, report=progress,
-    )  # fmt: skip
-    unseen = Figures(test, name, last, kept=KeptFigures(None, ""))
+    unseen = Figures(test, name, _bench(test, options), kept=KeptFigures(None, ""))
     try:
         return replace(found, test=_tested(found, unseen, random_state))
     except KeyboardInterrupt:  # the choice does not depend on it
@@ -159,7 +187,7 @@ class _Run:
         everything = np.sort(np.concatenate(self.folds))
         seen: list[Settings] = [self.space.default]
         choices: list[FoldChoice] = []
-        gains = np.zeros(len(everything))
+        gains: dict[str, NDArray[np.float64]] = {}
         complete, exhausted = True, False
         whole: Searched | None = None
         try:
@@ -172,8 +200,12 @@ class _Run:
                 )
                 exhausted |= not without.complete
                 settings = without.chosen(self.figures, rest, self.rule)
-                default, own = (self.figures(one)[fold] for one in (self.space.default, settings))
-                gains[fold] = own - default
+                others = {_DEFAULT: self.space.default, **self._others(settings)}
+                own = self.figures(settings)[fold]
+                for name, other in others.items():
+                    differences = gains.setdefault(name, np.zeros(len(everything)))
+                    differences[fold] = own - self.figures(other)[fold]
+                default = self.figures(self.space.default)[fold]
                 choices.append(
                     FoldChoice(settings, float(default.mean()), float(own.mean()), len(fold))
                 )
@@ -182,17 +214,32 @@ class _Run:
         searched = whole or Searched(tuple(seen), complete=False)
         # An incomplete search uses the best mean instead of the rule.
         chosen = searched.chosen(self.figures, everything, self.rule if whole else "mean")
-        gain = None
+        against: dict[str, Interval] = {}
         if complete:
-            gain = paired_bootstrap(gains, np.zeros_like(gains), random_state=self.random_state)
+            against = {
+                name: paired_bootstrap(own, np.zeros_like(own), random_state=self.random_state)
+                for name, own in gains.items()
+            }
+        gain = against.pop(_DEFAULT, None)
         trials = sorted(map(self._trial, searched.tried), key=lambda trial: -trial.mean)
         return Tuned(
             dataset=dataset, measure=self.figures.measure, n_queries=len(everything),
             parts=parts, rule=self.rule, budget=self.budget,
             random_state=self.random_state, default=self._trial(self.space.default),
             chosen=self._trial(chosen), trials=tuple(trials), by_fold=tuple(choices), gain=gain,
-            complete=complete, exhausted=exhausted,
+            complete=complete, exhausted=exhausted, against=against,
         )  # fmt: skip
+
+    def _others(self, settings: Settings) -> dict[str, Settings]:
+        """Return what else settings are compared with, by name."""
+        default = self.space.default
+        plain: dict[str, Any] = {"sources": (), **dict.fromkeys(COSINES), **_BM25}
+        if default.encoder is None:
+            return {"BM25": self.space.simplest(default.changed(**plain))}
+        return {
+            "BM25": self.space.simplest(default.changed(meaning=0.0, **plain)),
+            "the same settings without meaning": settings.changed(meaning=0.0),
+        }
 
     def _searched(self, what: str, rows: NDArray[np.int64], seen: list[Settings]) -> Searched:
         """Search on some queries, and report progress."""
@@ -224,13 +271,31 @@ def _tested(tuned: Tuned, figures: Figures, random_state: int) -> TestScore:
     return TestScore(len(own), float(default.mean()), float(own.mean()), gain)
 
 
-def _known(sources: Sequence[str] | Sources) -> Sources:
-    """Return the sources by name after checking the names."""
-    if not isinstance(sources, Mapping):
-        check_list("sources", sources, "names")
-    known = dict(sources) if isinstance(sources, Mapping) else dict.fromkeys(sources)
-    check_names(known, known)
-    return known
+def _bench(dataset: RankingSet, options: Mapping[str, Any]) -> Workbench:
+    return Workbench(
+        dataset.documents, background=dataset.background, queries=dataset.queries.texts, **options
+    )
+
+
+def _check_sources(sources: Sequence[str | TermSimilaritySource]) -> None:
+    """Check sources before anything is read; each needs a name of its own in the results."""
+    SimilarityRecipe(sources=sources)  # raises for unknown names
+    names = [source_name(one) for one in sources]
+    if len(set(names)) < len(names):
+        raise InvalidInputError(
+            f"the sources are {', '.join(names)}; each needs a name of its own: join two of one "
+            "class, or give files."
+        )
+
+
+def _name_of(encoder: str | Encoder | None) -> str | None:
+    """Return the name of an encoder in settings."""
+    if encoder is None or isinstance(encoder, str):
+        return encoder
+    name = getattr(encoder, "name", None)
+    if not isinstance(name, str):
+        raise InvalidInputError("the encoder has no name; give it an attribute name.")
+    return name
 
 
 def _measure(dataset: RankingSet, given: str | None) -> str:
@@ -240,14 +305,12 @@ def _measure(dataset: RankingSet, given: str | None) -> str:
     return name
 
 
-def _facts(sources: Sources) -> list[Any]:
-    """Return facts that distinguish sources of the same name: sizes and times of files."""
-    facts: list[Any] = []
-    for name, source in sources.items():
-        place = Path(name.partition(":")[2] or name)
-        told: Any = None if source is None else repr(source)
-        if source is None and place.is_file():
-            state = place.stat()
-            told = (state.st_size, state.st_mtime_ns)
-        facts.append((name, told))
-    return facts
+def _facts(source: object) -> Any:
+    """Return facts that distinguish what has one name: the size and time of a file."""
+    if not isinstance(source, str | Path):
+        return repr(source)
+    place = Path(str(source).partition(":")[2] or source)
+    if not place.is_file():
+        return str(source)
+    state = place.stat()
+    return str(source), state.st_size, state.st_mtime_ns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
+from softcosine.files import joined_text
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.matrix.outside import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OutsideWord",
     "ParsedQuery",
+    "Query",
     "heaviest",
     "parse_clauses",
     "parse_query",
@@ -77,8 +79,14 @@ class ParsedQuery:
     left_out: tuple[str, ...] = field(default=())
 
 
-def query_text(query: str | Sequence[str]) -> str:
-    """Return a query as one string: its words joined by spaces."""
+# A text, its tokens, or one of these for each of some fields of an index.
+Query = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+
+
+def query_text(query: Query) -> str:
+    """Return a query as one string: its words joined by spaces, distinct fields one per line."""
+    if isinstance(query, Mapping):
+        return joined_text(list(dict.fromkeys(map(query_text, query.values()))))
     return query if isinstance(query, str) else " ".join(query)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
+from itertools import chain, compress
 from operator import not_
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -28,9 +28,9 @@ from softcosine.index.query.constraints import Constraints, constraints_of, hold
 from softcosine.index.query.parser import parse_syntax
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
+    Query,
     heaviest,
     parse_clauses,
-    parse_query,
     query_text,
     query_vector,
     respelled,
@@ -77,6 +77,8 @@ __all__ = [
     "explain_similarity",
     "explained",
     "like",
+    "ranked",
+    "scored",
     "vectors_of",
 ]
 
@@ -173,17 +175,41 @@ class _Query:
 
 def execute(
     snapshot: Snapshot,
-    queries: Sequence[str | Sequence[str]],
+    queries: Sequence[Query],
     request: SearchRequest,
     *,
     threads: int | None,
     encoder: IndexEncoder | None = None,
 ) -> list[Hits]:
     """Return the hits of queries over a snapshot."""
-    encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
-    search = _Search.of(snapshot, request, encoding)
+    search = _Search.of_queries(snapshot, request, encoder)
+    hits = [search.hits(*found) for found in _found(search, queries, threads)]
+    note = why_words_alone(snapshot, request.ask, request.meaning, request.ranking)
+    if search.encoding is not None or not note:
+        return hits
+    return [replace(one, plan=replace(one.plan, reason=one.plan.reason + note)) for one in hits]
+
+
+def ranked(
+    snapshot: Snapshot,
+    queries: Sequence[Query],
+    request: SearchRequest,
+    *,
+    threads: int | None,
+    encoder: IndexEncoder | None = None,
+) -> list[Top]:
+    """Return the numbers and scores of the hits of queries, without reading documents."""
+    search = _Search.of_queries(snapshot, request, encoder)
+    return [top for _, top, _ in _found(search, queries, threads)]
+
+
+def _found(
+    search: _Search, queries: Sequence[Query], threads: int | None
+) -> Iterator[tuple[_Query, Top, Facets]]:
+    """Return each parsed query with its page and facets."""
+    request = search.request
     # Only an encoder takes long.
-    slow = encoding is not None and encoding.ask == "encoder"
+    slow = search.encoding is not None and search.encoding.ask == "encoder"
     ready = in_threads(search.ready, queries, threads if slow else 1)
     apart = request.exact_first or request.all_matching
     single = [query.constraints is not None or apart for query in ready]
@@ -193,7 +219,7 @@ def execute(
     def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
         # Cut each result to its page at once: all matches of many queries take too much memory.
         found, counted = search.alone(query) if top is None else (top, top.documents)
-        facets = counted_facets(snapshot, request.facets, counted)
+        facets = counted_facets(search.snapshot, request.facets, counted)
         return search.page(search.arranged(query, found)), facets
 
     together = in_threads(
@@ -202,13 +228,7 @@ def execute(
     )  # fmt: skip
     alone = in_threads(shown, list(compress(ready, single)), threads)
     answers = {False: iter(together), True: iter(alone)}
-    hits = [
-        search.hits(query, *next(answers[kind])) for query, kind in zip(ready, single, strict=True)
-    ]
-    note = why_words_alone(snapshot, request.ask, request.meaning, request.ranking)
-    if encoding is not None or not note:
-        return hits
-    return [replace(one, plan=replace(one.plan, reason=one.plan.reason + note)) for one in hits]
+    return ((query, *next(answers[kind])) for query, kind in zip(ready, single, strict=True))
 
 
 def execute_with(
@@ -257,15 +277,27 @@ def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
 
 def explained(
     snapshot: Snapshot,
-    query: str | Sequence[str],
+    query: Query,
     id: str,
     request: SearchRequest,
     encoder: IndexEncoder | None = None,
 ) -> Explanation:
     """Return the explanation of a document's score."""
-    encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
-    search = _Search.of(snapshot, request, encoding)
+    search = _Search.of_queries(snapshot, request, encoder)
     return search.explained(search.ready(query), id)
+
+
+def scored(
+    snapshot: Snapshot,
+    query: Query,
+    ids: Sequence[str],
+    request: SearchRequest,
+    encoder: IndexEncoder | None = None,
+) -> NDArray[np.float64]:
+    """Return the scores of documents, bit-identical to those of a search."""
+    search = _Search.of_queries(snapshot, request, encoder)
+    numbers = np.array([snapshot.documents.number(id) for id in ids], np.int64)
+    return search.scores(search.ready(query), numbers)
 
 
 def explain_similarity(
@@ -307,6 +339,14 @@ class _Search:
         return cls(snapshot, request, searcher, encoding, passing(snapshot, request.where))
 
     @classmethod
+    def of_queries(
+        cls, snapshot: Snapshot, request: SearchRequest, encoder: IndexEncoder | None
+    ) -> Self:
+        """Return the search of a request, by words and meaning."""
+        encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
+        return cls.of(snapshot, request, encoding)
+
+    @classmethod
     def of_documents(cls, snapshot: Snapshot, request: SearchRequest) -> Self:
         """Return the search of a request whose queries are documents of the index."""
         encoding = document_encoding(snapshot, request.meaning, request.ranking)
@@ -326,11 +366,15 @@ class _Search:
             )
         return ready
 
-    def ready(self, query: str | Sequence[str]) -> _Query:
+    def ready(self, query: Query) -> _Query:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
         snapshot, request, constraints = self.snapshot, self.request, None
         stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
-        if isinstance(query, str) and request.syntax:
+        shown, n_fields, n_terms = query_text(query), len(snapshot.fields), request.max_terms
+        texts: tuple[tuple[str, float], ...] = ((shown, 1.0),)
+        if isinstance(query, Mapping):
+            columns = [[(text, 1.0, True)] for text in _by_field(query, snapshot)]
+        elif isinstance(query, str) and request.syntax:
             syntax = parse_syntax(query)
             if not syntax.plain:
                 constraints = constraints_of(syntax, snapshot)
@@ -339,27 +383,33 @@ class _Search:
                 for clause in syntax.clauses
                 if clause.kind != "must_not"
             ]
-            parsed = parse_clauses(
-                clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
-            )
+            columns = [clauses]
             texts = tuple((text, weight) for text, weight, _ in clauses)
         else:
-            parsed = parse_query(
-                query, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+            columns = [[(query, 1.0, True)]]
+        own = [
+            parse_clauses(
+                clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
             )
-            texts = ((query_text(query), 1.0),)
-        if request.fuzzy and parsed.unknown:
-            parsed = respelled(parsed, snapshot.S, snapshot.spellings)
-        n_fields, n_terms = len(snapshot.fields), request.max_terms
-        vectors = self.vectors((parsed,) * n_fields)
-        if n_terms is not None and len(parsed.terms) > n_terms:
-            weights = np.zeros(len(parsed.terms))
-            for weight, vector in zip(self.searcher.weights, vectors, strict=True):
-                weights += weight * vector.weights
-            parsed = heaviest(parsed, weights, n_terms)
-            vectors = self.vectors((parsed,) * n_fields)
+            for clauses in columns
+        ]
+        if request.fuzzy:
+            own = [
+                respelled(one, snapshot.S, snapshot.spellings) if one.unknown else one
+                for one in own
+            ]
+        parsed = tuple(own) if isinstance(query, Mapping) else (own[0],) * n_fields
+        vectors = self.vectors(parsed)
+        if n_terms is not None and any(len(one.terms) > n_terms for one in parsed):
+            weights = [vector.weights for vector in vectors]
+            if not isinstance(query, Mapping):
+                pairs = zip(self.searcher.weights, weights, strict=True)
+                none = np.zeros(len(own[0].terms))
+                weights = [sum((weight * one for weight, one in pairs), none)] * n_fields
+            parsed = tuple(map(heaviest, parsed, weights, [n_terms] * n_fields))
+            vectors = self.vectors(parsed)
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
-        return _Query(query_text(query), (parsed,) * n_fields, vectors, constraints, meaning, texts)
+        return _Query(shown, parsed, vectors, constraints, meaning, texts)
 
     def document(self, id: str) -> _Query:
         """Return a document as a query; each of its fields is compared with the same field."""
@@ -395,16 +445,22 @@ class _Search:
 
     def explained(self, query: _Query, id: str) -> Explanation:
         """Return the explanation of a document's score."""
-        number, encoding = self.snapshot.documents.number(id), self.encoding
+        number = self.snapshot.documents.number(id)
         score, parts = explain(
             self.searcher, self.snapshot.fields, query.vectors, query.parsed, number,
             self._words_of(number),
         )  # fmt: skip
-        if encoding is not None and query.meaning is not None:
-            chosen = np.array([number], np.int64)
-            score = float(encoding.searcher.scores(query.vectors, query.meaning, chosen)[0])
-            parts = by_size([*parts, *encoding.parts(query.meaning, query.texts, number)])
+        if self.encoding is not None and query.meaning is not None:
+            score = float(self.scores(query, np.array([number]))[0])
+            shares = self.encoding.parts(query.meaning, query.texts, number)
+            parts = by_size([*parts, *shares])
         return Explanation(query.shown, id, score, parts, self.searcher.ranking.name)
+
+    def scores(self, query: _Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of documents, in the given order."""
+        if self.encoding is None or query.meaning is None:
+            return self.searcher.scores(query.vectors, documents)
+        return self.encoding.searcher.scores(query.vectors, query.meaning, documents)
 
     def ranked(
         self,
@@ -483,8 +539,7 @@ class _Search:
     def _scored(self, query: _Query, documents: NDArray[np.int64]) -> Top:
         """Return those of some documents, in their order, whose sums of scores are high enough."""
         assert self.encoding is not None
-        assert query.meaning is not None
-        scores = self.encoding.searcher.scores(query.vectors, query.meaning, documents)
+        scores = self.scores(query, documents)
         kept = (scores > 0) & (scores >= self.request.min_score)
         return Top(documents[kept], scores[kept], self.encoding.plan(MEANING))
 
@@ -492,7 +547,8 @@ class _Search:
         """Return the k best allowed documents of a query, exact matches first if requested."""
         if not self.request.exact_first:
             return self.ranked([query], allowed, k)[0]
-        exact = holding_every(self.snapshot, query.parsed[0].terms.tolist())
+        own = dict.fromkeys(j for parsed in query.parsed for j in parsed.terms.tolist())
+        exact = holding_every(self.snapshot, list(own))
         inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
         (first,) = self.ranked([query], inside, k)
         if len(first.documents) >= k:
@@ -595,15 +651,19 @@ class _Search:
                 numbers, top.scores.tolist(), snapshot.documents.records(numbers), strict=True
             )
         ]
-        parsed = query.parsed[0]
-        misspelled = [*parsed.unknown, *(word.word for word in parsed.outside if word.spelled)]
+        outside = {word.word: word for parsed in query.parsed for word in parsed.outside}
+        unknown, left_out = (
+            tuple(dict.fromkeys(chain.from_iterable(getattr(one, name) for one in query.parsed)))
+            for name in ("unknown", "left_out")
+        )
+        misspelled = [*unknown, *(word.word for word in outside.values() if word.spelled)]
         return Hits(
             query=query.shown,
             ranking=self.searcher.ranking.name,
             hits=tuple(hits),
-            outside=tuple(word.word for word in parsed.outside),
-            unknown=parsed.unknown,
-            left_out=parsed.left_out,
+            outside=tuple(outside),
+            unknown=unknown,
+            left_out=left_out,
             offset=self.request.offset,
             plan=top.plan,
             facets=facets,
@@ -623,6 +683,17 @@ class _Search:
         own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
         term = self.snapshot.S.vocabulary.term
         return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
+
+
+def _by_field(query: Mapping[str, Any], snapshot: Snapshot) -> list[Any]:
+    """Return the text of a query for each field, "" for none."""
+    names = [field.name for field in snapshot.fields]
+    if unknown := [name for name in query if name not in names]:
+        raise InvalidInputError(
+            f"the query has a field {unknown[0]!r}, and the index has {', '.join(names)}; give "
+            "texts for these."
+        )
+    return [query.get(name, "") for name in names]
 
 
 def _vectors(

@@ -6,18 +6,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softcosine._progress import Progress
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
-from softcosine.index.query.query_vectors import ParsedQuery, parse_query, parse_word, query_text
+from softcosine.index.query.query_vectors import (
+    ParsedQuery,
+    Query,
+    parse_query,
+    parse_word,
+    query_text,
+)
 from softcosine.index.search.execution import (
     SearchRequest,
     execute,
     explain_similarity,
     explained,
     like,
+    ranked,
+    scored,
 )
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import Field, FieldsSearcher
@@ -25,7 +36,7 @@ from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.lookup import count, get, listing
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
-from softcosine.index.search.top_docs import check_k, check_min_score
+from softcosine.index.search.top_docs import Top, check_k, check_min_score
 from softcosine.index.segment.documents import Document
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
@@ -201,7 +212,7 @@ class Searchable:
 
     def search(
         self,
-        query: str | Sequence[str],
+        query: Query,
         *,
         k: int = 10,
         offset: int = 0,
@@ -228,11 +239,12 @@ class Searchable:
 
         Parameters
         ----------
-        query : str, or a list of tokens
+        query : str, a list of tokens, or a mapping of fields to these
             Words that are in no document match by their neighbors in the source of term
             similarity. In a string, ``+word`` requires a word, ``-word`` excludes it, ``"some
             words"`` requires a phrase (in one field), and ``word^2`` doubles a weight; see
-            `softcosine.index.query.parser`. A required word that is not indexed matches nothing.
+            `softcosine.index.query.parser`. A required word that is not indexed matches nothing. A
+            mapping compares each field with a text of its own, without operators.
         k : int
             Maximum number of documents; 0 to compute only `facets`.
         offset : int
@@ -317,7 +329,7 @@ class Searchable:
 
     def search_batch(
         self,
-        queries: Iterable[str | Sequence[str]],
+        queries: Iterable[Query],
         *,
         k: int = 10,
         offset: int = 0,
@@ -349,6 +361,22 @@ class Searchable:
         )  # fmt: skip
         return execute(self._snapshot, list(queries), asked, threads=threads, encoder=self._encoder)
 
+    def ranked(
+        self, queries: Iterable[Query], *, threads: int | None = None, **options: Any
+    ) -> list[Top]:
+        """Return the numbers and scores of the hits of many queries, without their documents.
+
+        Parameters and errors are those of `search_batch`; for thousands of hits it is much faster.
+
+        Returns
+        -------
+        list of Top
+            With `documents` (int64) and `scores` (float64), one array each, best first.
+        """
+        check_list("queries", queries, "queries")
+        asked = SearchRequest(**options)
+        return ranked(self._snapshot, list(queries), asked, threads=threads, encoder=self._encoder)
+
     def similar(
         self,
         id: str,
@@ -378,7 +406,7 @@ class Searchable:
 
     def explain(
         self,
-        query: str | Sequence[str],
+        query: Query,
         id: str,
         *,
         ranking: str | None = None,
@@ -403,6 +431,25 @@ class Searchable:
             keep_stop_words=keep_stop_words, ask=ask, meaning=meaning,
         )  # fmt: skip
         return explained(self._snapshot, query, id, asked, self._encoder)
+
+    def scores(self, query: Query, ids: Iterable[str], **options: Any) -> NDArray[np.float64]:
+        """Return the scores of documents, such as the hits of another engine, in the given order.
+
+        Further parameters are those of `explain`. Required and excluded words do not count: a
+        document that no search would find has a score, too.
+
+        Returns
+        -------
+        ndarray of shape (n_ids,), float64
+            Bit-identical to the scores of `search`.
+
+        Raises
+        ------
+        UnknownDocumentError, InvalidInputError
+        """
+        check_list("ids", ids, "ids of documents")
+        asked = SearchRequest(**options)
+        return scored(self._snapshot, query, list(ids), asked, self._encoder)
 
     def explain_similar(
         self, id: str, other: str, *, ranking: str = "soft_cosine", meaning: float | None = None

@@ -57,6 +57,7 @@ __all__ = ["AnalyzedDocuments", "DocumentEncoder", "PendingCommit", "without_epo
 _logger = logging.getLogger(__name__)
 
 # Statistics of smaller indexes are refreshed at every commit.
+_ENCODED_AT_ONCE = 8192  # texts in memory
 _ALWAYS_REFRESHED = 10_000
 _REFRESHED_SHARE = 10  # larger ones if more than a tenth of the documents changed
 _MERGED_POSTING = 48  # bytes per posting in a merge, approximately
@@ -270,16 +271,19 @@ class PendingCommit:
             settings = replace(settings, meaning=None)
         for number, entry in enumerate(entries):
             unread = np.flatnonzero(entry.unread)
-            documents = entry.documents
-            texts = [documents.text(local) for local in unread.tolist()]
-            coordinates = self._encoded(meaning, texts)
-            if coordinates is None or not coordinates.encoded.any():  # blank texts have none
-                continue
-            own = entry.segment.coordinates
+            own, n_own = entry.segment.coordinates, 0
             if own is None:
                 own = Coordinates.none(entry.n_docs, meaning.dimensions)
-            entries[number] = self._with_coordinates(entry, own.replaced(unread, coordinates))
-            n_read += int(np.count_nonzero(coordinates.encoded))
+            for some in np.split(unread, range(_ENCODED_AT_ONCE, len(unread), _ENCODED_AT_ONCE)):
+                texts = [entry.documents.text(local) for local in some.tolist()]
+                coordinates = self._encoded(meaning, texts)
+                if coordinates is not None and coordinates.encoded.any():
+                    own = own.replaced(some, coordinates)
+                    n_own += int(np.count_nonzero(coordinates.encoded))
+            if n_own == 0:  # blank texts have none
+                continue
+            entries[number] = self._with_coordinates(entry, own)
+            n_read += n_own
         self.changed |= n_read > 0 or self._meaning != meaning or self.settings != settings
         self._segments, self.settings, self._meaning = entries, settings, meaning
         self._correction = None

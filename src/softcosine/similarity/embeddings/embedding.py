@@ -224,10 +224,14 @@ class EmbeddingSimilarity:
 
         Needs ``pip install 'softcosine[huggingface]'``, unless `name` is a folder.
         """
-        from softcosine.similarity.embeddings.pretrained import pretrained_folder
+        from softcosine.encoders.hub import hub_folder
+        from softcosine.similarity.embeddings.static_models import HUB_FILES
+        from softcosine.storage import checked_path
 
         _Checked(**settings)
-        return cls.load(pretrained_folder(name), words=words, **settings)
+        folder = checked_path(name)
+        found = folder if folder.is_dir() else hub_folder(name, HUB_FILES)
+        return cls.load(found, words=words, **settings)
 
     @classmethod
     def english(cls, **settings: Unpack[Settings]) -> EmbeddingSimilarity:

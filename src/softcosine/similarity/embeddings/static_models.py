@@ -15,7 +15,7 @@ from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pieces
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
-__all__ = ["is_safetensors", "read_folder", "read_safetensors"]
+__all__ = ["HUB_FILES", "is_safetensors", "read_folder", "read_safetensors"]
 
 _TYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
@@ -23,6 +23,11 @@ _TYPES = {
 }  # fmt: skip
 _VECTORS = ("embeddings", "embedding.weight", "vectors", "weight")
 _FILES = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
+# The files of a table of static vectors on the hub.
+HUB_FILES = (
+    *("config.json", "model.safetensors", "tokenizer.json", "vocab.txt", "modules.json"),
+    "0_StaticEmbedding/*",
+)
 _LONGEST_HEADER = 100_000_000  # as in the reference implementation
 
 
