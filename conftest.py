@@ -57,6 +57,17 @@ collect_ignore = [
     "docs/conf.py",
     "docs/tutorial.md",
     *([] if find_spec("gensim") else ["docs/gensim.md"]),
+    *(
+        []
+        if find_spec("psycopg")
+        else [f"src/softcosine/servers/postgresql{part}.py" for part in ("", "_filters")]
+    ),
+    *([] if find_spec("qdrant_edge") else ["src/softcosine/servers/qdrant_in_process.py"]),
+    *(
+        []
+        if find_spec("qdrant_client")
+        else [f"src/softcosine/servers/qdrant{part}.py" for part in ("", "_filters")]
+    ),
 ]
 
 

@@ -45,6 +45,7 @@ FOLDERS = {
     "text": "Texts",
     "space": "Measures and transforms",
     "engines": "Engines",
+    "servers": "Servers",
     "evaluate": "Evaluation",
     "plots": "Pictures",
 }

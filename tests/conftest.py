@@ -6,7 +6,10 @@ SOFTCOSINE_DATA
     Folder of the evaluation data; ``../shared/data`` beside the clone by default.
 SOFTCOSINE_REQUIRE
     Comma-separated markers whose tests fail, instead of being skipped, where what they need is
-    missing. Known: ``data``, ``engines`` (the packages of vector stores).
+    missing. Known: ``data``, ``engines`` (the packages of vector stores), ``servers`` (what
+    ``.ci/servers`` installs).
+SOFTCOSINE_SERVERS
+    Folder of servers that ``.ci/servers`` fills; ``~/.cache/softcosine-servers`` by default.
 HYPOTHESIS_PROFILE
     ``ci`` (default): the same examples in every run. ``search``: many random ones.
 NUMBA_DISABLE_JIT
@@ -36,7 +39,7 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-_REQUIRABLE = ("data", "engines")
+_REQUIRABLE = ("data", "engines", "servers")
 
 
 def required() -> set[str]:

@@ -415,3 +415,17 @@ def test_meaning(benchmark, workload):
     words = script.FieldsSearcher([workload.searcher], [1.0])
     assert len(script.our_sizes(script.with_coordinates(words, 0))) == 2
     assert 20 < script.lines_of_code(script.ByHand) < 50
+
+
+def test_searches_on_servers_are_compared_with_the_index(benchmark, texts, tmp_path):
+    pytest.importorskip("qdrant_client")
+    pytest.importorskip("qdrant_edge")
+    servers = benchmark("servers")
+    index = SoftIndex.from_texts(texts, plain=True)
+    queries = [" ".join(text.split()[:3]) for text in texts[:4]]
+    rows = servers.measured(
+        "tiny", index, queries, f"qdrant://{tmp_path}/qdrant", runs=1, n_timed=2
+    )  # fmt: skip
+    assert [row["first stage"] for row in rows] == list(servers.STAGES)
+    assert {row["recall@10"] for row in rows} == {1.0}
+    assert rows[-1]["proven"] == 1.0

@@ -144,7 +144,7 @@ def test_what_only_the_index_can_do_is_told(run, folder):
         (("tea", "--mmr", 0.5), " --mmr, "),
         (("tea", "--sort", "lang"), " --sort, "),
         (("tea", "--facet", "lang"), " --facet, "),
-        (("tea", "--meaning", 1), " --encoder are for the index's own search"),
+        (("tea", "--meaning", 1), " --encoder and --first-stage are for the index's own search"),
         (("+tea",), "search the index itself"),
     ):
         assert message in run("search", folder, *arguments, "--engine", "faiss", code=2)

@@ -26,6 +26,7 @@ _HOMES = {
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EngineIndex": "softcosine.engines.engine_index",
+    "ServerIndex": "softcosine.servers.server_index",
     "EncoderSimilarity": "softcosine.similarity.embeddings.encoder",
     "FirstStage": "softcosine.index.search.first_stage",
     "Guarded": "softcosine.similarity.overrides.guard",
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
+    from softcosine.servers.server_index import ServerIndex as ServerIndex
     from softcosine.similarity.combine.calibration import calibrated as calibrated
     from softcosine.similarity.combine.calibration import uncalibrated as uncalibrated
     from softcosine.similarity.combine.combined import first as first

@@ -15,6 +15,7 @@
      ├─ IndexFormatError (OSError)              a folder is not an index this version can read
      │   └─ CorruptIndexError                   a file is missing, truncated or altered
      ├─ IndexLockedError (TimeoutError)         another writer has the index open
+     ├─ ServerError (ConnectionError)           a server is down, refuses or holds another index
      └─ AlreadyExistsError (FileExistsError)    the target exists and overwriting is off
 
     SoftCosineWarning (UserWarning)             the answer is right, but slow or worth a check
@@ -39,6 +40,7 @@ __all__ = [
     "MalformedFileError",
     "MissingDependencyError",
     "NotFittedError",
+    "ServerError",
     "SoftCosineError",
     "SoftCosineWarning",
     "UnknownDocumentError",
@@ -124,6 +126,23 @@ class CorruptIndexError(IndexFormatError):
 
 class IndexLockedError(SoftCosineError, TimeoutError):
     """Another writer has the index open; wait with ``timeout=``, or try again later."""
+
+
+class ServerError(SoftCosineError, ConnectionError):
+    """A server cannot be reached, refuses a request, or holds something else than the index.
+
+    Attributes
+    ----------
+    server : str
+        Such as ``postgresql``.
+    address : str
+        Without a password.
+    """
+
+    def __init__(self, server: str, address: str, problem: str) -> None:
+        self.server = server
+        self.address = address
+        super().__init__(f"{server} at {address}: {problem}")
 
 
 class AlreadyExistsError(SoftCosineError, FileExistsError):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.options import Index, Summary, Threads, bytes_in
+from softcosine.cli.serving import COLLECTION, Collection, export_to_server
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ _SAMPLED = 100
 def export(
     index: Index,
     engine: Annotated[
-        str, typer.Argument(metavar="ENGINE", help="faiss, annoy, hnswlib or usearch.")
+        str,
+        typer.Argument(
+            metavar="ENGINE|URL",
+            help="faiss, annoy, hnswlib or usearch, or the address of a server: "
+            "postgresql://host/database, qdrant://host.",
+        ),
     ],
     factory: Annotated[
         str | None,
@@ -65,24 +71,48 @@ def export(
         bool,
         typer.Option("--update", help="Apply the changes of the index to the engine."),
     ] = False,
+    collection: Collection = COLLECTION,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the collection on the server.")
+    ] = False,
     threads: Threads = None,
     as_json: Summary = False,
 ) -> None:
-    """Export an index to a vector engine for 'search --engine'.
+    """Export an index to a vector engine for 'search --engine', or a server for 'search --server'.
 
       softcosine export faq.index faiss --factory HNSW32
       softcosine export faq.index usearch --route lsa --dimensions 512 --set dtype=f16
       softcosine search faq.index "bicycle tire repair" --engine faiss --rerank 100
       softcosine export faq.index faiss --update
+      softcosine export faq.index postgresql://user@host/database
 
     The files of the engine are stored inside the index and replace earlier files of the same
     engine. They hold the documents of the current commit: after a change, export again or use
     --update. The command measures the recall of the engine against the index on words of the
     documents, with and without exact scores of 100 candidates (--rerank 100).
 
+    A server takes --collection, --ranking and --overwrite, and no other setting; 'sync' sends it
+    later changes. Keep its password in the environment (PGPASSWORD, QDRANT_API_KEY), or in the
+    file ~/.pgpass.
+
     JSON: index, engine, package, settings, route, note, dimensions, documents, ranking, exact,
-    bytes, seconds, recall, recall_reranked, path; with --update also added, deleted, rebuilt.
+    bytes, seconds, recall, recall_reranked, path; with --update also added, deleted, rebuilt;
+    of a server, as in 'sync'.
     """
+    if "://" in engine:
+        of_engines = (factory, dimensions, width, given, memory, threads)
+        if any(one is not None for one in of_engines) or route != "auto" or update:
+            raise InvalidInputError(
+                "a server takes --collection, --ranking and --overwrite; the other options are "
+                "for engines. To send changes: softcosine sync INDEX URL."
+            )
+        export_to_server(index, engine, collection, ranking, overwrite, as_json)
+        return
+    if overwrite or collection != COLLECTION:
+        raise InvalidInputError(
+            f"{engine} is an engine in the folder of the index; --collection and --overwrite are "
+            "for servers, whose address is a URL such as postgresql://host/database."
+        )
     from softcosine.cli.maintenance import bytes_of
     from softcosine.cli.progress import Reporter
     from softcosine.engines.engine_index import EngineIndex

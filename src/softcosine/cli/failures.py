@@ -29,7 +29,8 @@ __all__ = ["clear_errors", "saying_how_to_go_on", "show_warning"]
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _LONGEST = 1200  # characters of a message
-_TAKING_WORDS = (" search", " explain", " terms", " similar")  # commands with words as arguments
+# Commands with words as arguments.
+_TAKING_WORDS = (" search", " explain", " terms", " similar", " expand")
 # The exception for wrong usage, which typer does not export.
 _UsageError: Any = typer.BadParameter.__base__
 

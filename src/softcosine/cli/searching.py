@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ import typer
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import Ask, Index, Json, KnownEncoder, Limit, Meaning
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
+from softcosine.cli.serving import COLLECTION, Collection
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
@@ -134,6 +136,17 @@ def search(
         int | None,
         typer.Option("--width", min=1, metavar="N", help="Search width of the engine."),
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", metavar="URL", help="Search on a server that 'export' filled."),
+    ] = None,
+    collection: Collection = COLLECTION,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact", help="Let the server send candidates until the results are proven."
+        ),
+    ] = False,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -178,6 +191,10 @@ def search(
     --engine searches in an engine that 'export' made. It may miss documents and returns scores of
     its own; --rerank 100 replaces them by scores of the index.
 
+    --server searches on a server that 'export' filled: it finds the candidates of --first-stage
+    [32], and the index scores them exactly. --plan says whether the results are proven to be those
+    of the index; --exact proves them.
+
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
     seconds, outside (words in no document), unknown and left_out (words not
     used), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan also
@@ -205,6 +222,9 @@ def search(
         keep_stop_words=keep_stop_words, mmr=mmr, sort=sort, facets=facets or (), ask=asked.ask,
         meaning=meaning, first_stage=stage,
     )  # fmt: skip
+    connection = ExitStack()
+    if engine is not None and server is not None:
+        raise InvalidInputError("--engine and --server exclude each other; give one of them.")
     if engine is not None:
         from softcosine.cli.exporting import asking_engine
 
@@ -221,25 +241,47 @@ def search(
             )
         find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
         asked = MeaningOptions(opened, "words")
+    elif server is not None:
+        from softcosine.cli.serving import asking_server
+
+        if exact_first or fill or mmr is not None or sort or facets:
+            raise InvalidInputError(
+                "--exact-first, --fill, --mmr, --sort and --facet are for the index's own search; "
+                "leave --server out."
+            )
+        limits = {} if stage is None else {"first_stage": stage}
+        find, ranking = connection.enter_context(
+            asking_server(opened, server, collection, ranking, exact=exact, **limits)
+        )
+        find = partial(
+            find, where=only, fuzzy=fuzzy, keep_stop_words=keep_stop_words, ask=asked.ask,
+            meaning=meaning,
+        )  # fmt: skip
+        asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     elif rerank is not None or width is not None:
         raise InvalidInputError(
             "--rerank and --width tell another engine what to do; name it by --engine."
         )
-    notes = _unknown_keys(opened, sort) if not as_json else []
-    for number, query in enumerate(_queries(words)):
-        if words == ["-"] and not as_json:
-            _show_query(query, first=number == 0)
-        search_it = partial(
-            find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
+    if server is None and (exact or collection != COLLECTION):
+        raise InvalidInputError(
+            "--exact and --collection are for a search on a server; name it by --server."
         )
-        why = partial(
-            opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy,
-            keep_stop_words=keep_stop_words, ask=asked.ask, meaning=meaning,
-        )  # fmt: skip
-        _answer(
-            asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
-            syntax=syntax, plot=plot, notes=notes, countable=engine is None,
-        )  # fmt: skip
+    notes = _unknown_keys(opened, sort) if not as_json else []
+    with connection:
+        for number, query in enumerate(_queries(words)):
+            if words == ["-"] and not as_json:
+                _show_query(query, first=number == 0)
+            search_it = partial(
+                find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
+            )
+            why = partial(
+                opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy,
+                keep_stop_words=keep_stop_words, ask=asked.ask, meaning=meaning,
+            )  # fmt: skip
+            _answer(
+                asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
+                syntax=syntax, plot=plot, notes=notes, countable=engine is None and server is None,
+            )  # fmt: skip
 
 
 def similar(

@@ -483,6 +483,15 @@ class SegmentedDocuments:
         for segment in self._segments:
             yield from segment.of_live(segment.documents.all_ids())
 
+    def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those ids that documents have."""
+        found = {}
+        for first, segment in zip(self.firsts, self._segments, strict=True):
+            for id, local in segment.documents.numbers(ids).items():
+                if segment.live is None or segment.live[local]:
+                    found[id] = first + local
+        return found
+
     def number(self, id: str) -> int:
         """Return the number of a document; UnknownDocumentError if no document has the id."""
         error: UnknownDocumentError | None = None

@@ -21,10 +21,10 @@ A backslash escapes the next character: ``author\.name`` is a key with a dot,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +40,33 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["Where", "key_path"]
+__all__ = ["FilterLanguage", "Where", "key_path"]
+
+_T = TypeVar("_T")
 
 _Columns = Mapping[Path, MetadataColumn]
 _MOST_NESTED = 50
 _MOST_EXACT = 2**53  # integers up to here are exact in float64
+
+
+class FilterLanguage(Protocol[_T]):
+    """How another system writes filters."""
+
+    def condition(self, path: Path, operator: str, value: Any) -> _T:
+        """Return an operator (`softcosine.index.query.filter_operators`) on a key."""
+        ...
+
+    def all(self, parts: Sequence[_T]) -> _T:
+        """Return a filter that holds if all parts do, as when there are none."""
+        ...
+
+    def any(self, parts: Sequence[_T]) -> _T:
+        """Return a filter that holds if some part does."""
+        ...
+
+    def negation(self, part: _T) -> _T:
+        """Return a filter that holds if a part does not."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +113,10 @@ class Where:
         paths = set(self._node.paths())
         return self._node.mask(columns.columns(paths), columns.n_docs)
 
+    def translated(self, language: FilterLanguage[_T]) -> _T:
+        """Return the filter in the language of another system."""
+        return self._node.translated(language)
+
     def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
         """Yield the conditions that are not under a ``not``.
 
@@ -111,6 +137,8 @@ class _Node(Protocol):
     def paths(self) -> Iterable[Path]: ...
 
     def conditions(self) -> Iterable[_Condition]: ...
+
+    def translated(self, language: FilterLanguage[_T]) -> _T: ...
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -136,6 +164,9 @@ class _Condition:
     def conditions(self) -> Iterable[_Condition]:
         return (self,)
 
+    def translated(self, language: FilterLanguage[_T]) -> _T:
+        return language.condition(self.path, self.operator, self.value)
+
     def to_json(self) -> dict[str, Any]:
         return {_spelled(self.path): {self.operator: self.value}}
 
@@ -158,6 +189,9 @@ class _All:
 
     def conditions(self) -> Iterable[_Condition]:
         return (one for part in self.parts for one in part.conditions())
+
+    def translated(self, language: FilterLanguage[_T]) -> _T:
+        return language.all([part.translated(language) for part in self.parts])
 
     def to_json(self) -> dict[str, Any]:
         return {"all": [part.to_json() for part in self.parts]}
@@ -182,6 +216,9 @@ class _Any:
     def conditions(self) -> Iterable[_Condition]:
         return (one for part in self.parts for one in part.conditions())
 
+    def translated(self, language: FilterLanguage[_T]) -> _T:
+        return language.any([part.translated(language) for part in self.parts])
+
     def to_json(self) -> dict[str, Any]:
         return {"any": [part.to_json() for part in self.parts]}
 
@@ -203,6 +240,9 @@ class _Not:
 
     def conditions(self) -> Iterable[_Condition]:
         return ()
+
+    def translated(self, language: FilterLanguage[_T]) -> _T:
+        return language.negation(self.part.translated(language))
 
     def to_json(self) -> dict[str, Any]:
         return {"not": self.part.to_json()}

@@ -71,8 +71,10 @@ if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
 
 __all__ = [
+    "CandidateQuery",
     "SearchRequest",
     "execute",
+    "execute_among",
     "execute_with",
     "explain_similarity",
     "explained",
@@ -252,6 +254,50 @@ def execute_with(
     return [
         search.hits(query, search.page(top), {}) for query, top in zip(ready, tops, strict=True)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateQuery:
+    """A query whose candidates another system finds.
+
+    Attributes
+    ----------
+    vectors : tuple of QueryVector
+        One per field.
+    meaning : QueryMeaning or None
+        None for a search by words alone.
+    rank : callable
+        Returns the best of some documents, given by number: those that pass the filter and the
+        constraints, with the scores and the order of the index. Numbers may repeat.
+    """
+
+    vectors: tuple[QueryVector, ...]
+    meaning: QueryMeaning | None
+    rank: Callable[[NDArray[np.int64]], Top]
+
+
+def execute_among(
+    find: Callable[[CandidateQuery], Top],
+    snapshot: Snapshot,
+    queries: Sequence[str | Sequence[str]],
+    request: SearchRequest,
+    encoder: IndexEncoder | None = None,
+) -> list[Hits]:
+    """Return the hits of queries among candidates that another system finds.
+
+    `find` returns a result of `CandidateQuery.rank` with its own plan. Of the request's orders, the
+    order by score is the only one.
+    """
+    encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
+    search = _Search.of(snapshot, request, encoding)
+
+    def hits(query: _Query) -> Hits:
+        top = find(CandidateQuery(query.vectors, query.meaning, partial(search.best_of, query)))
+        if encoding is not None and query.meaning is not None:
+            top = replace(top, plan=encoding.plan(top.plan))
+        return search.hits(query, search.page(top), {})
+
+    return [hits(search.ready(query)) for query in queries]
 
 
 def vectors_of(
@@ -542,6 +588,26 @@ class _Search:
         scores = self.scores(query, documents)
         kept = (scores > 0) & (scores >= self.request.min_score)
         return Top(documents[kept], scores[kept], self.encoding.plan(MEANING))
+
+    def best_of(self, query: _Query, documents: NDArray[np.int64]) -> Top:
+        """Return the best of some live documents that pass the filter and the constraints."""
+        documents, place = np.unique(documents), self.snapshot.documents.place
+        allowed = self._allowed(query)
+        passing = []
+        for number in documents.tolist():
+            segment, local = place(number)
+            mask = allowed[segment]
+            passing.append(mask is None or bool(mask[local]))
+        documents, k = documents[np.array(passing, bool)], self.request.n_ranked
+        if self.encoding is not None and query.meaning is not None:
+            return self.encoding.searcher.best_of(
+                query.vectors, query.meaning, documents, k=k, min_score=self.request.min_score
+            )
+        scores = self.searcher.scores(query.vectors, documents)
+        kept = (scores > 0) & (scores >= self.request.min_score)
+        documents, scores = documents[kept], scores[kept]
+        best = np.lexsort((documents, -scores))[:k]
+        return Top(documents[best], scores[best])
 
     def _in_order(self, query: _Query, allowed: Sequence[Mask | None], k: int) -> Top:
         """Return the k best allowed documents of a query, exact matches first if requested."""

@@ -8,7 +8,7 @@ absolute (theory, "Exactness of sums of spaces").
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,14 +99,27 @@ class MeaningSearcher:
                     for mask, part in zip(masks, self._parts, strict=True)
                 ]
             documents = np.concatenate([np.empty(0, np.int64), *found])
-            words, cosines = self._both(vectors, meaning, documents)
-            scores = words + meaning.weight * cosines
-            kept = ((words > 0) | (cosines >= FLOOR)) & (scores >= least) & (scores > 0)
-            documents, scores = documents[kept], scores[kept]
-            best = np.lexsort((documents, -scores))[:wanted]
-            return Top(documents[best], scores[best], plan)
+            best = self.best_of(vectors, meaning, documents, k=wanted, min_score=least)
+            return replace(best, plan=plan)
 
         return in_threads(one, queries, threads)
+
+    def best_of(
+        self,
+        vectors: Sequence[QueryVector],
+        meaning: QueryMeaning,
+        documents: NDArray[np.int64],
+        *,
+        k: int,
+        min_score: float = 0.0,
+    ) -> Top:
+        """Return the k best of some distinct documents, with the scores of a search."""
+        words, cosines = self._both(vectors, meaning, documents)
+        scores = words + meaning.weight * cosines
+        kept = ((words > 0) | (cosines >= FLOOR)) & (scores >= min_score) & (scores > 0)
+        documents, scores = documents[kept], scores[kept]
+        best = np.lexsort((documents, -scores))[:k]
+        return Top(documents[best], scores[best], MEANING)
 
     def scores(
         self,

@@ -36,7 +36,8 @@ class Plan:
         no document can match. ``meaning``: the postings of the fields, plus the cosine of every
         document's coordinates; ``meaning-all``: the same in float64; ``meaning-alone``: the cosine
         alone, as no word of the query is known. ``first-stage``: the best documents by some terms,
-        scored exactly; see ``first_stage`` of `SoftIndex.search`.
+        scored exactly; see ``first_stage`` of `SoftIndex.search`. Otherwise the name of the
+        engine or server that found the candidates.
     reason : str
     ask : {"words", "static", "encoder"}
         Where the meaning of the query came from; see ``ask`` of `SoftIndex.search`.

@@ -36,6 +36,7 @@ from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.lookup import count, get, listing
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
+from softcosine.index.search.server_query import ServerQuery, Words, server_query
 from softcosine.index.search.top_docs import Top, check_k, check_min_score
 from softcosine.index.segment.documents import Document
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -117,6 +118,11 @@ class Searchable:
     def fields(self) -> tuple[Field, ...]:
         """The fields of the documents and their weights."""
         return self._snapshot.fields
+
+    @property
+    def encoder(self) -> IndexEncoder | None:
+        """The encoder of queries in place of the installed one; None if none was given."""
+        return self._encoder
 
     @property
     def note(self) -> str:
@@ -457,6 +463,69 @@ class Searchable:
         """Return the pairs of words that make `other` similar to the document `id`."""
         asked = SearchRequest(ranking=ranking, meaning=meaning)
         return explain_similarity(self._snapshot, id, other, asked)
+
+    def expand(
+        self,
+        query: str | Sequence[str],
+        *,
+        to: str,
+        field: str | Mapping[str, str] | None = None,
+        max_terms: int | None = 64,
+        words: Words = "terms",
+        k1_factor: bool | None = None,
+        syntax: bool = True,
+        keep_stop_words: bool = False,
+    ) -> ServerQuery:
+        """Return soft BM25 of a query as boosted words, for a server that ranks by BM25.
+
+        The server needs nothing but the text field that it has. Its scores are those of soft BM25
+        if its analysis, k1, b and statistics are those of this index (``softcosine
+        compare-server``), up to `max_terms` and the lengths of documents, which Lucene rounds.
+
+        Parameters
+        ----------
+        query : str, or a list of tokens
+            As in `search`. Required and excluded words and phrases become clauses; phrases are
+            analyzed by the server.
+        to : {"elasticsearch", "opensearch", "solr", "lucene"}
+            JSON for the first two, else Lucene's query syntax.
+        field : str, or mapping of this index's fields to the server's, optional
+            Name of the text field on the server; by default those of this index.
+        max_terms : int, optional
+            Maximum number of words for each field: those of the query and the heaviest others, at
+            least half as many of these; None for all.
+        words : {"terms", "forms", "analyzed"}
+            ``terms``: the terms of this index, if the server analyzes like it. ``forms``: every
+            form of a stem that the documents have, if the field is not stemmed; each by an estimate
+            of its idf. ``analyzed``: the
+            most frequent form, which the server analyzes, if it stems in another way.
+        k1_factor : bool, optional
+            Whether the server's BM25 has the factor k1 + 1. It changes all scores by one factor. By
+            default as in Elasticsearch and OpenSearch 2 (True), Solr and Lucene 8 (False); False
+            for OpenSearch 3.
+        syntax, keep_stop_words
+            See `search`.
+
+        Returns
+        -------
+        ServerQuery
+            ``str`` returns the text to paste, `body` the JSON as a dictionary.
+
+        Raises
+        ------
+        InvalidInputError
+
+        Examples
+        --------
+        >>> import softcosine as sc
+        >>> index = sc.SoftIndex.from_texts(["a flat tyre", "green tea"], plain=True)
+        >>> print(index.expand("flat tyre -tea", to="lucene", field="body"))
+        +(body:flat^2.6 body:tyre^2.6) -(body:tea)
+        """
+        return server_query(
+            self._snapshot, query, to=to, field=field, max_terms=max_terms, words=words,
+            k1_factor=k1_factor, syntax=syntax, keep_stop_words=keep_stop_words,
+        )  # fmt: skip
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
         """Return the k indexed words most similar to a word, indexed or not, with similarities.

@@ -1,0 +1,203 @@
+"""What a search on a server finds and takes, beside the index itself.
+
+Run ``python benchmarks/servers.py URL ...`` with the addresses of running servers, such as
+``postgresql://user@127.0.0.1/database``. Indexes have the defaults: soft BM25, S of the bundled
+English vectors and spelling. With ``--meaning``, documents are encoded, and ranked by words and
+meaning.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from first_stage import drawn_queries
+from measure import interleave, write_report
+from newsgroups import newsgroups
+from scatter import each
+from softcosine import FirstStage, SoftIndex
+from softcosine.index.search.execution import CandidateQuery, SearchRequest, execute_among
+from softcosine.index.search.query_encoding import Ask
+from softcosine.index.search.results import Hits
+from softcosine.index.search.top_docs import Top
+from softcosine.servers.server_index import ServerIndex
+from softcosine.servers.two_stages import TwoStageSearch
+from test_sets import load
+
+K = 10
+STAGES = ("32:20", "32:100", "128:100", "all:100", "exact")
+ASKS: tuple[Ask, ...] = ("static", "encoder")
+COLLECTION = "softcosine_benchmark"
+
+
+def search(served: ServerIndex, stage: str, query: str) -> Hits:
+    """Search on the server."""
+    if stage == "exact":
+        return served.search(query, k=K, exact=True, syntax=False)
+    return served.search(query, k=K, first_stage=FirstStage.parse(stage), syntax=False)
+
+
+def first_ten(index: SoftIndex, served: ServerIndex, stage: str, query: str) -> list[str]:
+    """Return the ten best documents by the server's own scores."""
+    found = served.server.marker()
+    assert found is not None
+    limits = FirstStage(None) if stage == "exact" else FirstStage.parse(stage)
+    two = TwoStageSearch(served.server, found[0], index.snapshot, limits, None, K, 0.0)
+    ids: list[str] = []
+
+    def find(query: CandidateQuery) -> Top:
+        ids.extend(two.by_words(two.sent(query.vectors), K).ids)
+        return query.rank(np.empty(0, np.int64))
+
+    execute_among(find, index.snapshot, [query], SearchRequest(syntax=False))
+    return ids
+
+
+def measured(
+    name: str, index: SoftIndex, queries: Sequence[str], url: str, *, runs: int, n_timed: int
+) -> list[dict[str, object]]:
+    """Export an index and search it by every first stage; a line of the table each."""
+    rows: list[dict[str, object]] = []
+    with ServerIndex.connect(index, url, collection=COLLECTION) as served:
+        began = time.perf_counter()
+        served.export(overwrite=True)
+        exported = time.perf_counter() - began
+        exact = [index.search(query, k=K, syntax=False) for query in queries]
+        calls: dict[str, Callable[[], object]] = {
+            stage: each(partial(search, served, stage), queries[:n_timed]) for stage in STAGES
+        }
+        calls["index"] = each(partial(index.search, k=K, syntax=False), queries[:n_timed])
+        timings = interleave(calls, runs=runs)
+        for stage in STAGES:
+            hits = [search(served, stage, query) for query in queries]
+            for right, found in zip(exact, hits, strict=True):
+                if found.plan.proven and found.hits != right.hits:
+                    raise SystemExit("an answer that is proven is wrong; the figures mean nothing.")
+            firsts = [first_ten(index, served, stage, query) for query in queries]
+            before = [share(right.ids, ids) for right, ids in zip(exact, firsts, strict=True)]
+            after = [share(right.ids, one.ids) for right, one in zip(exact, hits, strict=True)]
+            own, index_alone = timings[stage].seconds, timings["index"].seconds
+            rows.append(
+                {
+                    "server": served.server.name,
+                    "collection": name,
+                    "documents": len(index),
+                    "first stage": stage,
+                    "terms": round(float(np.mean([one.plan.n_terms or 0 for one in hits])), 1),
+                    "recall@10, server alone": round(float(np.mean(before)), 4),
+                    "recall@10": round(float(np.mean(after)), 4),
+                    "proven": round(float(np.mean([one.plan.proven for one in hits])), 3),
+                    "ms a query": round(float(np.median(own)) * 1e3 / n_timed, 2),
+                    "ms, index": round(float(np.median(index_alone)) * 1e3 / n_timed, 2),
+                    "export, s": round(exported, 1),
+                }
+            )
+    return rows
+
+
+def with_meaning(
+    name: str, index: SoftIndex, queries: Sequence[str], url: str
+) -> list[dict[str, object]]:
+    """Export an encoded index and search it by words and meaning; a line of the table each."""
+    rows: list[dict[str, object]] = []
+    with ServerIndex.connect(index, url, collection=COLLECTION) as served:
+        served.export(overwrite=True)
+        for ask in ASKS:
+            exact = [index.search(query, k=K, ask=ask, syntax=False) for query in queries]
+            for candidates in (50, 100, 200, 1000):
+                stage = FirstStage(32, candidates)
+                hits = [
+                    served.search(query, k=K, ask=ask, syntax=False, first_stage=stage)
+                    for query in queries
+                ]
+                pairs = list(zip(exact, hits, strict=True))
+                rows.append(
+                    {
+                        "server": served.server.name,
+                        "coordinates there": served.server.stores_vectors,
+                        "collection": name,
+                        "ask": ask,
+                        "candidates": candidates,
+                        "recall@10": round(
+                            float(np.mean([share(right.ids, one.ids) for right, one in pairs])), 4
+                        ),
+                        "equal": round(
+                            float(np.mean([right.hits == one.hits for right, one in pairs])), 3
+                        ),
+                        "proven": round(float(np.mean([one.plan.proven for one in hits])), 3),
+                    }
+                )
+    return rows
+
+
+def by_meaning(options: argparse.Namespace) -> None:
+    """Measure which of the ten best by words and meaning are found, and write the report."""
+    rows = []
+    for name in ("cranfield", "cacm"):
+        test = load(name)
+        index = SoftIndex.from_texts(test.texts, encoder="minilm")
+        for url in options.urls:
+            rows += with_meaning(name, index, list(test.queries), url)
+            print(rows[-1], flush=True)
+    notes = (
+        "Candidates: that many by 64 terms or more and, where the server stores coordinates, that "
+        "many by the cosine of coordinates. Ask: where the query's coordinates come from. Recall "
+        "and equal: against a search of the index by words and meaning.",
+    )
+    title = "Words and meaning on servers: recall by candidates"
+    print(write_report("servers_meaning", title, rows, {}, notes=notes, script="servers"))
+
+
+def share(right: Sequence[str], found: Sequence[str]) -> float:
+    """Return the share of the right documents that were found."""
+    return len({*right} & {*found}) / len(right) if right else 1.0
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("urls", nargs="+", metavar="URL")
+    parser.add_argument("--queries", type=int, default=200, help="of 20 Newsgroups")
+    parser.add_argument("--timed", type=int, default=30, help="queries that are timed")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--meaning", action="store_true", help="search by words and meaning")
+    options = parser.parse_args(arguments)
+    if options.meaning:
+        by_meaning(options)
+        return
+    rows = []
+    for name in ("cranfield", "cacm", "20 Newsgroups"):
+        if name == "20 Newsgroups":
+            index = SoftIndex.from_texts(newsgroups())
+            queries = drawn_queries(index, options.queries)
+        else:
+            test = load(name)
+            index, queries = SoftIndex.from_texts(test.texts), list(test.queries)
+        for url in options.urls:
+            rows += measured(
+                name, index, queries, url, runs=options.runs, n_timed=options.timed
+            )  # fmt: skip
+            print(rows[-1], flush=True)
+    notes = (
+        "First stage: number of terms beside the query's own (at least twice as many in all), and "
+        "of candidates that the index scores; exact: all terms, and candidates until the ten are "
+        "proven. Recall@10: of the ten best of the index, in the ten best by the scores of the "
+        "server, and after the second stage. Proven: share whose plan says so. Checked: every "
+        "proven answer has the documents and scores of the index.",
+        "One connection, one query at a time, wall time from text to hits, server on this machine.",
+    )
+    facts: dict[str, object] = {
+        "queries of 20 Newsgroups": options.queries, "timed queries": options.timed,
+        "timed rounds": options.runs,
+    }  # fmt: skip
+    title = "Searches on servers: recall, proofs and time"
+    print(write_report("servers", title, rows, facts, notes=notes))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,233 @@
+"""Soft search over the text field of a server: how near to the exact ten, how good, how fast.
+
+Run ``python benchmarks/text_fields.py elasticsearch://127.0.0.1:9200 opensearch://127.0.0.1:9201``
+with servers that run there (``.ci/servers`` fetches them). For each collection and analyzer, the
+texts go to the server, an index is learned from the field, and the same queries are searched by the
+index, by the field with boosted words (`SoftIndex.expand`), by the field as it is, and by a
+collection of impacts on the same server (`ServerIndex`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from measure import data_folder, write_report
+from newsgroups import newsgroups
+from softcosine import ServerIndex, SoftIndex
+from softcosine.evaluate.datasets.loading import load
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.measures import measured
+from softcosine.evaluate.runs import Run
+from softcosine.evaluate.significance import paired_bootstrap
+from softcosine.servers.address import ServerAddress
+from softcosine.servers.field_comparison import compared
+from softcosine.servers.http import Http
+from softcosine.servers.learning import learn_from
+from softcosine.servers.text_field import TextField
+from softcosine.text.analyzer import Analyzer
+
+K = 10
+CANDIDATES = 100
+JUDGED = ("cranfield", "cacm")
+N_QUERIES, N_WORDS = 200, 5  # of 20 Newsgroups
+ANALYZERS = {"elasticsearch": ("standard",), "opensearch": ("standard", "english")}
+NAME = "softcosine_benchmark"
+
+
+class Collection:
+    """Texts and queries, and the judgements if there are any."""
+
+    def __init__(self, name: str, n_docs: int | None = None) -> None:
+        self.name = name
+        self.judged: RankingSet | None = None
+        if name in JUDGED:
+            found = load(data_folder() / "retrieval" / name)
+            assert isinstance(found, RankingSet)
+            self.judged = found
+            self.documents = dict(zip(found.documents.ids, found.documents.texts, strict=True))
+            self.queries = dict(zip(found.judged.ids, found.judged.texts, strict=True))
+        else:
+            texts = newsgroups()[:n_docs]
+            self.documents = {str(i): text for i, text in enumerate(texts)}
+            random = np.random.default_rng(0)
+            words = [[word for word in text.lower().split() if word.isalpha()] for text in texts]
+            long = [own for own in words if len(own) >= 50]
+            self.queries = {
+                str(i): " ".join(random.choice(long[random.integers(len(long))], N_WORDS))
+                for i in range(N_QUERIES)
+            }
+
+
+def fill(url: str, analyzer: str, documents: dict[str, str]) -> TextField:
+    """Index texts on a server, in one shard."""
+    http = Http(ServerAddress.parse(url))
+    path = f"/{NAME}_field"
+    http.request("DELETE", path, accept=(404,))
+    field = {"type": "text", "analyzer": analyzer}
+    http.request("PUT", path, {"mappings": {"properties": {"body": field}}})
+    items = list(documents.items())
+    for begin in range(0, len(items), 500):
+        lines = [
+            one for id, text in items[begin : begin + 500]
+            for one in ({"index": {"_id": id}}, {"body": text})
+        ]  # fmt: skip
+        assert not http.request("POST", f"{path}/_bulk", lines).json["errors"]
+    http.request("POST", f"{path}/_forcemerge?max_num_segments=1")
+    http.request("POST", f"{path}/_refresh")
+    return TextField.open(url + path, "body")
+
+
+def run(collection: Collection, url: str, analyzer: str) -> list[dict[str, object]]:
+    """Return a row for each way to search."""
+    documents = collection.documents
+    if analyzer == "whitespace":
+        own = Analyzer()
+        documents = {id: " ".join(own.terms(text)) for id, text in documents.items()}
+    field = fill(url, analyzer, documents)
+    index = learn_from(field)
+    comparison = compared(index.snapshot, field)
+    server = field.http.name
+    stopped = frozenset(index.snapshot.stop_words)
+
+    def plain(query: str) -> list[str]:
+        every = Analyzer().terms(query) if analyzer == "whitespace" else query.split()
+        words = [word for word in every if word.lower() not in stopped] or every
+        body = {"query": {"match": {"body": " ".join(words)}}, "size": K, "_source": False}
+        reply = field.http.request("POST", f"/{NAME}_field/_search", body).json
+        return [hit["_id"] for hit in reply["hits"]["hits"]]
+
+    def soft(n: int | None, k: int) -> Callable[[str], list[str]]:
+        def search(query: str) -> list[str]:
+            sent = index.expand(query, to=server, field="body", max_terms=n, syntax=False)
+            return field.search(sent, k).ids
+
+        return search
+
+    stems = None
+    if analyzer == "standard":
+        ids, texts = list(collection.documents), list(collection.documents.values())
+        stems = SoftIndex.from_texts(texts, ids=ids, weighting=index.weighting)
+
+    def forms(query: str) -> list[str]:
+        assert stems is not None
+        sent = stems.expand(query, to=server, field="body", words="forms", syntax=False)
+        return field.search(sent, K).ids
+
+    def exact(query: str) -> list[str]:
+        return index.search(query, k=K, syntax=False).ids
+
+    with ServerIndex.connect(index, url, collection=NAME) as served:
+        served.export(overwrite=True)
+        proven: list[bool] = []
+
+        def impacts(query: str) -> list[str]:
+            hits = served.search(query, k=K, syntax=False)
+            proven.append(bool(hits.plan.proven))
+            return hits.ids
+
+        wanted = {id: exact(query) for id, query in collection.queries.items()}
+        rows, found = [], {}
+        contestants: dict[str, Callable[[str], list[str]]] = {
+            "index": exact,
+            "field, BM25": plain,
+            "field, 64 words": soft(64, K),
+            "field, 1000 words": soft(1000, K),
+            f"field, 64 words, first {2 * K}": soft(64, 2 * K),
+            f"field, 64 words, first {CANDIDATES}": soft(64, CANDIDATES),
+            "impacts, two stages": impacts,
+        }
+        if stems is not None:
+            contestants["field, forms of 64 stems"] = forms
+        for name, search in contestants.items():
+            for query in list(collection.queries.values())[:5]:
+                search(query)
+            proven.clear()
+            answers, seconds = _timed(search, collection.queries)
+            recall = [
+                len(set(own) & set(answers[id])) / len(own) for id, own in wanted.items() if own
+            ]
+            found[name] = {id: tuple(own[:K]) for id, own in answers.items()}
+            rows.append({
+                "collection": collection.name, "server": server, "analyzer": analyzer,
+                "equal words": round(comparison.equal, 4), "search": name,
+                "recall of the exact ten": round(statistics.mean(recall), 4),
+                "proven": round(statistics.mean(proven), 3) if proven else "",
+                "nDCG@10": "", "gain over BM25": "",
+                "median ms": round(1e3 * statistics.median(seconds), 2),
+            })  # fmt: skip
+        served.server.drop()
+    if collection.judged is not None:
+        _judge(collection, rows, found)
+    return rows
+
+
+def _judge(
+    collection: Collection,
+    rows: Sequence[dict[str, object]],
+    found: dict[str, dict[str, tuple[str, ...]]],
+) -> None:
+    values = {
+        name: measured(collection.judged, Run(rankings), ["ndcg@10"]).per_unit["ndcg@10"]
+        for name, rankings in found.items()
+    }
+    for row in rows:
+        own, base = values[str(row["search"])], values["field, BM25"]
+        gain = paired_bootstrap(own, base)
+        row["nDCG@10"] = round(float(np.mean(own)), 4)
+        row["gain over BM25"] = f"{gain.difference:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+
+
+def _timed(
+    search: Callable[[str], list[str]], queries: dict[str, str]
+) -> tuple[dict[str, list[str]], list[float]]:
+    answers, seconds = {}, []
+    for id, query in queries.items():
+        start = time.perf_counter()
+        answers[id] = search(query)
+        seconds.append(time.perf_counter() - start)
+    return answers, seconds
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("urls", nargs="+")
+    parser.add_argument("--collections", nargs="+", default=[*JUDGED, "newsgroups"])
+    parser.add_argument("--documents", type=int, help="of 20 Newsgroups")
+    parser.add_argument("--analyzers", nargs="+", help="whitespace: of words as the index has them")
+    parser.add_argument("--report", default="text_fields")
+    given = parser.parse_args(arguments)
+    rows = []
+    for name in given.collections:
+        collection = Collection(name, given.documents)
+        for url in given.urls:
+            for analyzer in given.analyzers or ANALYZERS[ServerAddress.parse(url).server]:
+                rows += run(collection, url, analyzer)
+                print(f"{name}, {url}, {analyzer}: done", flush=True)
+    parameters = {
+        "k": K, "queries of 20 Newsgroups": f"{N_QUERIES} of {N_WORDS} words of a message",
+    }  # fmt: skip
+    notes = [
+        "The index is learned from the field, with its k1 and b. The exact ten are those of the "
+        "index. Each query is one request to the server; the times of the field include the "
+        "expansion, those of impacts the exact scores of 100 candidates.",
+        "Forms of stems: an index that stems, over a field that does not; its recall is measured "
+        "by the exact ten of the other index.",
+        "BM25 of the field gets the same words as the others: stop words are left out.",
+    ]
+    write_report(
+        given.report,
+        "Soft search over the text field of a server",
+        rows,
+        parameters,
+        notes=notes,
+        script="text_fields",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Commands ``softcosine expand``, ``compare-server`` and ``learn-from``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from softcosine.cli.options import Index, Language, Summary
+from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine.servers.field_comparison import FieldComparison
+
+__all__ = ["compare_server", "expand", "learn_from"]
+
+_SHOWN = 12  # words that differ
+
+Url = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL", help="An index of Elasticsearch or OpenSearch: http://host:9200/articles."
+    ),
+]
+FieldName = Annotated[
+    str, typer.Option("--field", metavar="FIELD", help="A text field on the server.")
+]
+
+
+def expand(
+    index: Index,
+    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="The query.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="SERVER", help="elasticsearch, opensearch, solr or lucene."),
+    ],
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="FIELD",
+            help="Name of the text field on the server; OWN=FIELD for an index of several fields "
+            "[as in the index]; repeatable.",
+        ),
+    ] = None,
+    max_terms: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Send at most N words for each field; 0 for all."),
+    ] = 64,
+    words: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
+            "'compare-server' says which.",
+        ),
+    ] = "terms",
+    k1_factor: Annotated[
+        bool | None,
+        typer.Option(
+            "--k1-factor/--no-k1-factor",
+            help="Whether the server's BM25 has the factor k1 + 1 [yes for elasticsearch and "
+            "opensearch].",
+        ),
+    ] = None,
+) -> None:
+    """Print a query as boosted words, for a server that ranks by BM25.
+
+      softcosine expand faq.index "bicycle tire repair" --to elasticsearch --field body
+      softcosine expand faq.index 'tyre -car' --to solr --field body --max-terms 32
+
+    The server needs nothing but the text field that it has. Elasticsearch and OpenSearch get JSON
+    for _search, Solr and Lucene their query syntax. Scores are those of soft BM25 if the server
+    analyzes words as the index does: check it with compare-server.
+    """
+    from softcosine.index.soft_index import SoftIndex
+
+    field = _field(fields)
+    made = SoftIndex.open(index).expand(
+        " ".join(query), to=to, field=field, max_terms=max_terms or None,
+        words=words,  # type: ignore[arg-type]
+        k1_factor=k1_factor,
+    )  # fmt: skip
+    typer.echo(str(made))
+    if made.n_negative:
+        typer.echo(
+            f"{made.n_negative} words of negative weight were left out: servers take none.",
+            file=sys.stderr,
+        )
+
+
+def compare_server(
+    index: Index,
+    url: Url,
+    field: FieldName,
+    own: Annotated[
+        str | None,
+        typer.Option("--own", metavar="FIELD", help="The field of the index [the first]."),
+    ] = None,
+    n_sampled: Annotated[
+        int,
+        typer.Option("--sample", min=1, metavar="N", help="Compare the words of N documents."),
+    ] = 300,
+    as_json: Summary = False,
+) -> None:
+    """Compare an index with a text field of Elasticsearch or OpenSearch.
+
+      softcosine compare-server faq.index http://localhost:9200/faq --field body
+
+    The command compares how words are analyzed, k1 and b of BM25, the number and lengths of
+    documents, and document frequencies, and says what differs and what to do. 'expand' gives the
+    scores of the index only where they agree. Passwords come from ELASTICSEARCH_USER and
+    ELASTICSEARCH_PASSWORD, or ELASTICSEARCH_API_KEY (or OPENSEARCH_...).
+    """
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.servers.field_comparison import compared
+    from softcosine.servers.text_field import TextField
+
+    opened = SoftIndex.open(index)
+    found = compared(opened.snapshot, TextField.open(url, field), own=own, n_sampled=n_sampled)
+    _tell(found, as_json)
+
+
+def learn_from(
+    url: Url,
+    field: FieldName,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to write.")
+    ],
+    language: Language = None,
+    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing index.")
+    ] = False,
+    as_json: Summary = False,
+) -> None:
+    """Make an index of the texts of a field of Elasticsearch or OpenSearch, for 'expand'.
+
+      softcosine learn-from http://localhost:9200/faq --field body -o faq.index
+      softcosine expand faq.index "bicycle tire repair" --to elasticsearch --field body
+
+    The index gets the analyzer that is nearest to that of the field, k1 and b of the server, and
+    similarities, vocabulary and document frequencies of its texts. Then both are compared.
+    """
+    from softcosine.cli.progress import Reporter
+    from softcosine.servers.field_comparison import compared
+    from softcosine.servers.learning import learn_from as learn
+    from softcosine.servers.text_field import TextField
+
+    started = time.perf_counter()
+    opened = TextField.open(url, field)
+    with Reporter() as report:
+        made = learn(
+            opened, output, language=language or "auto", keep_texts=texts, overwrite=overwrite,
+            progress=report,
+        )  # fmt: skip
+    seconds = time.perf_counter() - started
+    found = compared(made.snapshot, opened)
+    if not as_json:
+        from softcosine.cli.output import console, counted, duration, printable
+
+        console().print(
+            printable(
+                f"Wrote {output}: {counted(len(made), 'document')}, "
+                f"{counted(len(made.vocabulary), 'term')}, in {duration(seconds)}."
+            )
+        )
+    _tell(found, as_json)
+
+
+def _field(given: list[str] | None) -> str | dict[str, str] | None:
+    if given is None:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    fields = {}
+    for one in given:
+        own, sign, name = one.partition("=")
+        if not sign:
+            raise InvalidInputError(f"--field is {one!r}; write OWN=FIELD, such as title=headline.")
+        fields[own] = name
+    return fields
+
+
+def _tell(found: FieldComparison, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from softcosine.cli.output import console, print_json, printable
+
+    if as_json:
+        print_json(asdict(found))
+        return
+    out = console()
+
+    def line(text: str, **style: Any) -> None:
+        out.print(printable(text), **style)
+
+    line(
+        f"Analysis: {found.equal:.1%} of the words have the same tokens on both sides "
+        f"({found.n_words:,} words compared; analyzer {found.analyzer})."
+    )
+    for one in found.differences[:_SHOWN]:
+        line(f"  {one.word}: {_shown(one.index)} in the index, {_shown(one.server)} on the server")
+    if len(found.differences) > _SHOWN:
+        line(f"  and {len(found.differences) - _SHOWN:,} more; --json shows all", style="dim")
+    if (facts := found.facts) is not None:
+        factor = "with" if facts.k1_factor else "without"
+        line(
+            f"BM25: k1 {facts.k1:g}, b {facts.b:g} on the server, {factor} the factor k1 + 1; "
+            f"k1 {found.k1:g}, b {found.b:g} in the index."
+        )
+        line(
+            f"Documents: {facts.n_docs:,} of {facts.average_length:.4g} words on the server; "
+            f"{found.n_docs:,} of {found.average_length:.4g} in the index."
+        )
+    for term in found.terms:
+        line(f"  {term.term}: in {term.server:,} documents on the server, {term.index:,} here")
+    for advice in found.advice:
+        line(f"! {advice[0].upper()}{advice[1:]}")
+    if not found.advice:
+        line("Nothing differs: 'expand' gives the scores of the index.")
+
+
+def _shown(tokens: tuple[str, ...]) -> str:
+    return " ".join(tokens) or "nothing"

@@ -1,0 +1,21 @@
+"""The ranking of an index from the servers people run.
+
+An index sends the impacts of its documents, without idf and S, to a server once. A search sends the
+heaviest terms of the expanded query (theory T8, T12); the server returns candidates, and the index
+scores them exactly.
+
+``server_index.py``
+    `ServerIndex`: connect, export, sync and search.
+``server.py``, ``registry.py``, ``address.py``
+    The protocol of servers, the servers by name, and their addresses.
+``postgresql.py``, ``postgresql_filters.py``, ``qdrant.py``, ``qdrant_in_process.py``,
+``qdrant_filters.py``
+    One server each, and metadata filters in its language.
+``elasticsearch.py``, ``elasticsearch_filters.py``, ``http.py``
+    Elasticsearch and OpenSearch, and JSON over HTTP.
+``text_field.py``, ``field_comparison.py``, ``learning.py``, ``field_search.py``
+    A text field that these servers have: compared with an index, the source of an index, searched
+    by boosted words (`softcosine.index.search.server_query`).
+``documents.py``, ``query_terms.py``, ``marker.py``, ``sync.py``
+    What is sent: documents, terms of queries, the state of the index, and what has changed.
+"""

@@ -1,0 +1,96 @@
+"""Metadata as tokens, so that a server that only compares keywords and numbers can filter by it.
+
+Servers differ from us in what equals a list, a missing key or ``1.0``. Therefore the values of
+documents and of filters are made comparable here, and a server compares tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from softcosine.index.segment.metadata_columns import Path, is_number
+
+__all__ = [
+    "EXACT",
+    "element_token",
+    "existence_token",
+    "number_key",
+    "numbers_of",
+    "tokens_of",
+    "value_token",
+]
+
+EXACT = 2**53  # integers below are exact in float64
+
+
+def existence_token(path: Path) -> str:
+    """Return the token of documents that have a key."""
+    return _token("key", path)
+
+
+def value_token(path: Path, value: Any) -> str:
+    """Return the token of documents whose value of a key equals a value."""
+    return _token("value", path, _canonical(value))
+
+
+def element_token(path: Path, value: Any) -> str:
+    """Return the token of documents whose value of a key is a list with an equal element."""
+    return _token("element", path, _canonical(value))
+
+
+def number_key(path: Path) -> str:
+    """Return the name under which the number at a key stands in `numbers_of`."""
+    return _token("number", path)
+
+
+def tokens_of(metadata: dict[str, Any]) -> list[str]:
+    """Return the tokens of a document, ascending."""
+    tokens = set()
+    for path, value in _values(metadata, ()):
+        tokens |= {existence_token(path), value_token(path, value)}
+        if isinstance(value, list):
+            tokens |= {element_token(path, element) for element in value}
+    return sorted(tokens)
+
+
+def numbers_of(metadata: dict[str, Any]) -> dict[str, float]:
+    """Return the numbers of a document by `number_key`; larger ones than float64 as its largest."""
+    numbers = {}
+    for path, value in _values(metadata, ()):
+        if is_number(value):
+            numbers[number_key(path)] = _float(value)
+    return numbers
+
+
+def _values(value: dict[str, Any], path: Path) -> Iterator[tuple[Path, Any]]:
+    for key, inner in value.items():
+        at = (*path, key)
+        yield at, inner
+        if isinstance(inner, dict):
+            yield from _values(inner, at)
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return 1.7e308 if value > 0 else -1.7e308
+
+
+def _canonical(value: Any) -> Any:
+    """Return a JSON value in which equal numbers are equally written."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_canonical(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _canonical(part) for key, part in value.items()}
+    return value
+
+
+def _token(*parts: Any) -> str:
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

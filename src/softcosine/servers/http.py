@@ -1,0 +1,269 @@
+"""JSON over HTTP to Elasticsearch and OpenSearch, by the standard library.
+
+Both speak the same language here, while their two clients differ in every call; so neither is
+needed. Connections are kept and shared by threads. Proxies are not supported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import gaierror
+from typing import Any
+from urllib.parse import unquote
+from weakref import finalize
+
+from softcosine.errors import InvalidInputError, ServerError
+from softcosine.servers.address import ServerAddress
+from softcosine.servers.retries import with_retries
+
+__all__ = ["Http", "Reply", "reason_of"]
+
+_BUSY = {429, 502, 503, 504}
+_FINAL = (TimeoutError, ConnectionRefusedError, ssl.SSLError, gaierror)
+_PORT = 9200
+_NAMED = {"http": "elasticsearch", "https": "elasticsearch"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The status of a reply and its JSON."""
+
+    status: int
+    json: Any
+
+
+class _BusyError(Exception):
+    """Status and content of a reply by which a server refuses for now."""
+
+
+class Http:
+    """A server that takes and returns JSON over HTTP.
+
+    User and password, or an API key, come from the URL or from the environment:
+    ``ELASTICSEARCH_USER``, ``ELASTICSEARCH_PASSWORD``, ``ELASTICSEARCH_API_KEY``, and the same with
+    ``OPENSEARCH``. Certificates are checked; ``SSL_CERT_FILE`` names those of your own authority.
+
+    Parameters
+    ----------
+    address : ServerAddress
+        ``elasticsearch://host:9200`` and ``opensearch://host:9200`` mean HTTPS, except for this
+        machine; ``elasticsearch+http``, ``elasticsearch+https``, ``http`` and ``https`` say which.
+    timeout : float
+        Seconds to connect, and to wait for a reply.
+    """
+
+    def __init__(self, address: ServerAddress, *, timeout: float = 30.0) -> None:
+        self.name = _NAMED.get(address.server, address.server)
+        scheme = address.server if address.server in _NAMED else address.transport
+        scheme = scheme or ("http" if address.loopback else "https")
+        if self.name not in ("elasticsearch", "opensearch") or scheme not in ("http", "https"):
+            raise InvalidInputError(
+                f"the address {address} has no scheme of Elasticsearch or OpenSearch; write "
+                "elasticsearch://host:9200/index or opensearch://host:9200/index."
+            )
+        self.address = str(address)
+        self._host = address.host or "localhost"
+        default = _PORT if address.server not in _NAMED else None
+        self._port = address.parts.port or default
+        self._tls = ssl.create_default_context() if scheme == "https" else None
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if authorization := _authorization(address, self.name):
+            self._headers["Authorization"] = authorization
+        self._timeout = timeout
+        self._idle: list[HTTPConnection] = []
+        finalize(self, _close, self._idle)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        accept: Collection[int] = (),
+        retry: bool = True,
+        timeout: float | None = None,
+    ) -> Reply:
+        """Return the reply to a request.
+
+        Parameters
+        ----------
+        method : str
+        path : str
+            With parameters, quoted.
+        body : JSON value, or list of JSON values, optional
+            A list is sent as JSON lines.
+        accept : collection of int
+            Statuses from 400 on that are returned, not raised.
+        retry : bool
+            Whether the request may be sent again after a lost connection. A server that refuses
+            for now (429, 503) is always asked again, in growing intervals.
+        timeout : float, optional
+            Seconds to wait for this reply.
+
+        Raises
+        ------
+        ServerError
+        """
+        data, headers = None, self._headers
+        if isinstance(body, list):
+            data = "".join(_dumped(one) + "\n" for one in body).encode()
+            headers = {**headers, "Content-Type": "application/x-ndjson"}
+        elif body is not None:
+            data = _dumped(body).encode()
+
+        def once() -> tuple[int, bytes]:
+            status, content = self._sent(method, path, data, headers, timeout)
+            if status in _BUSY:
+                raise _BusyError(status, content)
+            return status, content
+
+        def worth(error: Exception) -> bool:
+            return isinstance(error, _BusyError) or (retry and not isinstance(error, _FINAL))
+
+        try:
+            status, content = with_retries(once, worth)
+        except _BusyError as error:
+            status, content = error.args
+        except TimeoutError as error:
+            seconds = self._timeout if timeout is None else timeout
+            raise self.error(
+                f"no reply within {seconds:g} seconds; raise the timeout, or see whether the "
+                "server is overloaded"
+            ) from error
+        except (OSError, HTTPException) as error:
+            raise self.error(f"{_told(error)}; see whether it runs there") from error
+        return self._checked(status, content, accept)
+
+    def scrolled(self, path: str, body: dict[str, Any], *, kept: str) -> Iterator[dict[str, Any]]:
+        """Yield all hits of a search of the index at `path`, page by page.
+
+        Raises
+        ------
+        ServerError
+            If a shard fails, so that hits would be missing.
+        """
+        body = {"sort": ["_doc"], **body}
+        reply = self.request("POST", f"{path}/_search?scroll={kept}", body).json
+        scroll = reply.get("_scroll_id")
+        try:
+            while True:
+                self.check_complete(reply)
+                hits = reply["hits"]["hits"]
+                yield from hits
+                if not hits:
+                    return
+                # Not sent again: a second request would skip hits.
+                page = {"scroll": kept, "scroll_id": scroll}
+                reply = self.request("POST", "/_search/scroll", page, retry=False).json
+                scroll = reply["_scroll_id"]
+        finally:
+            with suppress(ServerError):
+                self.request("DELETE", "/_search/scroll", {"scroll_id": scroll}, retry=False)
+
+    def check_complete(self, reply: dict[str, Any]) -> None:
+        """Raise ServerError if the reply to a search lacks the hits of some shards."""
+        failed = reply["_shards"]["failed"]
+        if failed or reply["timed_out"]:
+            why = f"{failed} shards failed" if failed else "the search timed out"
+            raise self.error(f"the answer is not complete: {why}")
+
+    def error(self, problem: str) -> ServerError:
+        """Return an error of this server."""
+        return ServerError(self.name, self.address, f"{problem}.")
+
+    def close(self) -> None:
+        """Close idle connections."""
+        _close(self._idle)
+
+    def _sent(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        headers: dict[str, str],
+        timeout: float | None,
+    ) -> tuple[int, bytes]:
+        """Return status and content of one attempt."""
+        connection = self._idle.pop() if self._idle else self._connection()
+        try:
+            connection.timeout = self._timeout if timeout is None else timeout
+            if connection.sock is not None:
+                connection.sock.settimeout(connection.timeout)
+            connection.request(method, path, body=data, headers=headers)
+            response = connection.getresponse()
+            content = response.read()  # raises IncompleteRead if the reply is cut short
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return response.status, content
+
+    def _connection(self) -> HTTPConnection:
+        if self._tls is None:
+            return HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
+
+    def _checked(self, status: int, content: bytes, accept: Collection[int]) -> Reply:
+        try:
+            value = json.loads(content) if content else None
+        except ValueError as error:
+            if status < 400:
+                raise self.error("the reply is no JSON; another program may run there") from error
+            value = content[:200].decode("utf-8", "replace")
+        if status < 400 or status in accept:
+            return Reply(status, value)
+        if status in (401, 403):
+            upper = self.name.upper()
+            raise self.error(
+                f"access refused ({status}: {reason_of(value)}); set {upper}_USER and "
+                f"{upper}_PASSWORD, or {upper}_API_KEY, of a user who may do this"
+            )
+        raise self.error(f"status {status}: {reason_of(value)}")
+
+
+def _close(connections: list[HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+def reason_of(value: Any) -> str:
+    """Return the reason of an error as the server gives it."""
+    error = value.get("error", value) if isinstance(value, dict) else value
+    if isinstance(error, dict):
+        causes: Iterable[Any] = error.get("root_cause") or [error]
+        reasons = dict.fromkeys(str(one.get("reason") or one.get("type")) for one in causes)
+        return "; ".join(reasons)[:500]
+    return str(error)[:500]
+
+
+def _authorization(address: ServerAddress, name: str) -> str:
+    upper = name.upper()
+    user, password = address.parts.username, address.parts.password
+    if user is not None:
+        user, password = unquote(user), unquote(password or "")
+    elif key := os.environ.get(f"{upper}_API_KEY"):
+        return f"ApiKey {key}"
+    else:
+        user = os.environ.get(f"{upper}_USER")
+        password = os.environ.get(f"{upper}_PASSWORD", "")
+    if not user:
+        return ""
+    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def _dumped(value: Any) -> str:
+    # ASCII, so that lone surrogates pass.
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens at this address"
+    return f"no connection, or it was lost ({type(error).__name__}: {error})"

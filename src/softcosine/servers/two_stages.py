@@ -1,0 +1,163 @@
+"""The two stages of a search on a server: candidates by few terms, then the exact scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import InvalidInputError, ServerError
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.filters import Where
+from softcosine.index.search.bounds import cosine_error
+from softcosine.index.search.execution import CandidateQuery
+from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.search.meaning import QueryMeaning
+from softcosine.index.search.plan import Plan
+from softcosine.index.search.top_docs import QueryVector, Top
+from softcosine.servers.marker import Marker
+from softcosine.servers.query_terms import SentTerms, query_terms
+from softcosine.servers.server import Candidates, Server
+
+__all__ = ["TwoStageSearch"]
+
+_CANDIDATES = 100
+_WITHOUT_VECTORS = 1000  # candidates by words where the server has no coordinates
+_WIDER = 10  # times as many candidates where the server cannot filter
+_MARGIN = 1.0 + 1e-6  # above the rounding errors of sums of 2**31 numbers in float64
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStageSearch:
+    """Searches for candidates on a server, of a collection that holds the snapshot's documents."""
+
+    server: Server
+    marker: Marker
+    snapshot: Snapshot
+    stage: FirstStage
+    where: Where | None
+    k: int
+    min_score: float
+    exact: bool = False
+    timeout: float | None = None
+    _filter: object = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.where is not None:
+            object.__setattr__(self, "_filter", self.server.filter(self.where))
+
+    def find(self, query: CandidateQuery) -> Top:
+        """Return the best documents of a query, with the plan."""
+        sent = self.sent(query.vectors)
+        without = query.meaning is not None and not self.marker.dimensions
+        usual = _WITHOUT_VECTORS if without else _CANDIDATES
+        n = max(self.stage.candidates or usual, self.k)
+        if self.where is not None and self._filter is None:
+            n *= _WIDER
+        while True:
+            words = self.by_words(sent, n)
+            near = None if query.meaning is None else self._by_meaning(query.meaning, n)
+            found = [words] if near is None else [words, near]
+            numbers = self._numbers(found)
+            top = query.rank(numbers)
+            doubt = self._doubt(sent, words, query.meaning, near, n, top)
+            every = all(len(one.ids) < n for one in found)
+            if not (self.exact and doubt) or every or n >= self.marker.n_docs:
+                break
+            n *= 4
+        return Top(top.documents, top.scores, self._plan(sent, len(numbers), doubt))
+
+    def sent(self, vectors: Sequence[QueryVector]) -> SentTerms:
+        """Return the terms of the first stage of a query, given its vector for every field."""
+        searcher = self.snapshot.searcher(self.marker.ranking)
+        most = self.server.max_terms
+        n = None if self.exact else self.stage.terms
+        sent = query_terms(searcher, vectors, n=n, most=most)
+        if self.exact and len(sent.terms) < sent.n_all:
+            raise InvalidInputError(
+                f"exact=True sends {sent.n_all:,} terms, and {self.server.name} takes {most:,}; "
+                "leave exact out, or search the index itself."
+            )
+        return sent
+
+    def by_words(self, sent: SentTerms, n: int) -> Candidates:
+        """Return the best n documents of the server by the terms that are sent."""
+        if not len(sent.terms):
+            return Candidates([], np.empty(0))
+        return self.server.search(
+            sent.terms, sent.weights, n, filter=self._filter, timeout=self.timeout
+        )
+
+    def _by_meaning(self, meaning: QueryMeaning, n: int) -> Candidates | None:
+        if not self.marker.dimensions:
+            return None
+        return self.server.nearest(meaning.unit, n, filter=self._filter, timeout=self.timeout)
+
+    def _numbers(self, found: Sequence[Candidates]) -> NDArray[np.int64]:
+        """Return the numbers of candidates."""
+        ids = list(dict.fromkeys(id for one in found for id in one.ids))
+        numbers = self.snapshot.documents.numbers_of(ids)
+        if len(numbers) < len(ids):
+            missing = next(id for id in ids if id not in numbers)
+            raise ServerError(
+                self.server.name, self.server.address,
+                f"it returned the document {missing!r}, which is not in the index: somebody else "
+                "wrote to the collection. Run softcosine sync INDEX URL.",
+            )  # fmt: skip
+        return np.array(sorted(numbers.values()), np.int64)
+
+    def _doubt(
+        self,
+        sent: SentTerms,
+        words: Candidates,
+        meaning: QueryMeaning | None,
+        near: Candidates | None,
+        n: int,
+        top: Top,
+    ) -> str:
+        """Return why a document that is no candidate could be a result; empty if none can.
+
+        A score is at most the server's score with its error, plus what the terms left out can add,
+        plus the greatest cosine that a document can have that is not among the nearest ones.
+        """
+        error = self.server.relative_error(len(sent.terms))
+        if self.marker.ranking in ("soft_cosine", "expanded_cosine"):
+            return "the norms on the server are those of an earlier S and idf"
+        if error is None:
+            return "the error of the server's arithmetic is unknown"
+        if not words.complete or (near is not None and not near.complete):
+            return "the answer of the server is partial or approximate"
+        last = float(words.scores[-1]) if len(words.ids) >= n else 0.0
+        bound = last * sent.scale * (1.0 + error) * self.marker.inflation(self.snapshot)
+        bound += sent.rest
+        if meaning is not None:
+            cosine = 1.0
+            if near is not None:
+                nearest = float(near.scores[-1]) if len(near.ids) >= n else 0.0
+                cosine = min(1.0, max(0.0, nearest + 2 * cosine_error(len(meaning.unit))))
+            bound += meaning.weight * cosine
+        bound *= _MARGIN
+        wanted = max(self.min_score, 0.0)
+        if len(top.scores) >= self.k:
+            wanted = float(top.scores[self.k - 1])
+        if bound < wanted or bound == 0.0:
+            return ""
+        return (
+            f"other documents could score up to {bound:.4g}, and the last result has {wanted:.4g}"
+        )
+
+    def _plan(self, sent: SentTerms, n_candidates: int, doubt: str) -> Plan:
+        reason = (
+            f"{len(sent.terms):,} of {sent.n_all:,} terms, {n_candidates:,} candidates of "
+            f"{self.server.name}, scored exactly by the index"
+        )
+        if self.where is not None:
+            where = "the index" if self._filter is None else self.server.name
+            reason += f"; filtered by {where}"
+        reason += f"; not proven: {doubt}" if doubt else "; proven"
+        return Plan(
+            self.server.name, reason, n_terms=len(sent.terms), n_candidates=n_candidates,
+            proven=not doubt,
+        )  # fmt: skip

@@ -1,0 +1,98 @@
+"""Servers for the tests of this folder: started once a session, skipped where they are missing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import java_servers
+from conftest import required
+from server_processes import PostgreSQLProcess, postgresql_programs
+
+_numbers = count()
+
+
+def missing(reason: str) -> None:
+    """Skip the test, or fail it if servers are required."""
+    if "servers" in required():
+        pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQLProcess]:
+    """A running PostgreSQL."""
+    programs = postgresql_programs()
+    if find_spec("psycopg") is None:
+        missing("needs psycopg, which is not installed")
+    if programs is None:
+        missing("needs PostgreSQL; .ci/servers installs it")
+    process = PostgreSQLProcess(programs)
+    yield process
+    process.remove()
+
+
+@pytest.fixture(scope="session")
+def elasticsearch() -> Iterator[str]:
+    """The URL of a running Elasticsearch."""
+    with java_servers.elasticsearch(_java_server("elasticsearch-*")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[str]:
+    """The URL of a running OpenSearch."""
+    with java_servers.opensearch(_java_server("opensearch-*")) as urls:
+        yield urls[0]
+
+
+def _java_server(pattern: str) -> Path:
+    folder = java_servers.server_folder(pattern)
+    if folder is None or shutil.which("java") is None:
+        missing(f"needs {pattern} and Java; .ci/servers fetches them")
+    assert folder is not None
+    return folder
+
+
+@pytest.fixture
+def qdrant(tmp_path: Path) -> str:
+    """The URL of the engine of Qdrant in this process."""
+    if find_spec("qdrant_edge") is None or find_spec("qdrant_client") is None:
+        missing("needs qdrant-edge-py and qdrant-client, which are not installed")
+    return f"qdrant://{tmp_path}/qdrant"
+
+
+@pytest.fixture(params=["postgresql", "qdrant", "elasticsearch", "opensearch"])
+def url(request: pytest.FixtureRequest) -> str:
+    """The URL of each server in turn."""
+    server = request.getfixturevalue(request.param)
+    url = server if isinstance(server, str) else server.url
+    return url.replace("http://", f"{request.param}://")
+
+
+@pytest.fixture
+def collection() -> str:
+    """A name that no other test uses."""
+    return f"test_{next(_numbers)}"
+
+
+@pytest.fixture
+def connect(url: str, collection: str) -> Iterator[Callable[..., object]]:
+    """Connect an index to a collection of the test."""
+    from softcosine.servers.server_index import ServerIndex
+
+    opened = []
+
+    def connected(index, **options):
+        options = {"collection": collection, **options}
+        opened.append(ServerIndex.connect(index, url, **options))
+        return opened[-1]
+
+    yield connected
+    for one in opened:
+        one.close()
