@@ -20,7 +20,8 @@ FEW = "1M"  # so that texts of 16,384 characters are too many
 
 
 def text_of(number: int) -> str:
-    return " ".join(np.random.default_rng(number).choice(WORDS, 8))
+    # Texts that are not ASCII are taken to need four bytes a character.
+    return " ".join(np.random.default_rng(number).choice(WORDS, 8)) + "…"
 
 
 @pytest.fixture
