@@ -168,6 +168,7 @@ def test_every_error_is_also_the_builtin_that_one_would_catch():
         "CorruptIndexError": OSError,
         "AlreadyExistsError": FileExistsError,
         "IndexLockedError": TimeoutError,
+        "ServerError": ConnectionError,
     }
     for name, builtin in expected.items():
         error = getattr(errors, name)

@@ -416,8 +416,8 @@ class _Search:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
         snapshot, request, constraints = self.snapshot, self.request, None
         stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
-        shown, n_fields, n_terms = query_text(query), len(snapshot.fields), request.max_terms
-        texts: tuple[tuple[str, float], ...] = ((shown, 1.0),)
+        n_fields, n_terms = len(snapshot.fields), request.max_terms
+        texts: tuple[tuple[str, float], ...] | None = None  # those of meaning
         if isinstance(query, Mapping):
             columns = [[(text, 1.0, True)] for text in _by_field(query, snapshot)]
         elif isinstance(query, str) and request.syntax:
@@ -439,6 +439,9 @@ class _Search:
             )
             for clauses in columns
         ]
+        shown = query_text(query)
+        if texts is None:
+            texts = ((shown, 1.0),)
         if request.fuzzy:
             own = [
                 respelled(one, snapshot.S, snapshot.spellings) if one.unknown else one
