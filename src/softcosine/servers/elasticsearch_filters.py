@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from softcosine.index.query.filters import Where
-from softcosine.index.segment.metadata_columns import Path
-from softcosine.servers import filter_tokens as tokens
+from softcosine.index.query.filters import UntranslatableError, Where
+from softcosine.servers.filter_tokens import Comparison, TokenFilters
 
 __all__ = ["filter_of"]
 
@@ -19,36 +18,21 @@ def filter_of(where: Where) -> dict[str, Any] | None:
 
     That is so for the order of strings, strings inside of strings, and numbers from 2**53 on.
     """
-    try:
-        return where.translated(_Filters())
-    except _UntranslatableError:
-        return None
+    return where.translated(_Filters())
 
 
-class _UntranslatableError(Exception):
-    """The server cannot express a condition."""
-
-
-class _Filters:
+class _Filters(TokenFilters[dict[str, Any]]):
     """A `FilterLanguage`."""
 
-    def condition(self, path: Path, operator: str, value: Any) -> dict[str, Any]:
-        if operator in _NEGATED:
-            return self.negation(self.condition(path, _NEGATED[operator], value))
-        if operator == "==":
-            return _having([tokens.value_token(path, value)])
-        if operator == "in":
-            return _having([tokens.value_token(path, one) for one in value])
-        if operator == "exists":
-            held = _having([tokens.existence_token(path)])
-            return held if value else self.negation(held)
-        if operator == "contains" and not isinstance(value, str):
-            return _having([tokens.element_token(path, value)])
-        if operator in _RANGES and not isinstance(value, str) and abs(value) < tokens.EXACT:
-            own = {"term": {"numbers.key": tokens.number_key(path)}}
-            limits = {"range": {"numbers.value": {_RANGES[operator]: value}}}
-            return {"nested": {"path": "numbers", "query": {"bool": {"filter": [own, limits]}}}}
-        raise _UntranslatableError
+    def having(self, wanted: Sequence[str]) -> dict[str, Any]:
+        if len(wanted) > _MOST:
+            raise UntranslatableError
+        return {"terms": {"tokens": list(wanted)}}
+
+    def compared(self, key: str, operator: Comparison, number: float) -> dict[str, Any]:
+        own = {"term": {"numbers.key": key}}
+        limits = {"range": {"numbers.value": {operator: number}}}
+        return {"nested": {"path": "numbers", "query": {"bool": {"filter": [own, limits]}}}}
 
     def all(self, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return {"bool": {"filter": list(parts)}} if parts else {"match_all": {}}
@@ -60,14 +44,3 @@ class _Filters:
 
     def negation(self, part: dict[str, Any]) -> dict[str, Any]:
         return {"bool": {"must_not": [part]}}
-
-
-_NEGATED = {"!=": "==", "not in": "in"}
-_RANGES = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
-
-
-def _having(wanted: list[str]) -> dict[str, Any]:
-    """Return a filter of documents with any of the tokens."""
-    if len(wanted) > _MOST:
-        raise _UntranslatableError
-    return {"terms": {"tokens": wanted}}

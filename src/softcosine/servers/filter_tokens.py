@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, Literal, TypeVar
 
+from softcosine.index.query.filters import UntranslatableError
 from softcosine.index.segment.metadata_columns import Path, is_number
 
 __all__ = [
-    "EXACT",
+    "Comparison",
+    "TokenFilters",
     "element_token",
     "existence_token",
     "number_key",
@@ -23,7 +26,48 @@ __all__ = [
     "value_token",
 ]
 
-EXACT = 2**53  # integers below are exact in float64
+_T = TypeVar("_T")
+Comparison = Literal["lt", "lte", "gt", "gte"]
+
+_EXACT = 2**53  # integers below are exact in float64
+_NEGATED = {"!=": "==", "not in": "in"}
+_COMPARISONS: dict[str, Comparison] = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+
+
+class TokenFilters(ABC, Generic[_T]):
+    """A `FilterLanguage` whose conditions are on tokens and numbers.
+
+    It cannot express the order of strings, strings inside of strings, and numbers from 2**53 on.
+    """
+
+    @abstractmethod
+    def having(self, wanted: Sequence[str]) -> _T:
+        """Return a filter of documents with any of some tokens."""
+
+    @abstractmethod
+    def compared(self, key: str, operator: Comparison, number: float) -> _T:
+        """Return a filter of documents whose number of a `number_key` compares so."""
+
+    @abstractmethod
+    def negation(self, part: _T) -> _T:
+        """Return a filter that holds if a part does not."""
+
+    def condition(self, path: Path, operator: str, value: Any) -> _T:
+        """Return an operator on a key."""
+        if operator in _NEGATED:
+            return self.negation(self.condition(path, _NEGATED[operator], value))
+        if operator == "==":
+            return self.having([value_token(path, value)])
+        if operator == "in":
+            return self.having([value_token(path, one) for one in value])
+        if operator == "exists":
+            held = self.having([existence_token(path)])
+            return held if value else self.negation(held)
+        if operator == "contains" and not isinstance(value, str):
+            return self.having([element_token(path, value)])
+        if operator in _COMPARISONS and not isinstance(value, str) and abs(value) < _EXACT:
+            return self.compared(number_key(path), _COMPARISONS[operator], value)
+        raise UntranslatableError
 
 
 def existence_token(path: Path) -> str:

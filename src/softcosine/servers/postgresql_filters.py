@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg.sql import SQL, Composable
 
-from softcosine.index.query.filters import Where
+from softcosine.index.query.filters import UntranslatableError, Where
 from softcosine.index.segment.metadata_columns import Path, is_number
 from softcosine.servers.storable_text import is_storable
 
@@ -22,14 +22,7 @@ def filter_of(where: Where) -> Composable | None:
 
     That is so for strings that PostgreSQL cannot store, and for numbers beyond 2**53.
     """
-    try:
-        return where.translated(_Sql())
-    except _UntranslatableError:
-        return None
-
-
-class _UntranslatableError(Exception):
-    """SQL cannot express a condition."""
+    return where.translated(_Sql())
 
 
 class _Sql:
@@ -37,7 +30,7 @@ class _Sql:
 
     def condition(self, path: Path, operator: str, value: Any) -> Composable:
         if not is_storable([*path, value]) or not _is_small(value):
-            raise _UntranslatableError
+            raise UntranslatableError
         return _CONDITIONS[operator](_value_at(path), value)
 
     def all(self, parts: Sequence[Composable]) -> Composable:

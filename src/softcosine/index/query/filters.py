@@ -40,7 +40,7 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["FilterLanguage", "Where", "key_path"]
+__all__ = ["FilterLanguage", "UntranslatableError", "Where", "key_path"]
 
 _T = TypeVar("_T")
 
@@ -53,7 +53,13 @@ class FilterLanguage(Protocol[_T]):
     """How another system writes filters."""
 
     def condition(self, path: Path, operator: str, value: Any) -> _T:
-        """Return an operator (`softcosine.index.query.filter_operators`) on a key."""
+        """Return an operator (`softcosine.index.query.filter_operators`) on a key.
+
+        Raises
+        ------
+        UntranslatableError
+            If the language cannot express it.
+        """
         ...
 
     def all(self, parts: Sequence[_T]) -> _T:
@@ -67,6 +73,10 @@ class FilterLanguage(Protocol[_T]):
     def negation(self, part: _T) -> _T:
         """Return a filter that holds if a part does not."""
         ...
+
+
+class UntranslatableError(Exception):
+    """A `FilterLanguage` cannot express a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +123,12 @@ class Where:
         paths = set(self._node.paths())
         return self._node.mask(columns.columns(paths), columns.n_docs)
 
-    def translated(self, language: FilterLanguage[_T]) -> _T:
-        """Return the filter in the language of another system."""
-        return self._node.translated(language)
+    def translated(self, language: FilterLanguage[_T]) -> _T | None:
+        """Return the filter in the language of another system; None if that cannot express it."""
+        try:
+            return self._node.translated(language)
+        except UntranslatableError:
+            return None
 
     def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
         """Yield the conditions that are not under a ``not``.
