@@ -147,9 +147,7 @@ class State:
             kept = scores >= min_score
             if self.subject.positive:
                 kept &= scores > 0
-            documents, scores = documents[kept], scores[kept]
-            best = np.lexsort((documents, -scores))[:k]
-            tops.append(Top(documents[best], scores[best], self.plan))
+            tops.append(Top.of(documents, scores, kept, k, self.plan))
         return tops
 
     def query_rows(self, vectors: Sequence[QueryVector]) -> Block:

@@ -36,7 +36,7 @@ _TABLE32, _SATURATION32, _COLUMN_SLOTS, _COLUMN_VALUES = map(
 # Most posting lists are short and not in the cache: a term, its groups and its postings are
 # prefetched this many terms ahead.
 _FETCH_TERM, _FETCH_GROUPS, _FETCH_POSTINGS = 24, 16, 8
-_DENSE = 16  # with a posting for one document in so many, a pass over all of them is faster
+_DENSE = 16  # if one document in 16 has a posting, a pass over all documents is faster
 _TINY = np.float32(1e-37)
 _BLOCK = 1024  # documents per block of the scan: 4 KiB of scores fit into the first-level cache
 

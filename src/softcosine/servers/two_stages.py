@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
-from softcosine.index.search.bounds import cosine_error
+from softcosine.index.search.bounds import SUM_MARGIN, cosine_error
 from softcosine.index.search.execution import CandidateQuery
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.meaning import QueryMeaning
@@ -26,7 +26,6 @@ __all__ = ["TwoStageSearch"]
 _CANDIDATES = 100
 _WITHOUT_VECTORS = 1000  # candidates by words where the server has no coordinates
 _WIDER = 10  # times as many candidates where the server cannot filter
-_MARGIN = 1.0 + 1e-6  # above the rounding errors of sums of 2**31 numbers in float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ class TwoStageSearch:
                 nearest = float(near.scores[-1]) if len(near.ids) >= n else 0.0
                 cosine = min(1.0, max(0.0, nearest + 2 * cosine_error(len(meaning.unit))))
             bound += meaning.weight * cosine
-        bound *= _MARGIN
+        bound *= SUM_MARGIN
         wanted = max(self.min_score, 0.0)
         if len(top.scores) >= self.k:
             wanted = float(top.scores[self.k - 1])

@@ -7,6 +7,7 @@ import numpy as np
 __all__ = [
     "HALF",
     "HUGE",
+    "SUM_MARGIN",
     "TINY",
     "approximate_floor",
     "cosine_error",
@@ -17,6 +18,7 @@ __all__ = [
 
 # Unit roundoff of columns and panels, which store the upper half of a float32.
 HALF = 2.0**-8
+SUM_MARGIN = 1.0 + 1e-6  # above the rounding errors of sums of 2**31 numbers in float64
 _UNIT_ROUNDOFF = 2.0**-24  # of float32
 _OTHER_ROUNDINGS = 16  # of a weight, a value and factors, beside the sums
 TINY, HUGE = 1e-30, 1e30  # range in which float32 neither underflows nor overflows, with a margin

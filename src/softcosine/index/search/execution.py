@@ -608,9 +608,7 @@ class _Search:
             )
         scores = self.searcher.scores(query.vectors, documents)
         kept = (scores > 0) & (scores >= self.request.min_score)
-        documents, scores = documents[kept], scores[kept]
-        best = np.lexsort((documents, -scores))[:k]
-        return Top(documents[best], scores[best])
+        return Top.of(documents, scores, kept, k)
 
     def _in_order(self, query: _Query, allowed: Sequence[Mask | None], k: int) -> Top:
         """Return the k best allowed documents of a query, exact matches first if requested."""

@@ -179,9 +179,7 @@ class FieldsSearcher:
         documents = np.concatenate([np.empty(0, np.int64), *found])
         scores = self.scores(vectors, documents)
         kept = (scores >= min_score) & (scores > 0)
-        documents, scores = documents[kept], scores[kept]
-        best = np.lexsort((documents, -scores))[:k]
-        return Top(documents[best], scores[best], plan)
+        return Top.of(documents, scores, kept, k, plan)
 
     def _candidates(
         self,

@@ -9,14 +9,13 @@ plan of the hits says whether that can be (theory, "First stage by some terms").
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
-
-import numpy as np
 
 from softcosine._threads import in_threads
 from softcosine._validation import check_whole, is_whole
 from softcosine.errors import InvalidInputError
+from softcosine.index.search.bounds import SUM_MARGIN
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.heaviest_terms import LeftOut
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
@@ -27,7 +26,6 @@ from softcosine.index.search.top_docs import QueryVector, Top
 __all__ = ["FirstStage", "search_in_two_stages"]
 
 _CANDIDATES, _WITH_MEANING = 100, 1000  # docs/benchmarks/first_stage.md
-_MARGIN = 1.0 + 1e-6  # above the rounding errors of sums of 2**31 numbers in float64
 
 _Query = tuple[Sequence[QueryVector], QueryMeaning | None]
 
@@ -127,19 +125,18 @@ def search_in_two_stages(
             scores, left_out = words.second_stage(vectors, documents, stage.terms)
         if meaning is not None and meant is not None:
             scores = scores + meant.weight * meaning.cosines(meant.unit, documents)
-        kept = np.flatnonzero((scores > 0) & (scores >= least))
-        best = kept[np.lexsort((documents[kept], -scores[kept]))[:k]]
+        top = Top.of(documents, scores, (scores > 0) & (scores >= least), k)
         # The most that a document can score that is no candidate.
         most = float(first.scores[-1]) if len(documents) == n else 0.0
         most = (most + left_out.most) * words.ranking.rounded_one
-        most = (most + (0.0 if meant is None else meant.weight)) * _MARGIN
-        enough = float(scores[best[-1]]) if len(best) == k else least
+        most = (most + (0.0 if meant is None else meant.weight)) * SUM_MARGIN
+        enough = float(top.scores[-1]) if len(top.scores) == k else least
         n_terms = None if stage.terms is None else (left_out.n_kept, left_out.n_terms)
         plan = first_stage_plan(
             n_terms, len(documents),
             proven=most < enough or (left_out.most == 0.0 and meant is None),
         )  # fmt: skip
-        return Top(documents[best], scores[best], plan)
+        return replace(top, plan=plan)
 
     pairs = [(query, next(found[one])) for query, one in zip(queries, both, strict=True)]
     return in_threads(second, pairs, threads)

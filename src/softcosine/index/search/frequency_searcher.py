@@ -139,6 +139,4 @@ class FrequencySearcher(Searcher):
         documents = np.concatenate([np.empty(0, np.int64), *found])
         scores = self.scores(query, documents)
         kept = scores > asked.minimum if asked.exclusive else scores >= asked.minimum
-        documents, scores = documents[kept], scores[kept]
-        best = np.lexsort((documents, -scores))[: asked.k]
-        return Top(documents[best], scores[best], plan)
+        return Top.of(documents, scores, kept, asked.k, plan)

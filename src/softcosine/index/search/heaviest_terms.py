@@ -28,7 +28,7 @@ def heaviest_terms(
     It keeps the query's own terms, and of the others those with the largest ``|weight| * greatest
     impact``, the most that they can add to a score (theory, "First stage by some terms"); ties go
     to the smaller term number. With n, it keeps ``max(len(own) + n, 2 n)`` terms, or all if there
-    are not so many.
+    are fewer.
 
     Parameters
     ----------

@@ -117,9 +117,7 @@ class MeaningSearcher:
         words, cosines = self._both(vectors, meaning, documents)
         scores = words + meaning.weight * cosines
         kept = ((words > 0) | (cosines >= FLOOR)) & (scores >= min_score) & (scores > 0)
-        documents, scores = documents[kept], scores[kept]
-        best = np.lexsort((documents, -scores))[:k]
-        return Top(documents[best], scores[best], MEANING)
+        return Top.of(documents, scores, kept, k, MEANING)
 
     def scores(
         self,

@@ -167,7 +167,7 @@ def query_encoding(
     InvalidInputError
         If the documents have no coordinates, there is no query table, or the encoder must be given.
     MissingDependencyError
-        If the encoder is asked for, and not installed.
+        If the query needs the encoder, and it is not installed.
     """
     space = snapshot.meaning
     if space is None and ask in ("static", "encoder"):

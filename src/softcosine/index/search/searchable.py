@@ -312,8 +312,8 @@ class Searchable:
             default that of the index. A document without a word of the query is a hit if its cosine
             is high enough.
         first_stage : int or FirstStage, optional
-            Search in two stages: find candidates by the query's own terms and so many others of the
-            expanded query, those that add most to a score, and compute the scores of the best 100
+            Search in two stages: find candidates by the query's own terms and this number of others
+            (those of the expanded query that add most to a score), and score the best 100
             of them; with meaning, of the best 1,000. Faster on large indexes. Scores are exact,
             but a document can be missing unless ``Hits.plan.proven``; it then scores less than the
             candidates by these terms. `FirstStage` sets both numbers. With meaning, only documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,20 @@ class Top:
     documents: NDArray[np.int64]
     scores: NDArray[np.float64]
     plan: Plan = ALONE
+
+    @classmethod
+    def of(
+        cls,
+        documents: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        kept: NDArray[np.bool_],
+        k: int,
+        plan: Plan = ALONE,
+    ) -> Self:
+        """Return the k best of the documents that a mask keeps."""
+        documents, scores = documents[kept], scores[kept]
+        best = np.lexsort((documents, -scores))[:k]
+        return cls(documents[best], scores[best], plan)
 
 
 @dataclass(frozen=True, slots=True)
