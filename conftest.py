@@ -62,6 +62,11 @@ collect_ignore = [
         if find_spec("psycopg")
         else [f"src/softcosine/servers/postgresql{part}.py" for part in ("", "_filters")]
     ),
+    *(
+        []
+        if find_spec("mcp")
+        else ["docs/mcp.md", *(f"src/softcosine/mcp/{one}.py" for one in ("server", "tools"))]
+    ),
     *([] if find_spec("qdrant_edge") else ["src/softcosine/servers/qdrant_in_process.py"]),
     *(
         []

@@ -6,5 +6,5 @@ Heavy modules are imported inside commands, so that ``--help`` is fast.
 `failures` turns exceptions into messages and exit codes; `output` prints results as tables or
 JSON. Each command is in the file of its task: `searching`, `indexing`, `writing` (add, delete,
 merge, refresh, shard, join), `maintenance` (info, check, backup, salvage), `similarity`,
-`near_duplicates`, `evaluating`, `tuning`, `exporting`, `pictures` (map), `demo`.
+`near_duplicates`, `evaluating`, `tuning`, `exporting`, `pictures` (map), `mcp`, `demo`.
 """

@@ -23,6 +23,7 @@ with interrupted_quietly():  # these imports take a moment
         exporting,
         indexing,
         maintenance,
+        mcp,
         near_duplicates,
         pictures,
         searching,
@@ -144,6 +145,7 @@ _COMMANDS: _Table = (
     ("check", maintenance.check, "Check the integrity of an index."),
     ("backup", maintenance.backup, "Copy an index, even during a write."),
     ("salvage", maintenance.salvage, "Copy the intact segments of a damaged index."),
+    ("mcp", mcp.mcp, "Serve indexes to a language model, as an MCP server."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files of yours."),
 )
 _OF_MATRICES: _Table = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from types import FrameType
 
-__all__ = ["interrupted_quietly", "orderly_ends"]
+__all__ = ["end_at_once", "interrupted_quietly", "orderly_ends"]
 
 _NAMES = ("SIGTERM", "SIGHUP")
 _AGAIN = 0.02  # seconds until a swallowed interrupt is raised again
@@ -80,6 +80,17 @@ def orderly_ends() -> Iterator[None]:
         yield
     finally:
         for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def end_at_once() -> None:
+    """Let SIGTERM and SIGHUP end the process without cleanup, inside `orderly_ends`.
+
+    For commands whose main thread waits for threads that no exception reaches.
+    """
+    for name in _NAMES:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is _end:
             signal.signal(number, signal.SIG_DFL)
 
 

@@ -1,0 +1,106 @@
+"""Command ``softcosine mcp``: indexes as tools of a language model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from softcosine.cli.signals import end_at_once
+from softcosine.errors import InvalidInputError
+
+__all__ = ["mcp"]
+
+
+def mcp(
+    indexes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INDEX", help="Folders that 'index' wrote; NAME=FOLDER gives a name."
+        ),
+    ],
+    writable: Annotated[
+        bool, typer.Option("--writable", help="Let the model add and delete documents.")
+    ] = False,
+    max_characters: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Where texts of hits are truncated [1000]."),
+    ] = None,
+    config: Annotated[
+        bool,
+        typer.Option("--config", help="Print the entry for a client's configuration, and exit."),
+    ] = False,
+) -> None:
+    """Serve indexes to a language model (Model Context Protocol), over standard input and output.
+
+      softcosine mcp faq.index --config
+      softcosine mcp faq.index laws=/data/law.index
+
+    You do not run this command yourself: a client, such as a desktop application for a model, runs
+    it. --config prints the JSON that tells a client how; put it into the client's configuration
+    file and restart the client. Then ask the model something that the documents answer.
+
+    The model gets the tools search, similar, explain, related_words, get_document and index_info,
+    and with --writable add_documents and delete_documents. It sees each commit of other processes.
+    An index is named after its folder: faq.index is faq. Needs softcosine[mcp].
+    """
+    from softcosine.index.soft_index import SoftIndex
+    from softcosine.mcp.server import MAX_CHARACTERS, mcp_server
+
+    folders = _named(indexes)
+    opened = {name: SoftIndex.open(folder) for name, folder in folders.items()}
+    if config:
+        options = ["--writable"] if writable else []
+        if max_characters is not None:
+            options += ["--max-characters", str(max_characters)]
+        entry = {"mcpServers": {"softcosine": _entry(folders, options)}}
+        sys.stdout.write(f"{json.dumps(entry, indent=2)}\n")
+        return
+    server = mcp_server(opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS)
+    if sys.stdin.isatty():
+        from softcosine.cli.output import console
+
+        console(stderr=True).print(
+            "Waiting for an MCP client on standard input. Clients start this command themselves; "
+            "--config prints what to tell them. Ctrl-C ends it."
+        )
+    end_at_once()  # a thread reads standard input; commits are atomic without cleanup
+    server.run()
+
+
+def _named(given: list[str]) -> dict[str, Path]:
+    """Return the folders by names: ``NAME=FOLDER``, or the folder's name without ``.index``.
+
+    Raises
+    ------
+    InvalidInputError
+        If two indexes have the same name.
+    """
+    named: dict[str, Path] = {}
+    for one in given:
+        name, equals, folder = one.partition("=")
+        if not equals or Path(one).exists():
+            folder = one
+            name = Path(one).absolute().name.removesuffix(".index")
+        if not name or name in named:
+            raise InvalidInputError(
+                f"{one}: the name {name!r} is {'taken' if name else 'empty'}; give the index "
+                f"another one: NAME={folder}."
+            )
+        named[name] = Path(folder)
+    return named
+
+
+def _entry(folders: dict[str, Path], options: list[str]) -> dict[str, Any]:
+    """Return how a client starts this command, from any folder."""
+    called = shutil.which(sys.argv[0]) or shutil.which("softcosine")
+    if called is None:
+        command, before = sys.executable, ["-m", "softcosine"]
+    else:
+        command, before = str(Path(called).absolute()), []
+    paths = [f"{name}={folder.absolute()}" for name, folder in folders.items()]
+    return {"command": command, "args": [*before, "mcp", *paths, *options]}

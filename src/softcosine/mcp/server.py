@@ -1,0 +1,174 @@
+"""An MCP server of indexes, over standard input and output or over HTTP."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from softcosine._validation import check_whole
+from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.version import __version__
+
+if find_spec("mcp") is None:
+    raise MissingDependencyError("mcp", "mcp", "Serving an index to language models")
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import ToolAnnotations
+
+from softcosine.mcp.tools import Tools
+
+__all__ = ["MAX_CHARACTERS", "asgi_app", "mcp_server"]
+
+MAX_CHARACTERS = 1000  # of a text of a hit
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def mcp_server(
+    indexes: Mapping[str, SoftIndex],
+    *,
+    writable: bool = False,
+    max_characters: int = MAX_CHARACTERS,
+) -> Any:
+    """Return an MCP server whose tools search indexes.
+
+    Each call of a tool uses the last commit of its index, also of other processes.
+
+    Parameters
+    ----------
+    indexes : mapping of names to SoftIndex
+        Read at every call; indexes may be added and removed while the server runs.
+    writable : bool
+        Whether there are tools that add and delete documents.
+    max_characters : int
+        Where texts of hits are truncated, unless a call says otherwise.
+
+    Returns
+    -------
+    mcp.server.mcpserver.MCPServer
+        ``run()`` serves it over standard input and output; `asgi_app` over HTTP.
+
+    Examples
+    --------
+    >>> import asyncio, softcosine as sc
+    >>> from mcp import Client
+    >>> index = sc.SoftIndex.from_texts(["a flat tyre", "green tea"], ids=["bike", "tea"])
+    >>> async def ask(tool, **arguments):
+    ...     async with Client(mcp_server({"faq": index})) as client:
+    ...         return (await client.call_tool(tool, arguments)).structured_content
+    >>> asyncio.run(ask("search", query="bicycle tires"))["hits"][0]["id"]
+    'bike'
+    """
+    if not isinstance(indexes, Mapping):
+        raise InvalidInputError(
+            f"indexes is {indexes!r}; pass a mapping of names to indexes: {{'faq': index}}."
+        )
+    check_whole("max_characters", max_characters, least=1)
+    tools = Tools(indexes, writable=writable, max_characters=max_characters)
+    made = [
+        _tool(tools.search, "Search documents"),
+        _tool(tools.similar, "Similar documents"),
+        _tool(tools.explain, "Explain a score"),
+        _tool(tools.related_words, "Related words"),
+        _tool(tools.get_document, "Read a document"),
+        _tool(tools.index_info, "Describe the indexes"),
+    ]
+    if writable:
+        made += [
+            _tool(tools.add_documents, "Add or replace documents", writes=True),
+            _tool(tools.delete_documents, "Delete documents", writes=True),
+        ]
+    with _unchanged_logging():
+        return MCPServer(
+            "softcosine",
+            title="softcosine",
+            version=__version__,
+            description="Search in documents by equal and similar words.",
+            instructions=_instructions(list(indexes)),
+            tools=made,
+            log_level="WARNING",
+        )
+
+
+def asgi_app(server: Any, *, path: str = "/mcp", hosts: Sequence[str] = ()) -> Any:
+    """Return an ASGI application that serves an MCP server over HTTP, without sessions.
+
+    To mount it in another application, add its ``routes`` to those of the other, and enter
+    ``server.session_manager.run()`` in the other's lifespan.
+
+    Parameters
+    ----------
+    server : MCPServer
+        From `mcp_server`.
+    path : str
+    hosts : sequence of str
+        Host names, with the port if it is not the default one, under which clients may call the
+        server beside those of this machine; requests to others are answered by 421, so that no
+        page of a browser can reach the server by another name.
+
+    Returns
+    -------
+    starlette.applications.Starlette
+    """
+    allowed = [*(f"{host}:*" for host in _LOOPBACK), *_LOOPBACK, *hosts]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=allowed,
+        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in allowed],
+    )
+    return server.streamable_http_app(
+        streamable_http_path=path,
+        json_response=True,
+        stateless_http=True,
+        transport_security=security,
+    )
+
+
+def _tool(function: Callable[..., Any], title: str, *, writes: bool = False) -> Any:
+    """Return a tool that refuses unknown arguments, instead of ignoring them."""
+    tool = Tool.from_function(
+        function,
+        title=title,
+        description=inspect.getdoc(function),
+        annotations=ToolAnnotations(
+            title=title,
+            read_only_hint=not writes,
+            destructive_hint=writes,
+            idempotent_hint=True,
+            open_world_hint=False,
+        ),
+    )
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
+
+
+def _instructions(names: Sequence[str]) -> str:
+    listed = f" The indexes are: {', '.join(names)}." if names else ""
+    return (
+        "Search engine over collections of documents. Documents match by equal and by similar "
+        f"words, so ask in plain language.{listed} Call index_info for their contents and metadata "
+        "keys, search to find documents, get_document to read a long one, explain to see why a "
+        "document was found."
+    )
+
+
+@contextmanager
+def _unchanged_logging() -> Iterator[None]:
+    """Undo that the construction of an MCPServer adds a handler to the root logger."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
