@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
 from softcosine.text.words import MAX_WORD_LENGTH, find_words, normalize
 
 # Letters of many scripts, marks, digits, joiners, invisible and broken characters, side by side.
@@ -180,3 +183,43 @@ def test_settings_survive_storing():
     assert Analyzer.from_dict(analyzer.to_dict()) == analyzer
     assert pickle.loads(pickle.dumps(analyzer)) == analyzer
     assert hash(analyzer) == hash(Analyzer.from_dict(analyzer.to_dict()))
+
+
+def test_lemmas_come_before_the_stemmer():
+    analyzer = Analyzer("english", lemmas={"Went": "go", "news": "news", "E5": "five"})
+    assert analyzer.terms("Went went goes newspapers news e5") == [
+        "go", "go", "goe", "newspap", "news", "five"
+    ]  # fmt: skip
+    assert analyzer.lemmas == (("e5", "five"), ("news", "news"), ("went", "go"))
+
+
+@pytest.mark.parametrize("stemmer", [None, "english"])
+def test_an_analyzer_with_lemmas_is_stored_and_compared_with_them(stemmer):
+    analyzer = Analyzer(stemmer, lemmas={"went": "go"}, phrases=["went home"])
+    again = Analyzer.from_dict(json.loads(json.dumps(analyzer.to_dict())))
+    assert again == analyzer
+    assert hash(again) == hash(analyzer)
+    assert again != Analyzer(stemmer, phrases=["went home"])
+    assert again.terms("go home") == ["go", "go home", "home"]
+    assert analyzer.stems
+
+
+@pytest.mark.parametrize("stemmer", [None, "english"])
+def test_a_corpus_with_lemmas_has_the_terms_and_forms_of_its_texts(stemmer):
+    analyzer = Analyzer(stemmer, lemmas={"went": "go", "gone": "go"})
+    texts = ["we went", "gone with the winds", "go go went"]
+    analyzed = analyze(texts, analyzer)
+    found = [
+        [analyzed.vocabulary.terms[token] for token in analyzed.tokens[start:end]]
+        for start, end in pairwise(analyzed.offsets)
+    ]
+    assert found == [analyzer.terms(text) for text in texts]
+    assert analyzed.vocabulary.forms is not None
+    forms = dict(zip(analyzed.vocabulary.terms, analyzed.vocabulary.forms, strict=True))
+    assert set(forms["go"]) == {"went", "gone", "go"}
+
+
+@pytest.mark.parametrize("lemmas", [{"two words": "one"}, {"a": ""}, {"a": "two words"}, [("a",)]])
+def test_lemmas_are_single_words(lemmas):
+    with pytest.raises(InvalidInputError, match="single words to single words"):
+        Analyzer(lemmas=lemmas)

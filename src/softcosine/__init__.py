@@ -73,6 +73,7 @@ _HOMES = {
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
+    "spacy_lemmas": "softcosine.text.spacy_lemmas",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
     "strongest": "softcosine.similarity.combine.combined",
     "uncalibrated": "softcosine.similarity.combine.calibration",
@@ -169,6 +170,7 @@ if TYPE_CHECKING:
     from softcosine.space.transforms import unit_documents as unit_documents
     from softcosine.text.analyzer import Analyzer as Analyzer
     from softcosine.text.corpus import analyze as analyze
+    from softcosine.text.spacy_lemmas import spacy_lemmas as spacy_lemmas
     from softcosine.text.stream import TextStream as TextStream
     from softcosine.text.vocabulary import Vocabulary as Vocabulary
     from softcosine.text.weighting import Weighting as Weighting

@@ -263,7 +263,11 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "bytes": bytes_of(path),
         "ranking": opened.ranking,
         "weighting": opened.weighting.to_dict(),
-        "analyzer": {**analyzer, "stop_words": len(analyzer["stop_words"])},
+        "analyzer": {
+            **analyzer,
+            "stop_words": len(analyzer["stop_words"]),
+            **({"lemmas": len(analyzer["lemmas"])} if "lemmas" in analyzer else {}),
+        },
         "language": opened.language,
         "note": opened.note,
         "meaning": facts_of(opened),
@@ -338,6 +342,8 @@ def _words(analyzer: dict[str, Any]) -> str:
         words.append(f"segmented ({analyzer['segmenter']})")
     if analyzer["max_ngram"] > 1:
         words.append(f"up to {analyzer['max_ngram']} words per term")
+    if analyzer.get("lemmas"):
+        words.append(counted(analyzer["lemmas"], "lemma"))
     if analyzer.get("phrases"):
         words.append(f"{counted(len(analyzer['phrases']), 'phrase')} from your lists")
     return ", ".join(words)

@@ -222,7 +222,7 @@ def read_words(path: str, *, encoding: str, language: str | None, stemmer: str |
         ),
         forms=(
             [sorted(forms[term], key=lambda word: (-forms[term][word], word)) for term in terms]
-            if analyzer.stemmer is not None
+            if analyzer.stems
             else None
         ),
     )

@@ -114,7 +114,7 @@ def language_note(language: str, rules: Analyzer) -> str:
             "The language of the texts was not recognised: words are not stemmed; --language NAME "
             "(language= in Python) names it."
         )
-    done = [] if rules.stemmer is None else ["stemmed"]
+    done = [] if not rules.stems else ["stemmed"]
     if rules.segmenter is not None:
         done.append(f"cut into words by {SEGMENTERS[rules.segmenter][0]}")
     hint = _hint(language, rules)

@@ -187,8 +187,8 @@ def _spread(
 
 
 def _words(analyzer: Analyzer, equal: float, unstemmed: float) -> Words:
-    if analyzer.stemmer is None or max(equal, unstemmed) < _USABLE:
-        return "terms" if analyzer.stemmer is None else "analyzed"
+    if not analyzer.stems or max(equal, unstemmed) < _USABLE:
+        return "terms" if not analyzer.stems else "analyzed"
     return "terms" if equal >= unstemmed else "forms"
 
 

@@ -76,7 +76,7 @@ class TermKeys:
     def of(self, strings: Iterable[str]) -> list[str]:
         """Return the terms of words, and of n-grams of words joined by spaces."""
         folded = [string.casefold() for string in strings]
-        if self.analyzer is not None and self.analyzer.stemmer is None:
+        if self.analyzer is not None and not self.analyzer.stems:
             return folded
         single = [part for string in folded for part in string.split(" ")]
         stems = iter(self._stems(single))

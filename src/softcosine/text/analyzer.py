@@ -51,6 +51,9 @@ class Analyzer:
         Multi-word terms. Where the words of a phrase are consecutive, in any form, they make a term
         too, joined by spaces, even if `max_ngram` is smaller. Stored analyzed and sorted; a phrase
         with fewer than two remaining words is dropped.
+    lemmas : mapping of str to str, optional
+        The stems of some words, such as ``{"went": "go"}``; other words are stemmed by `stemmer`
+        (Lucene: stemmer override). Stored as sorted pairs. See `softcosine.spacy_lemmas`.
 
     Raises
     ------
@@ -78,6 +81,8 @@ class Analyzer:
     min_length: int = 1
     segmenter: str | None = None
     phrases: Collection[str] = ()
+    lemmas: Mapping[str, str] | Iterable[tuple[str, str]] = ()
+    _lemma_of: dict[str, str] = field(init=False, repr=False, compare=False)
     _stemmed: frozenset[tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _longest: int = field(init=False, repr=False, compare=False)
 
@@ -91,6 +96,9 @@ class Analyzer:
         if self.segmenter is not None:
             check_choice("segmenter", self.segmenter, SEGMENTERS)
             segmenter_for(self.segmenter)
+        lemma_of = self._lemmas()
+        object.__setattr__(self, "_lemma_of", lemma_of)
+        object.__setattr__(self, "lemmas", tuple(sorted(lemma_of.items())))
         phrases = [self.kept(phrase) for phrase in _strings("phrases", self.phrases)]
         several = sorted({" ".join(words) for words in phrases if len(words) > 1})
         stemmed = frozenset(tuple(self.stem(phrase.split(" "))) for phrase in several)
@@ -136,6 +144,26 @@ class Analyzer:
             "segmenter": language if has_segmenter(language) else None,
         }
         return cls(**{**chosen, **settings})
+
+    def _lemmas(self) -> dict[str, str]:
+        """Return the checked and normalised lemmas."""
+        given = self.lemmas
+        check_type("lemmas", given, Iterable, "pass a mapping of words to words")
+        found: dict[str, str] = {}
+        for pair in given.items() if isinstance(given, Mapping) else given:
+            words = [self.words(word) for word in pair]
+            if len(words) != 2 or any(len(parts) != 1 for parts in words):
+                raise InvalidInputError(
+                    f"lemmas have the entry {pair!r}; pass a mapping of single words to single "
+                    "words."
+                )
+            found[words[0][0]] = words[1][0]
+        return found
+
+    @property
+    def stems(self) -> bool:
+        """Whether terms can differ from their words: there is a stemmer, or there are lemmas."""
+        return self.stemmer is not None or bool(self._lemma_of)
 
     @property
     def cut(self) -> Segmenter | None:
@@ -270,26 +298,13 @@ class Analyzer:
         Returns
         -------
         list of str
-            One stem per word. Words with a digit or a lone surrogate are their own stems, as are
-            all words without a stemmer.
+            One stem per word: its lemma, if it has one. Other words with a digit or a lone
+            surrogate are their own stems, as are all other words without a stemmer.
         """
-        if self.stemmer is None:
-            return list(words)
-        from Stemmer import Stemmer
-
-        # A stemmer is not thread-safe; a new one costs less than a microsecond.
-        algorithm = Stemmer(self.stemmer, 0)
-        try:
-            stems = algorithm.stemWords(words)
-        except UnicodeEncodeError:
-            stems = [
-                word if any("\ud800" <= c <= "\udfff" for c in word) else algorithm.stemWord(word)
-                for word in words
-            ]
-        return [
-            word if not stem or _DIGIT.search(word) else stem
-            for word, stem in zip(words, stems, strict=True)
-        ]
+        stems = list(words) if self.stemmer is None else _stemmed_by(self.stemmer, words)
+        if not self._lemma_of:
+            return stems
+        return [self._lemma_of.get(word, stem) for word, stem in zip(words, stems, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON types, for storage with an index."""
@@ -301,6 +316,7 @@ class Analyzer:
             "min_length": self.min_length,
             "segmenter": self.segmenter,
             **({"phrases": list(self.phrases)} if self.phrases else {}),
+            **({"lemmas": self._lemma_of} if self._lemma_of else {}),
         }
 
     @classmethod
@@ -325,7 +341,7 @@ class Analyzer:
                 f"version {_RULES}; analyze the texts again with this version."
             )
         expected = {"stemmer", "stop_words", "max_ngram", "min_length"}
-        if values.keys() - {"segmenter", "phrases"} != expected:  # optional packages
+        if values.keys() - {"segmenter", "phrases", "lemmas"} != expected:  # optional packages
             raise InvalidInputError(
                 f"an analyzer has the settings {sorted(expected)}, but these are {sorted(values)}; "
                 "pass what Analyzer.to_dict gave."
@@ -345,6 +361,24 @@ def _algorithms() -> tuple[str, ...]:
     from Stemmer import algorithms
 
     return tuple(sorted(algorithms()))
+
+
+def _stemmed_by(name: str, words: Sequence[str]) -> list[str]:
+    from Stemmer import Stemmer
+
+    # A stemmer is not thread-safe; a new one costs less than a microsecond.
+    algorithm = Stemmer(name, 0)
+    try:
+        stems = algorithm.stemWords(words)
+    except UnicodeEncodeError:
+        stems = [
+            word if any("\ud800" <= c <= "\udfff" for c in word) else algorithm.stemWord(word)
+            for word in words
+        ]
+    return [
+        word if not stem or _DIGIT.search(word) else stem
+        for word, stem in zip(words, stems, strict=True)
+    ]
 
 
 def _stop_words(given: str | Iterable[str] | None) -> frozenset[str]:

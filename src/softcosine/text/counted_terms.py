@@ -182,7 +182,7 @@ class _Chunks:
         expand(chunks, starts, running_sum(n_stems), numbers[stems[kept]], tokens, offsets)
         strings = list(compress(self._stems, used.tolist()))
         forms: list[dict[str, int]] | None = None
-        if self.analyzer.stemmer is not None:
+        if self.analyzer.stems:
             forms = [{} for _ in strings]
             word_counts = np.bincount(self._running, counts, len(self._words)).astype(np.int64)
             own = (word_counts > 0) & (self._stem_of_word >= 0)

@@ -176,8 +176,8 @@ class TextStream:
             The terms in code point order, with document frequencies and forms, as from `analyze`.
         occurrences : ndarray of shape (n_terms,), int64
         """
-        stemming = self._analyzer.stemmer is not None
-        plain = replace(self._analyzer, stemmer=None, max_ngram=1, phrases=())
+        stemming = self._analyzer.stems
+        plain = replace(self._analyzer, stemmer=None, lemmas=(), max_ngram=1, phrases=())
         with TermTally(self._memory // 4) as terms, TermTally(self._memory // 4) as words:
             n_docs = 0
             for texts in self._read():

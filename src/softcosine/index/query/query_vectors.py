@@ -150,7 +150,7 @@ def parse_clauses(
             stops = plain and not listed and all(passed[start:end])
             into = passed_over if stops else counts
             into[term] = into.get(term, 0.0) + weight
-            if analyzer.stemmer is not None:
+            if analyzer.stems:
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
     counts = counts or passed_over  # "The Who"
     # Lists, because queries are short and arrays cost more to create.

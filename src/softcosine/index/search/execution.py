@@ -483,7 +483,7 @@ class _Search:
     def _words_of(self, number: int) -> dict[str, str]:
         """Return, for each term of a document, its first words in the text."""
         analyzer = self.snapshot.analyzer
-        if analyzer.stemmer is None:
+        if not analyzer.stems:
             return {}
         words = analyzer.kept(self.snapshot.documents.text(number))
         stems = analyzer.stem(words)

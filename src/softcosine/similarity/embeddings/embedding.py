@@ -28,6 +28,7 @@ from softcosine.similarity.source import (
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
+    from spacy.language import Language
 
 __all__ = ["EmbeddingSimilarity"]
 
@@ -211,6 +212,19 @@ class EmbeddingSimilarity:
         from softcosine.similarity.embeddings.gensim_files import table_of
 
         return cls.of_table(table_of(vectors), **settings)
+
+    @classmethod
+    def from_spacy(cls, pipeline: Language, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
+        """Return a source over the word vectors of a spaCy pipeline.
+
+        Raises
+        ------
+        InvalidInputError
+            If the pipeline has no table of vectors, as the small ones.
+        """
+        from softcosine.similarity.embeddings.spacy_vectors import vectors_of
+
+        return cls.of_table(vectors_of(pipeline), **settings)
 
     @classmethod
     def from_pretrained(
