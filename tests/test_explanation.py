@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -184,9 +185,12 @@ def test_real_numbers_come_out_as_python_numbers():
 
 def test_an_explanation_has_a_notebook_view():
     view = tea_index().explain("tea coffee <b>", "black")._repr_html_()
-    assert "<caption>tea coffee &lt;b&gt;: black</caption>" in view
+    assert ">tea coffee &lt;b&gt;: black</caption>" in view
     assert "<td>coffee</td><td>=</td>" in view
     assert "<td>tea</td><td>~</td>" in view
+    first, second = (int(width) for width in re.findall(r"width:(\d+)px", view))
+    assert first == 120 > second > 0
+    assert "no word of the document" in tea_index().explain("nothing", "black")._repr_html_()
 
 
 def test_a_query_is_explained_as_it_was_searched():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -103,12 +104,44 @@ def test_hits_become_a_table():
 
 def test_a_notebook_shows_an_escaped_table():
     view = tea_hits("<tea> mocha nobody")._repr_html_()
-    assert "<caption>&lt;tea&gt; mocha nobody</caption>" in view
+    assert ">&lt;tea&gt; mocha nobody</caption>" in view
     assert "&lt;b&gt;" in view
     assert "<b>tea</b>" in view
     assert "black &lt;<i>coffee</i>&gt;" in view
     assert "searched by their neighbours: mocha; unknown: nobody" in view
     assert "<p>" not in tea_hits("tea")._repr_html_()
+
+
+def test_a_notebook_says_that_nothing_was_found():
+    assert "<p>no hits; unknown: nobody</p>" in tea_hits("nobody")._repr_html_()
+
+
+def test_a_notebook_shows_a_title_once():
+    documents = [{"title": "Green tea", "body": "from China"}]
+    index = SoftIndex.from_texts(documents, fields=["title", "body"], plain=True)
+    (hit,) = hits = index.search("china")
+    assert hits._repr_html_().count("Green tea") == 1
+    view = Hits("q", "soft_bm25", (replace(hit, title="Another"),))._repr_html_()
+    assert "<b>Another</b><br>Green tea from" in view
+
+
+def test_a_listing_is_shown_as_a_table():
+    texts = ["green <tea>\n\u202e", "black coffee " * 40, "x"]
+    metadata = [{"lang": "en", "<k>": ["v"]}, None, None]
+    index = SoftIndex.from_texts(texts, ids=["a", "b" * 40, "c"], metadata=metadata, plain=True)
+    found = index.filter(k=2)
+    assert str(found).splitlines() == [
+        "Documents 1 to 2 of 3",
+        f"  {'a':<24}  green <tea> \N{REPLACEMENT CHARACTER}",
+        f"  {'b' * 23}…  {('black coffee ' * 5)[:59]}…",
+    ]
+    view = found._repr_html_()
+    assert "<td style='text-align:left'>lang: en, &lt;k&gt;: [&#x27;v&#x27;]</td>" in view
+    assert "green &lt;tea&gt; \N{REPLACEMENT CHARACTER}" in view
+    assert "\u202e" not in view
+    assert str(index.filter({"lang": "de"})) == "0 of 0 documents"
+    assert str(index.filter(offset=2)).startswith("Documents 3 to 3 of 3")
+    assert str(index.filter(k=0)) == "0 of 3 documents"
 
 
 def test_tables_need_pandas_and_say_how_to_get_it(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from softcosine.index.query.query_vectors import ParsedQuery
 from softcosine.index.search.fields import Field, FieldsSearcher
 from softcosine.index.search.frequency_searcher import FrequencySearcher
+from softcosine.index.search.notebook import bar, escaped, html_table
 from softcosine.index.search.parts import Part as Searched
 from softcosine.index.search.rankings import TITLES
 from softcosine.index.search.searcher import Searcher
@@ -128,20 +128,27 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         fields = self.several_fields
-        rows = "".join(
-            f"<tr><td>{html.escape(part.query_word)}</td><td>{part.sign}</td>"
-            f"<td style='text-align:left'>{html.escape(part.document_word)}</td>"
-            f"{f'<td>{html.escape(part.field)}</td>' if fields else ''}"
-            f"<td>{part.similarity:.2f}</td><td>{part.contribution:.4f}</td></tr>"
+        greatest = max((abs(part.contribution) for part in self.parts), default=0.0)
+        rows = [
+            (
+                escaped(part.query_word),
+                part.sign,
+                escaped(part.document_word),
+                *([escaped(part.field)] if fields else []),
+                f"{part.similarity:.2f}",
+                f"{part.contribution:.4f}",
+                bar(part.contribution, greatest),
+            )
             for part in self.parts
-        )
-        return (
-            f"<table><caption>{html.escape(self.query)}: {html.escape(self.id)}</caption>"
-            "<thead><tr><th>query</th><th></th><th>document</th>"
-            f"{'<th>field</th>' if fields else ''}<th>similarity</th>"
-            f"<th>adds</th></tr></thead><tbody>{rows}</tbody><tfoot><tr>"
-            f"<th colspan='{4 + fields}'>{self.title}</th>"
-            f"<td>{self.score:.4f}</td></tr></tfoot></table>"
+        ]
+        own = ["field"] if fields else []
+        return html_table(
+            f"{self.query}: {self.id}",
+            ("query", "", "document", *own, "similarity", "adds", ""),
+            rows,
+            left=(2, 6) if fields else (2, 5),
+            foot=("", "", "", *[""] * fields, escaped(self.title), f"{self.score:.4f}", ""),
+            notes=() if rows else ("no word of the document is like a word of the query",),
         )
 
     def to_pandas(self) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from softcosine.index.search.facets import Facets
 from softcosine.index.search.highlights import Snippet
+from softcosine.index.search.notebook import escaped, html_table
 from softcosine.index.search.plan import ALONE, Plan
 from softcosine.index.search.rankings import TITLES
 from softcosine.index.segment.documents import Document
@@ -24,6 +24,7 @@ __all__ = ["Hit", "Hits", "Listing"]
 _SHOWN = 20  # ignored words in printed hits
 _PRINTED = 10  # printed hits
 _WIDTH_OF_ID = 24
+_WIDTH_OF_TEXT = 240  # in a notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,12 @@ def _shortened(words: tuple[str, ...]) -> tuple[str, ...]:
     return (*few, f"and {len(words) - len(few)} more") if len(words) > len(few) else few
 
 
-def _title_html(hit: Hit) -> str:
-    return f"<b>{html.escape(hit.title)}</b><br>" if hit.title else ""
+def _hit_html(hit: Hit) -> str:
+    """Return the title, unless the snippet begins with it, and the marked snippet."""
+    passage, title = hit.snippet, hit.title
+    if not title or passage.text.startswith(title):
+        return passage.to_html()
+    return f"<b>{escaped(title)}</b><br>{passage.to_html()}"
 
 
 def _kept(passage: Snippet, text: str) -> Snippet:
@@ -225,25 +230,22 @@ class Hits(Sequence[Hit]):
         ]
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{rank}</td><td>{hit.score:.3f}</td><td>{html.escape(hit.id)}</td>"
-            f"<td style='text-align:left'>{_title_html(hit)}{hit.snippet.to_html()}</td></tr>"
+        rows = [
+            (str(rank), f"{hit.score:.3f}", escaped(hit.id), _hit_html(hit))
             for rank, hit in enumerate(self.hits, self.offset + 1)
-        )
-        notes = [
-            f"{label}: {html.escape(', '.join(words))}" for label, words in self._notes() if words
         ]
-        note = f"<p>{'; '.join(notes)}</p>" if notes else ""
-        return (
-            f"<table><caption>{html.escape(self.query)}</caption><thead><tr><th></th>"
-            f"<th>{self.title}</th><th>id</th><th>text</th></tr>"
-            f"</thead><tbody>{rows}</tbody></table>{note}"
-        )
+        notes = [f"{label}: {', '.join(words)}" for label, words in self._notes() if words]
+        if not rows:
+            notes.insert(0, "no hits")
+        header = ("", escaped(self.title), "id", "text")
+        return html_table(self.query, header, rows, left=(2, 3), notes=notes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Listing(Sequence[Document]):
     """A sequence of `Document` that pass a filter, by insertion or as `sort` orders them.
+
+    Prints as a table.
 
     Attributes
     ----------
@@ -286,6 +288,36 @@ class Listing(Sequence[Document]):
 
         columns: dict[str, Any] = {"id": self.ids}
         return data_frame(columns | _text_columns(self.documents, columns))
+
+    def __repr__(self) -> str:
+        shown = self.documents[:_PRINTED]
+        ids = [_line(document.id, _WIDTH_OF_ID) for document in shown]
+        width = max(map(len, ids), default=0)
+        lines = [self._counted()]
+        lines += [
+            f"  {id:<{width}}  {_line(document.text)}".rstrip()
+            for id, document in zip(ids, shown, strict=True)
+        ]
+        if len(shown) < len(self):
+            lines.append(f"and {len(self) - len(shown)} more")
+        return "\n".join(lines)
+
+    def _counted(self) -> str:
+        if not self.documents:
+            return f"0 of {self.n_matching} documents"
+        first, last = self.offset + 1, self.offset + len(self)
+        return f"Documents {first} to {last} of {self.n_matching}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (escaped(one.id), escaped(_line(one.text, _WIDTH_OF_TEXT)), escaped(_metadata(one)))
+            for one in self.documents
+        ]
+        return html_table(self._counted(), ("id", "text", "metadata"), rows, left=(0, 1, 2))
+
+
+def _metadata(document: Document) -> str:
+    return ", ".join(f"{key}: {_line(str(value))}" for key, value in document.metadata.items())
 
 
 def _text_columns(
