@@ -183,6 +183,15 @@ def test_long_texts_and_metadata_are_truncated(index, limit):
     assert hit["metadata"] == {"lang": "en", "note": "x" * 40 + "…"}
 
 
+def test_long_lists_in_metadata_are_truncated_as_text():
+    index = sc.SoftIndex.from_texts(
+        ["tea"], metadata=[{"list": list(range(99)), "title": "t" * 99}]
+    )
+    (hit,) = called(mcp_server({"a": index}, max_characters=10), "search", query="tea")["hits"]
+    assert hit["metadata"] == {"list": "[0, 1, 2, …", "title": "t" * 10 + "…"}
+    assert hit["title"] == "t" * 10 + "…"
+
+
 def test_a_short_text_is_returned_whole(index):
     (hit,) = called(mcp_server({"faq": index}), "search", query="bicycle", k=1)["hits"]
     assert (hit["text"], hit["truncated"], hit["passage"]) == (DOCUMENTS["bike"][0], False, None)
@@ -255,6 +264,7 @@ def test_the_indexes_are_described_with_their_metadata_keys(index):
         ("search", {"query": "a", "limit": 3}, "limit\n  Extra inputs are not permitted"),
         ("search", {"query": "a", "k": 0}, "greater than or equal to 1"),
         ("search", {"query": ["a"]}, "valid string"),
+        ("search", {"query": "a " * 100_000}, "at most 100000 characters"),
         ("similar", {"id": "none"}, "no document with the id 'none'"),
         ("explain", {"query": "a", "id": "none"}, "no document with the id 'none'"),
         ("get_document", {"id": "none"}, "no document with the id 'none'"),
@@ -344,6 +354,27 @@ def test_making_a_server_leaves_logging_alone(index):
 def test_a_list_of_indexes_is_refused(index):
     with pytest.raises(sc.errors.InvalidInputError, match="a mapping of names to indexes"):
         mcp_server([index])
+
+
+def test_clients_of_the_older_handshake_are_served(index):
+    async def conversation():
+        async with Client(mcp_server({"faq": index}), mode="legacy") as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == READING
+            return await client.call_tool("search", {"query": "bicycle", "k": 1})
+
+    assert asyncio.run(conversation()).structured_content["hits"][0]["id"] == "bike"
+
+
+def test_many_calls_at_once_are_answered_while_documents_are_added(index):
+    async def conversation(client):
+        new = [{"id": f"new {n}", "text": "bicycle"} for n in range(3)]
+        adding = [client.call_tool("add_documents", {"documents": [one]}) for one in new]
+        asking = [client.call_tool("search", {"query": "bicycle"}) for _ in range(20)]
+        return await asyncio.gather(*adding, *asking)
+
+    results = talk(mcp_server({"faq": index}, writable=True), conversation)
+    assert [result.is_error for result in results] == [False] * 23
+    assert sorted(index.search("bicycle", expand=False).ids) == ["bike", "new 0", "new 1", "new 2"]
 
 
 # Over standard input and output.

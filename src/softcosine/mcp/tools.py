@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Annotated, Any, TypeVar
@@ -39,7 +40,7 @@ from softcosine.similarity.provenance import origins
 __all__ = ["Tools"]
 
 _MOST_HITS = 100
-_MOST_CHARACTERS = 100_000
+_MOST_CHARACTERS = 100_000  # of a returned text, and of a query
 _MOST_NEW = 1000
 _SAMPLE = 100  # documents whose metadata keys are listed
 _EXAMPLE = 80  # characters of an example value
@@ -50,8 +51,9 @@ _IndexName = Annotated[
 _Query = Annotated[
     str,
     Field(
+        max_length=_MOST_CHARACTERS,
         description="Words in plain language. +word must occur, -word must not, "
-        '"some words" is a phrase, word^2 doubles a weight.'
+        '"some words" is a phrase, word^2 doubles a weight.',
     ),
 ]
 _Count = Annotated[int, Field(ge=1, le=_MOST_HITS, description="Maximum number of results.")]
@@ -312,7 +314,7 @@ def _found(rank: int, hit: Hit, most: int) -> FoundDocument:
         rank=rank,
         id=hit.id,
         score=hit.score,
-        title=hit.title,
+        title=_cut(hit.title, most),
         text=hit.text[:most],
         truncated=truncated,
         passage=hit.snippet.text if truncated else None,
@@ -321,8 +323,9 @@ def _found(rank: int, hit: Hit, most: int) -> FoundDocument:
 
 
 def _cut(value: Any, most: int) -> Any:
-    """Return a metadata value; a long string is cut, and ends with an ellipsis."""
-    return f"{value[:most]}…" if isinstance(value, str) and len(value) > most else value
+    """Return a metadata value; a long one as text, cut, and with an ellipsis at the end."""
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(shown) <= most else f"{shown[:most]}…"
 
 
 def _pair(part: Part) -> WordPair:
