@@ -332,8 +332,8 @@ def test_documents_are_added_replaced_and_deleted(index, folder):
 
 def test_texts_that_cannot_be_encoded_are_returned_with_replacements():
     texts = ["<script>alert(1)</script> \u202e tea \udc80 \x00"]
-    index = sc.SoftIndex.from_texts(texts, metadata=[{"s": ["\ud800"]}])
-    (hit,) = called(mcp_server({"a": index}), "search", query="tea \udfff")["hits"]
+    index = sc.SoftIndex.from_texts(texts, metadata=[{"s": ["\ud800"]}], plain=True)
+    (hit,) = called(mcp_server({"a": index}), "search", query="tea")["hits"]
     assert hit["text"] == texts[0].replace("\udc80", "\ufffd")
     assert hit["metadata"] == {"s": ["\ufffd"]}
 
