@@ -93,7 +93,7 @@ def index(
         ),
     ] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Use no similar words: ordinary cosine.")
+        bool, typer.Option("--plain", help="Rank by equal words alone: ordinary BM25.")
     ] = False,
     settings: Annotated[
         Path | None,
@@ -120,7 +120,7 @@ def index(
     ] = None,
     max_neighbors: MaxNeighbors = None,
     min_df: MinDf = None,
-    encoder: Encoder = None,
+    encoder: Encoder = "auto",
     encoder_cache: EncoderCache = None,
     meaning: Meaning = None,
     meaning_space: MeaningSpace = None,
@@ -156,8 +156,8 @@ def index(
 
     --encoder also ranks by meaning: the score is that of words plus --meaning times the cosine of
     query and document in the space of a sentence encoder, which takes milliseconds per document
-    here ('encode' does it later, too). --encoder static needs no encoder: coordinates of documents
-    are sums over a bundled table of English word pieces; see docs/meaning.md for what it gains.
+    here ('encode' does it later, too). By default (auto), documents in English get coordinates
+    without an encoder, by sums over a bundled table of word pieces (static); none leaves them out.
 
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.
@@ -187,11 +187,11 @@ def index(
             raise InvalidInputError(
                 f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
             )
-    about_meaning = (encoder_cache, meaning, meaning_space)
-    if settings is None and encoder is None and about_meaning != (None, None, None):
+    about_meaning = (encoder_cache, meaning_space)
+    if settings is None and encoder in ("auto", "none") and about_meaning != (None, None):
         raise InvalidInputError(
-            "--encoder-cache, --meaning and --meaning-space are for an index with an encoder; add "
-            "--encoder minilm, or leave them out."
+            "--encoder-cache and --meaning-space are for an index with an encoder; add --encoder "
+            "minilm, or leave them out."
         )
     stop_words = None if stop_words == "none" else stop_words
     _check_one(stop_words=stop_words, similarity=similarity)
@@ -230,9 +230,9 @@ def index(
         recipe, weighting, ranking = chosen.similarity, chosen.weighting, chosen.ranking
         weights = None if chosen.fields is None else dict(chosen.fields)
         known, analyzer = chosen.language, chosen.analyzer
-        if encoder is None and chosen.meaning != 0:
-            encoder = chosen.encoder
-        meaning = None if encoder is None else chosen.meaning
+        if encoder == "auto":
+            encoder = (chosen.encoder if chosen.meaning != 0 else None) or "none"
+        meaning = None if encoder == "none" else chosen.meaning
     matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer)
     if matrix is not None:
         analyzer = matrix.analyzer or analyzer
@@ -251,7 +251,8 @@ def index(
             output, overwrite=overwrite, similarity=recipe, language=known, analyzer=analyzer,
             weighting=weighting, ranking=ranking or RANKING, fields=weights,
             min_df=1 if min_df is None else document_limit(min_df),
-            positions=positions or None, keep_texts=texts, encoder=encoder,
+            positions=positions or None, keep_texts=texts,
+            encoder=None if encoder == "none" else encoder,
             encoder_cache=encoder_cache, meaning=meaning, meaning_space=meaning_space,
         ) as made:  # fmt: skip
             with IndexWriter(made[1], memory=limit, builder=matrix, progress=report) as writer:

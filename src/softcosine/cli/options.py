@@ -114,8 +114,8 @@ Encoder = Annotated[
     typer.Option(
         metavar="NAME",
         help="Sentence encoder that reads each document once, so that searches also rank by "
-        "meaning: minilm (English), or the folder or name of another, or hub:NAME; or static, a "
-        "bundled table of English word pieces.",
+        "meaning: minilm (English), or the folder or name of another, or hub:NAME; static for a "
+        "bundled table of English word pieces in place of one; none for words alone.",
     ),
 ]
 KnownEncoder = Annotated[

@@ -81,7 +81,7 @@ class EngineIndex:
             Limit in bytes for the coordinates in the basis and for the factor of S; 1 GiB for
             ``auto``.
         ranking : str, optional
-            The ranking of the index by default.
+            The ranking of the index by default; soft_bm25 for soft_tf_bm25.
         threads : int, optional
             All CPUs by default. Graphs that several threads build differ from run to run.
         progress : callable, optional

@@ -172,7 +172,9 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
         return Subject(owner, owner.ranking, RankedVectors(searcher), 1.0, None, searcher)
     check_type("the index", owner, SoftIndex, "pass a SoftIndex or SoftNeighbors")
     snapshot = owner.snapshot
-    name = snapshot.ranking if ranking is None else ranking
+    # Scores of soft frequencies are no products of vectors; those of soft BM25 are the nearest.
+    own = "soft_bm25" if snapshot.ranking == "soft_tf_bm25" else snapshot.ranking
+    name = own if ranking is None else ranking
     fields = snapshot.searcher(name)
     if len(fields.searchers) > 1:
         names = ", ".join(field.name for field in snapshot.fields)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from softcosine.text.weighting import Weighting
 
-__all__ = ["MEANING_WEIGHTS", "RANKING", "STATIC_WEIGHTS", "WEIGHTING"]
+__all__ = ["ENCODER", "MEANING_WEIGHTS", "RANKING", "STATIC_WEIGHTS", "WEIGHTING"]
 
-RANKING = "soft_bm25"
+RANKING = "soft_tf_bm25"
+ENCODER = "auto"  # "static" for English texts unless S = I or given, else none
 # Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
 MEANING_WEIGHTS = {
     "soft_bm25": 40.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0

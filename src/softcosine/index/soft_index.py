@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.index.defaults import RANKING
+from softcosine.index.defaults import ENCODER, RANKING
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.fields import checked_fields
@@ -83,7 +83,7 @@ class SoftIndex(Searchable):
         max_df: int | float = 1.0,
         positions: bool | None = None,
         keep_texts: bool = True,
-        encoder: str | Encoder | None = None,
+        encoder: str | Encoder | None = ENCODER,
         encoder_cache: str | Path | None = None,
         meaning_space: MeaningSpace | str | Path | None = None,
         meaning: float | Mapping[str, float] | None = None,
@@ -317,7 +317,7 @@ class SoftIndex(Searchable):
         max_df: int | float = 1.0,
         positions: bool | None = None,
         keep_texts: bool = True,
-        encoder: str | Encoder | None = None,
+        encoder: str | Encoder | None = ENCODER,
         encoder_cache: str | Path | None = None,
         meaning_space: MeaningSpace | str | Path | None = None,
         meaning: float | Mapping[str, float] | None = None,
@@ -346,11 +346,13 @@ class SoftIndex(Searchable):
             field ends.
         keep_texts : bool
             If False, texts are not stored: hits have no text, and phrase queries need `positions`.
-        encoder : str, or object with ``encode``, optional
+        encoder : str, object with ``encode``, or None
             Reads every document once, so that searches also rank by meaning; see ``ask`` of
             `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English (``softcosine[encoder]``); see
             `softcosine.encoders.loading.load_encoder`. ``"static"`` needs no encoder: documents
-            are sums over the bundled table of English word pieces, which gains less.
+            are sums over the bundled table of English word pieces, which gains less. The default
+            ``"auto"`` is ``"static"`` if the first texts are English, unless `plain` or `S` is
+            given; else None: words alone.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace or path, optional

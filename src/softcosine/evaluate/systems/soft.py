@@ -23,7 +23,7 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
-from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.defaults import ENCODER, RANKING, WEIGHTING
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.query_encoding import Ask
@@ -69,7 +69,7 @@ class Soft(SimilaritySettings):
         Whether stop words of a query count beside other words.
     encoder : str, object with ``encode``, or None
         Encoder of the documents, for a ranking by words and meaning; ``"static"`` for sums over
-        the query table.
+        the query table; ``"auto"`` for these if the documents are English, unless `plain`.
     encoder_cache : str or None
         As `cache` of the system ``encoder``, which shares it.
     ask : str or None
@@ -113,7 +113,7 @@ class Soft(SimilaritySettings):
     max_terms: int | None = setting(None, optional(whole(1)), "maximum number of query terms")
     keep_stop_words: bool = setting(False, flag, "uses stop words of queries")
     encoder: str | AnyEncoder | None = setting(  # noqa: RUF009
-        None, optional(one_encoder), "encoder of documents"
+        ENCODER, optional(one_encoder), "encoder of documents"
     )
     encoder_cache: str | None = setting(
         "auto", optional(text("auto or a file")), "cache file of vectors"
@@ -151,7 +151,10 @@ class Soft(SimilaritySettings):
             flat = [text for row in flat for text in row.values()]
         words = self.analyzed(flat, n_fields=max(1, len(fields)))
         model = self._model()
-        static = self.encoder == STATIC and self.ask != "words" and self.meaning != 0.0
+        given = self.encoder
+        if given == ENCODER:
+            given = STATIC if words.language == "english" and not self.plain else None
+        static = given == STATIC and self.ask != "words" and self.meaning != 0.0
         encoding: dict[str, Any] = {} if model is None and not static else {
             "encoder": STATIC if static else model,
             "meaning_space": self.meaning_space, "meaning": self.meaning,
@@ -179,14 +182,17 @@ class Soft(SimilaritySettings):
     def _model(self) -> SentenceModel | None:
         """Return the encoder, unless only words count."""
         given = self.encoder
-        if given is None or given == STATIC or self.ask == "words" or self.meaning == 0.0:
+        if given in (None, ENCODER, STATIC) or self.ask == "words" or self.meaning == 0.0:
             return None
         return sentence_model(given, self.encoder_cache)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SoftCosine(Soft):
-    """`Soft` with ranking by soft cosine."""
+    """`Soft` with ranking by soft cosine, of words alone."""
 
     called = "soft_cosine"
     ranking: str = setting("soft_cosine", choice(*get_args(Ranking)), "ranking function")
+    encoder: str | AnyEncoder | None = setting(  # noqa: RUF009
+        None, optional(one_encoder), "encoder of documents"
+    )

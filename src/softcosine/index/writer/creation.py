@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.defaults import ENCODER, RANKING, WEIGHTING
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
@@ -186,7 +186,7 @@ class _Beginning:
         positions: bool | None = None,
         keep_texts: bool = True,
         note: str = "",
-        encoder: str | Encoder | None = None,
+        encoder: str | Encoder | None = ENCODER,
         encoder_cache: str | Path | None = None,
         meaning_space: MeaningSpace | str | Path | None = None,
         meaning: float | Mapping[str, float] | None = None,
@@ -223,7 +223,12 @@ class _Beginning:
             max_df=check_df_limit("max_df", max_df),
         )
         reading: tuple[Any, ...] = ()
-        if encoder is not None:
+        automatic = encoder == ENCODER
+        if automatic and (encoder_cache, meaning_space) == (None, None) and S is None and not plain:
+            # The language of the first texts decides; see `PendingCommit`.
+            weights = meaning_weights(meaning, ranking, static=True)
+            settings = replace(settings, meaning_weights=weights)
+        elif encoder is not None and not automatic:
             reading = new_space(encoder, encoder_cache, meaning_space)
             weights = meaning_weights(meaning, ranking, static=reading[0].static)
             settings = replace(settings, meaning_weights=weights)

@@ -98,6 +98,8 @@ class AnalyzedDocuments:
     analyzed : AnalyzedTexts
     settings : IndexSettings
         Those of the index, with the language and analyzer of the texts.
+    meaning : MeaningSpace or None
+        Of the coordinates.
     note : str
         On the language.
     """
@@ -107,6 +109,7 @@ class AnalyzedDocuments:
     coordinates: Coordinates | None
     analyzed: AnalyzedTexts
     settings: IndexSettings
+    meaning: MeaningSpace | None
     note: str
 
 
@@ -208,11 +211,13 @@ class PendingCommit:
             With distinct ids; all texts, or all token lists.
         """
         texts = [text for document in documents for text in document.texts]
-        coordinates = self._encoded(self._meaning, [document.shown for document in documents])
-        analyzed = AnalyzedDocuments(documents, texts, coordinates, *self._analyzed(texts))
+        analyzed, settings, note = self._analyzed(texts)
+        meaning = self._space_of_meaning(settings)
+        coordinates = self._encoded(meaning, [document.shown for document in documents])
+        batch = AnalyzedDocuments(documents, texts, coordinates, analyzed, settings, meaning, note)
         self._n_read += len(documents)
         self._report("inverting", 0, None)
-        return analyzed
+        return batch
 
     def append(self, batch: AnalyzedDocuments, *, last: bool) -> None:
         """Write documents as segments, and delete written documents with the same ids.
@@ -256,7 +261,7 @@ class PendingCommit:
         self._segments = [*self._segments, *added]
         self.vocabulary = inverted.vocabulary
         if len(analyzed.vocabulary):  # the language of texts without words is unknown
-            self.settings, self._note = batch.settings, batch.note
+            self.settings, self._note, self._meaning = batch.settings, batch.note, batch.meaning
         self.changed = True
 
     def encode(self, meaning: MeaningSpace, weights: Mapping[str, float]) -> int:
@@ -288,6 +293,14 @@ class PendingCommit:
         self._segments, self.settings, self._meaning = entries, settings, meaning
         self._correction = None
         return n_read
+
+    def _space_of_meaning(self, settings: IndexSettings) -> MeaningSpace | None:
+        """Return the space of meaning; where it is weighted but not given, the bundled table's."""
+        if self._meaning is not None or not settings.meaning_weights:
+            return self._meaning
+        from softcosine.space.bundled_meaning import bundled_static
+
+        return bundled_static() if settings.language == "english" else None
 
     def _encoded(self, meaning: MeaningSpace | None, texts: Sequence[str]) -> Coordinates | None:
         """Return the coordinates of texts, estimated if the encoder is not at hand.
@@ -381,7 +394,11 @@ class PendingCommit:
         found = analyze_in_language(
             texts, settings.language or "auto", settings.analyzer, phrases=phrases, **options
         )
-        decided = replace(settings, analyzer=found.analyzer, language=found.language)
+        english = found.language == "english" or self._meaning is not None
+        decided = replace(
+            settings, analyzer=found.analyzer, language=found.language,
+            meaning_weights=settings.meaning_weights if english else {},
+        )  # fmt: skip
         return found.texts, decided, found.note
 
     def delete(self, ids: Sequence[str]) -> int:
