@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
@@ -155,17 +156,23 @@ class QueryTable:
         """
         sums = np.zeros((len(texts), self.dimensions))
         for start in range(0, len(texts), _CHUNK_ROWS):
-            own = [self.piece_numbers(text) for text in texts[start : start + _CHUNK_ROWS]]
-            pieces, places = np.unique(
-                np.fromiter(chain.from_iterable(own), np.int32), return_inverse=True
-            )
-            counts = csr_array(
-                (np.ones(len(places)), places, np.cumsum([0, *map(len, own)])),
-                shape=(len(own), len(pieces)),
-            )
-            counts.sum_duplicates()  # by ascending piece
-            sums[start : start + len(own)] = counts @ self.coordinates(pieces)
+            counts, pieces = self._counted(texts[start : start + _CHUNK_ROWS])
+            sums[start : start + counts.shape[0]] = counts @ self.coordinates(pieces)
         return sums
+
+    def _counted(self, texts: Sequence[str]) -> tuple[csr_array, NDArray[np.int64]]:
+        """Return how often each text has each piece, (n_texts, n_pieces), and the pieces."""
+        # Texts repeat words: each is looked up once.
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__
+        found = [[*map(numbers.__getitem__, self.pieces.split(text))] for text in texts]
+        words = [self._cache.get(word) or self._of(word) for word in numbers]
+        pieces, places = np.unique(
+            np.fromiter(chain.from_iterable(words), np.int32), return_inverse=True
+        )
+        counts = _incidence(found, len(words)) @ _incidence(words, len(pieces), places)
+        counts.sort_indices()  # sums are by ascending piece
+        return counts, pieces
 
     @cached_property
     def identity(self) -> str:
@@ -211,6 +218,16 @@ class QueryTable:
             ) from None
         arrays = state.arrays
         return cls(pieces, arrays["codes"], arrays["scales"])
+
+
+def _incidence(
+    rows: Sequence[Sequence[int]], n_columns: int, columns: NDArray[np.int64] | None = None
+) -> csr_array:
+    """Return how often each row has each number; `columns` may give the numbers in one array."""
+    if columns is None:
+        columns = np.fromiter(chain.from_iterable(rows), np.int64)
+    bounds = np.cumsum([0, *map(len, rows)])
+    return csr_array((np.ones(len(columns)), columns, bounds), shape=(len(rows), n_columns))
 
 
 def identity_of(state: SourceState) -> str:
