@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from softcosine.text.weighting import Weighting
 
-__all__ = ["ENCODER", "MEANING_WEIGHTS", "RANKING", "STATIC_WEIGHTS", "WEIGHTING"]
+__all__ = [
+    "AUTOMATIC_WEIGHTS",
+    "ENCODER",
+    "MEANING_WEIGHTS",
+    "RANKING",
+    "STATIC_WEIGHTS",
+    "WEIGHTING",
+]
 
 RANKING = "soft_tf_bm25"
-ENCODER = "auto"  # "static" for English texts unless S = I or given, else none
+# "static" for English texts that are ranked by BM25, unless S = I or S is given; otherwise none.
+ENCODER = "auto"
 # Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
 MEANING_WEIGHTS = {
     "soft_bm25": 40.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
@@ -20,4 +28,6 @@ MEANING_WEIGHTS = {
 STATIC_WEIGHTS = {
     "soft_bm25": 10.0, "soft_tf_bm25": 10.0, "soft_cosine": 0.5, "expanded_cosine": 0.5
 }  # fmt: skip
+# Those of an encoder that nobody named: a cosine stays one.
+AUTOMATIC_WEIGHTS = {**STATIC_WEIGHTS, "soft_cosine": 0.0, "expanded_cosine": 0.0}
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)

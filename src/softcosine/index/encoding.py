@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "IndexEncoder",
     "chosen_encoder",
+    "default_weights",
     "how_to_get",
     "light_encoder",
     "meaning_weights",
@@ -247,7 +248,12 @@ def how_to_get(name: str) -> str:
     return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"
 
 
-def meaning_weights(given: Any, ranking: str, *, static: bool = False) -> dict[str, float]:
+def default_weights(meaning: MeaningSpace) -> dict[str, float]:
+    """Return the default weight of meaning in each ranking."""
+    return STATIC_WEIGHTS if meaning.static else MEANING_WEIGHTS
+
+
+def meaning_weights(given: Any, ranking: str, defaults: Mapping[str, float]) -> dict[str, float]:
     """Return the weight of meaning in each ranking.
 
     Parameters
@@ -256,12 +262,10 @@ def meaning_weights(given: Any, ranking: str, *, static: bool = False) -> dict[s
         A number is for `ranking`; the others keep their defaults.
     ranking : str
         The default of the index.
-    static : bool
-        Whether documents are sums over the query table.
+    defaults : mapping of rankings to float
     """
     from softcosine.index.directory.manifest import checked_weights
 
-    defaults = STATIC_WEIGHTS if static else MEANING_WEIGHTS
     if given is None:
         return dict(defaults)
     if isinstance(given, Mapping):

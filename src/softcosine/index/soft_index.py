@@ -351,8 +351,8 @@ class SoftIndex(Searchable):
             `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English (``softcosine[encoder]``); see
             `softcosine.encoders.loading.load_encoder`. ``"static"`` needs no encoder: documents
             are sums over the bundled table of English word pieces, which gains less. The default
-            ``"auto"`` is ``"static"`` if the first texts are English, unless `plain` or `S` is
-            given; else None: words alone.
+            ``"auto"`` is ``"static"`` in a ranking by BM25 if the first texts are English, unless
+            `plain` or `S` is given; otherwise None: words alone.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace or path, optional

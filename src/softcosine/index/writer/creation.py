@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import ENCODER, RANKING, WEIGHTING
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
@@ -19,7 +19,12 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed, StoreWriter
 from softcosine.index.directory.stored import write_meaning, write_space, write_statistics
-from softcosine.index.encoding import IndexEncoder, meaning_weights, new_space
+from softcosine.index.encoding import (
+    IndexEncoder,
+    default_weights,
+    meaning_weights,
+    new_space,
+)
 from softcosine.index.language import check_language
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import check_ranking
@@ -224,13 +229,14 @@ class _Beginning:
         )
         reading: tuple[Any, ...] = ()
         automatic = encoder == ENCODER
-        if automatic and (encoder_cache, meaning_space) == (None, None) and S is None and not plain:
+        words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
+        if automatic and (encoder_cache, meaning_space) == (None, None) and not words_alone:
             # The language of the first texts decides; see `PendingCommit`.
-            weights = meaning_weights(meaning, ranking, static=True)
+            weights = meaning_weights(meaning, ranking, AUTOMATIC_WEIGHTS)
             settings = replace(settings, meaning_weights=weights)
         elif encoder is not None and not automatic:
             reading = new_space(encoder, encoder_cache, meaning_space)
-            weights = meaning_weights(meaning, ranking, static=reading[0].static)
+            weights = meaning_weights(meaning, ranking, default_weights(reading[0]))
             settings = replace(settings, meaning_weights=weights)
         elif not (meaning is None and meaning_space is None and encoder_cache is None):
             raise InvalidInputError(

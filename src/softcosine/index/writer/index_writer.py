@@ -29,6 +29,7 @@ from softcosine.index.directory.store import Store
 from softcosine.index.encoding import (
     IndexEncoder,
     chosen_encoder,
+    default_weights,
     how_to_get,
     light_encoder,
     meaning_weights,
@@ -488,7 +489,7 @@ class IndexWriter:
             )
         assert known is not None
         if meaning is not None or not weights:
-            weights = meaning_weights(meaning, pending.settings.ranking, static=known.static)
+            weights = meaning_weights(meaning, pending.settings.ranking, default_weights(known))
             self._check_thawed("take another weight of meaning")
         before, self._encoder = self._encoder, reader
         try:
