@@ -73,7 +73,7 @@ def test_indexing_with_an_encoder_is_like_that_of_python(run, installed, source_
     assert record["meaning"] == {
         "encoder": "toy", "dimensions": 6, "query_table": False, "encoded": 3, "estimated": 0,
         "weights": {
-            "soft_bm25": 30.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
+            "soft_bm25": 40.0, "soft_tf_bm25": 30.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
         },
     }  # fmt: skip
     made = SoftIndex.from_texts(
@@ -101,9 +101,9 @@ def test_encode_gives_an_index_coordinates(run, installed, source_file, tmp_path
     assert "has no encoder yet" in run("encode", path, code=2)
     given = ("--encoder", "toy", "--encoder-cache", cache)
     shown = run("encode", path, *given, "--meaning", 20)
-    assert "Encoded 3 documents by toy; the weight of meaning in soft_bm25 is 20, in " in shown
+    assert "Encoded 3 documents by toy; the weight of meaning in soft_tf_bm25 is 20, in " in shown
     assert "1 document without text: nothing to encode." in shown
-    assert SoftIndex.open(path).snapshot.settings.meaning_weights["soft_bm25"] == 20
+    assert SoftIndex.open(path).snapshot.settings.meaning_weights["soft_tf_bm25"] == 20
     assert sorted(installed["toy"].texts) == sorted(text for text in TEXTS.values() if text.strip())
     generation = SoftIndex.open(path).snapshot.generation
     assert "Nothing to encode: every text has coordinates by toy, in " in run("encode", path)
@@ -158,15 +158,15 @@ def test_searches_ask_in_three_ways(run, folder, ask):
 
 def test_scores_with_meaning_are_named_and_explained(run, folder):
     shown = run("search", folder, "green moon", "--explain", "--meaning", 5)
-    assert "score: soft BM25 + 5 × cosine of meaning." in " ".join(shown.split())
+    assert "score: BM25 of soft frequencies + 5 × cosine of meaning." in " ".join(shown.split())
     assert "≈ green" in shown
     assert "not installed" not in shown
     shown = run("explain", folder, "green moon", "moon", "--meaning", 5)
     assert "≈  rises" in shown
-    assert "Score: soft BM25 + 5 × cosine of meaning." in shown
+    assert "Score: BM25 of soft frequencies + 5 × cosine of meaning." in shown
     shown = run("search", folder, "green moon", "--meaning", 0)
-    assert shown.endswith("score: soft BM25, no upper bound.\n")
-    assert run("search", folder, "green moon", "--ask", "words").endswith("no upper bound.\n")
+    assert " ".join(shown.split()).endswith("BM25 of soft frequencies, no upper bound.")
+    assert run("search", folder, "green moon", "--ask", "words").endswith("upper bound.\n")
     shown = run("search", folder, "luna", "--ask", "static", "--min", 0.1)
     assert "Unknown words, which count by meaning alone: luna.\n" in shown
 
@@ -212,13 +212,13 @@ def test_without_encoder_and_query_table_words_are_searched(run, installed, sour
     light_encoder.cache_clear()
     shown = " ".join(run("search", path, "green moon").split())
     assert "Searched by words alone, because the encoder toy is not installed; pass its" in shown
-    assert "score: soft BM25, no upper bound" in shown
+    assert "score: BM25 of soft frequencies, no upper bound" in shown
     assert "no query table for 'toy'" in run("search", path, "moon", "--ask", "static", code=2)
 
 
 def test_info_names_the_encoder(run, folder):
     shown = " ".join(run("info", folder).split())
-    assert "meaning toy, 6 dimensions; 3 of 4 documents encoded; weight 40 in soft_bm25," in shown
+    assert "meaning toy, 6 dimensions; 3 of 4 documents encoded; weight 40 in soft_bm25, 40 in" in shown
     assert json.loads(run("info", folder, "--json"))["meaning"]["query_table"] is True
 
 

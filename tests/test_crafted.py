@@ -51,7 +51,9 @@ LIMITS = (
 
 def grown(path, *, n_segments=1, **settings):
     """Make an index of segments of four documents each, of which d1 is deleted."""
-    SoftIndex.create(path, source=SOURCE, analyzer=Analyzer(), **settings)
+    SoftIndex.create(
+        path, source=SOURCE, analyzer=Analyzer(), ranking="soft_bm25", encoder=None, **settings
+    )
     for first in range(0, 4 * n_segments, 4):
         with SoftIndex.open(path).writer(merge=None) as writer:
             for number, text in enumerate(TEXTS, first):

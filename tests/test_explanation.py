@@ -43,8 +43,9 @@ queries = st.lists(st.sampled_from([*WORDS, "mocha", "latte", "nobody"]), max_si
 )
 def test_parts_sum_to_the_score_of_the_search(documents, query, ranking, weighting):
     index = SoftIndex.from_texts(
-        documents, source=SOURCE, analyzer=Analyzer(), weighting=weighting, ranking=ranking
-    )
+        documents, source=SOURCE, analyzer=Analyzer(), weighting=weighting, ranking=ranking,
+        encoder=None,
+    )  # fmt: skip
     found = {hit.id: hit.score for hit in index.search(query, k=99)}
     for number in range(len(documents)):
         why = index.explain(query, str(number))

@@ -231,7 +231,7 @@ queries = st.lists(st.sampled_from([*WORDS, "mocha", "nobody"]), max_size=5).map
 
 def index_of(texts, **settings):
     return SoftIndex.from_texts(
-        texts, **{"fields": FIELDS, "analyzer": Analyzer(), "source": SOURCE, **settings}
+        texts, **{"fields": FIELDS, "analyzer": Analyzer(), "source": SOURCE, "encoder": None, **settings}
     )
 
 
@@ -348,7 +348,7 @@ def test_frequencies_are_counted_by_field_and_limits_by_document():
 
 @given(st.lists(pieces, min_size=1, max_size=5), queries, st.sampled_from(RANKINGS))
 def test_a_single_named_field_is_the_text_itself(texts, query, ranking):
-    settings = {"analyzer": Analyzer(), "source": SOURCE, "ranking": ranking}
+    settings = {"analyzer": Analyzer(), "source": SOURCE, "ranking": ranking, "encoder": None}
     plain = SoftIndex.from_texts(texts, **settings)
     named = SoftIndex.from_texts([{"body": text} for text in texts], fields=["body"], **settings)
     assert [field.name for field in named.fields] == ["body"]
@@ -486,7 +486,9 @@ ROWS = st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=6)
 def of_fields(rows, weights):
     texts = [{"title": title, "text": text} for title, text in rows]
     source = ToySource({("car", "automobile"): 0.5, ("ship", "automobile"): 0.25})
-    return SoftIndex.from_texts(texts, fields=weights, source=source, language="english")
+    return SoftIndex.from_texts(
+        texts, fields=weights, source=source, language="english", encoder=None
+    )
 
 
 @given(ROWS, SENTENCES, SENTENCES, st.sampled_from(RANKINGS), st.sampled_from([None, 1, 2]))

@@ -158,7 +158,7 @@ def test_filter_and_count_give_what_passes(documents, where, sort, size, gone, k
 def test_searches_sort_and_count_all_documents_that_match(
     documents, query, where, sort, size, k, offset, min_score, expand
 ):
-    index = cut_index(documents, size)
+    index = cut_index(documents, size, ranking="soft_bm25")
     asked = {"where": where, "min_score": min_score, "expand": expand}
     matching = plain_answer(index, documents, query, **asked)
     hits = index.search(spelled(query), k=k, offset=offset, sort=sort, facets=FACETS, **asked)

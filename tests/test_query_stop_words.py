@@ -20,7 +20,7 @@ TEXTS = [
 ]
 FUNCTION = ["how", "do", "the", "of", "what", "is", "to", "who", "my"]
 CONTENT = ["tyre", "mend", "tea", "wheel", "arena", "zebra"]
-index = SoftIndex.from_texts(TEXTS, language="english")
+index = SoftIndex.from_texts(TEXTS, language="english", encoder=None)
 words = st.lists(st.sampled_from(FUNCTION + CONTENT), max_size=7)
 
 

@@ -96,7 +96,7 @@ def test_weights_of_snippets_are_those_without_saturation():
 def test_vectors_and_pairs_are_refused():
     index = SoftIndex.from_texts(["one tyre", "two tyres"], ranking=RANKING)
     with pytest.raises(InvalidInputError, match="scores by soft_tf_bm25 are not products"):
-        subject_of(index, None)
+        subject_of(index, RANKING)
     with pytest.raises(InvalidInputError, match="pairs are not found by soft_tf_bm25"):
         index.pairs(min_similarity=0.5, ranking=RANKING)
 

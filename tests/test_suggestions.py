@@ -154,7 +154,7 @@ class TestFuzzy:
         index = stemmed()
         assert index.search("libary").ids == []
         hits = index.search("libary", fuzzy=True)
-        assert hits.ids == ["1", "2", "3"]
+        assert sorted(hits.ids) == ["1", "2", "3"]
         assert hits.outside == ("libary",)
         assert hits.unknown == ()
         assert told(hits)["libary"][0][0] == "library"
@@ -234,7 +234,7 @@ class TestFuzzy:
     def test_balanced_rows_do_not_outweigh_a_word(self):
         source = ToySource({("dates", "fruit"): 0.5})
         texts = ["dates fruit", "gates", "mates", "fates", "rates", "hates"]
-        index = SoftIndex.from_texts(texts, source=source, analyzer=Analyzer())
+        index = SoftIndex.from_texts(texts, source=source, analyzer=Analyzer(), encoder=None)
         assert index.S.scales is not None
         hits = index.search("lates", fuzzy=True)
         assert len(hits) == 5

@@ -187,11 +187,13 @@ def index(
             raise InvalidInputError(
                 f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
             )
-    about_meaning = (encoder_cache, meaning_space)
-    if settings is None and encoder in ("auto", "none") and about_meaning != (None, None):
+    if encoder == "auto" and (plain or similarity is not None):
+        encoder = "none"
+    of_encoders = (encoder_cache, meaning_space, meaning if encoder == "none" else None)
+    if settings is None and encoder in ("auto", "none") and of_encoders != (None, None, None):
         raise InvalidInputError(
-            "--encoder-cache and --meaning-space are for an index with an encoder; add --encoder "
-            "minilm, or leave them out."
+            "--encoder-cache, --meaning and --meaning-space are for an index with an encoder; add "
+            "--encoder minilm, or leave them out."
         )
     stop_words = None if stop_words == "none" else stop_words
     _check_one(stop_words=stop_words, similarity=similarity)
