@@ -13,6 +13,8 @@ from softcosine.cli.serving import COLLECTION, Collection, export_to_server
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cli.meaning import MeaningOptions
+    from softcosine.engines.engine_index import EngineIndex
     from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
 
@@ -61,7 +63,11 @@ def export(
         ),
     ] = None,
     ranking: Annotated[
-        str | None, typer.Option("--ranking", help="As in 'search' [that of the index].")
+        str | None,
+        typer.Option(
+            "--ranking",
+            help="A ranking by words alone, as in 'search' [that of the index, with meaning].",
+        ),
     ] = None,
     memory: Annotated[
         str | None,
@@ -88,16 +94,19 @@ def export(
 
     The files of the engine are stored inside the index and replace earlier files of the same
     engine. They hold the documents of the current commit: after a change, export again or use
-    --update. The command measures the recall of the engine against the index on words of the
-    documents, with and without exact scores of 100 candidates (--rerank 100).
+    --update. Vectors cannot express meaning, nor BM25 of soft frequencies: the engine then finds
+    candidates by soft BM25, and the index ranks them by its own ranking. The command measures the
+    recall of the engine against the index on words of the documents, with the engine's own scores
+    and with 100 candidates that the index ranks (--rerank 100).
 
     A server takes --collection, --ranking and --overwrite, and no other setting; 'sync' sends it
     later changes. Keep its password in the environment (PGPASSWORD, QDRANT_API_KEY), or in the
     file ~/.pgpass.
 
-    JSON: index, engine, package, settings, route, note, dimensions, documents, ranking, exact,
-    bytes, seconds, recall, recall_reranked, path; with --update also added, deleted, rebuilt;
-    of a server, as in 'sync'.
+    JSON: index, engine, package, settings, route, note, dimensions, documents, ranking, meaning
+    (weight; 0 for words alone), vector_ranking (of the engine's own scores), exact, bytes, seconds,
+    recall, recall_reranked, path; with --update also added, deleted, rebuilt; of a server, as in
+    'sync'.
     """
     if "://" in engine:
         of_engines = (factory, dimensions, width, given, memory, threads)
@@ -138,7 +147,7 @@ def export(
         path = made.save(overwrite=True)
         seconds = time.perf_counter() - started
         report("measuring recall", 0, None)
-        recall = made.recall(n_sampled=_SAMPLED, threads=threads)
+        recall = made.recall(n_sampled=_SAMPLED, rerank=0, threads=threads)
         reranked = made.recall(n_sampled=_SAMPLED, rerank=_RERANK, threads=threads)
     facts: dict[str, Any] = {
         "index": str(index),
@@ -150,6 +159,8 @@ def export(
         "dimensions": made.n_dimensions,
         "documents": len(made),
         "ranking": made.ranking,
+        "meaning": _ranked_by(made, opened, _RERANK).factor,
+        "vector_ranking": made.vector_ranking,
         "exact": made.capabilities.exact,
         "bytes": bytes_of(path),
         "seconds": seconds,
@@ -165,8 +176,8 @@ def export(
 
 def asking_engine(
     opened: SoftIndex, engine: str, ranking: str | None, *, rerank: int | None, width: int | None
-) -> tuple[Callable[..., Hits], str]:
-    """Return the search function of an exported engine, and its ranking."""
+) -> tuple[Callable[..., Hits], MeaningOptions]:
+    """Return the search function of an exported engine, and what ranks its hits."""
     from softcosine.engines.engine_index import EngineIndex
 
     served = EngineIndex.open_in(opened, engine)
@@ -180,7 +191,15 @@ def asking_engine(
         (hits,) = served.hits([query], rerank=rerank, width=width, threads=1, **asked)
         return hits
 
-    return find, served.ranking
+    return find, _ranked_by(served, opened, rerank)
+
+
+def _ranked_by(served: EngineIndex, opened: SoftIndex, rerank: int | None) -> MeaningOptions:
+    from softcosine.cli.meaning import MeaningOptions
+
+    exactly = not served.linear if rerank is None else rerank > 0
+    ranking, ask = served.state.subject.ranked_by(exactly=exactly)
+    return MeaningOptions(opened, ask, None, ranking)
 
 
 def _settings(engine: str, given: list[str] | None, **named: object) -> dict[str, Any]:
@@ -227,6 +246,7 @@ def _check_update(
 def _tell(facts: dict[str, Any], as_json: bool) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.output import console, counted, duration, print_json, printable, size
+    from softcosine.index.search.rankings import TITLES
 
     if as_json:
         print_json(facts)
@@ -245,9 +265,18 @@ def _tell(facts: dict[str, Any], as_json: bool) -> None:
     )
     if facts["note"]:
         out.print(f"Without the route basis: {facts['note']}.", style="dim")
-    out.print(
-        f"Recall of the {_K} best: {facts['recall']:.1%}; with --rerank {_RERANK} "
-        f"{facts['recall_reranked']:.1%}, with the scores of the index."
-    )
+    own, exact = f"{facts['recall']:.1%}", f"{facts['recall_reranked']:.1%}"
+    if facts["ranking"] == facts["vector_ranking"] and not facts["meaning"]:
+        out.print(
+            f"Recall of the {_K} best: {own}; with --rerank {_RERANK} {exact}, with the scores of "
+            "the index."
+        )
+    else:
+        meaning = " and meaning" if facts["meaning"] else ""
+        out.print(
+            f"The engine finds {_RERANK} candidates by {TITLES[facts['vector_ranking']]}, which "
+            f"the index ranks by {TITLES[facts['ranking']]}{meaning}. Recall of the {_K} best: "
+            f"{exact}; by the engine's own scores (--rerank 0) {own}."
+        )
     call = f'{program()} search {facts["index"]} "..." --engine {facts["engine"]}'
     out.print(printable(f"Search it: {call}"), style="dim")

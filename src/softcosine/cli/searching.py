@@ -129,7 +129,10 @@ def search(
     rerank: Annotated[
         int | None,
         typer.Option(
-            "--rerank", min=1, metavar="N", help="Rescore N candidates of the engine exactly."
+            "--rerank",
+            min=0,
+            metavar="N",
+            help="Let the index rank N candidates of the engine; 0 for the engine's own scores.",
         ),
     ] = None,
     width: Annotated[
@@ -188,8 +191,9 @@ def search(
     find 100 candidates, or 1,000 where meaning counts, whose scores are then exact. --plan says
     whether a better document can be missing.
 
-    --engine searches in an engine that 'export' made. It may miss documents and returns scores of
-    its own; --rerank 100 replaces them by scores of the index.
+    --engine searches in an engine that 'export' made, which may miss documents. --rerank 100 lets
+    the index rank its 100 best candidates; that is the default if the ranking of the index is by
+    meaning or by BM25 of soft frequencies, which engines do not have.
 
     --server searches on a server that 'export' filled: it finds the candidates of --first-stage
     [32], and the index scores them exactly. --plan says whether the results are proven to be those
@@ -239,8 +243,8 @@ def search(
                 "--facet, --ask, --meaning, --encoder and --first-stage are for the index's own "
                 "search; leave --engine out."
             )
-        find, ranking = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
-        asked = MeaningOptions(opened, "words")
+        find, asked = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
+        ranking = asked.ranking
     elif server is not None:
         from softcosine.cli.serving import asking_server
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from softcosine._progress import Report, silent
+from softcosine._validation import check_whole
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block
 from softcosine.engines.recall import recall_of, sampled_queries
@@ -17,21 +18,23 @@ from softcosine.engines.state import EngineRequest, State
 from softcosine.engines.stored_state import opened, place, saved
 from softcosine.engines.subject import Owner, subject_of
 from softcosine.engines.updates import Update, followed
-from softcosine.index.search import execution
 from softcosine.index.search.results import Hits
-from softcosine.index.search.top_docs import QueryVector, Top, check_k
+from softcosine.index.search.top_docs import check_k, check_offset
 from softcosine.index.soft_neighbors import Matches
 
 __all__ = ["EngineIndex"]
+
+_RERANKED = 100  # candidates, at least
 
 
 class EngineIndex:
     """An index in a vector engine: Faiss, Annoy, hnswlib or USearch.
 
     Create one by `build` or `open`. It serves the state of the index it was built from, until
-    `update`. The index can score the engine's candidates again, exactly: with ``rerank=100`` it
-    scores a hundred candidates, and the results have the index's own scores and order. Documents
-    that the engine misses stay missing; `recall` measures how many.
+    `update`. Vectors cannot express every ranking: meaning, and BM25 of soft frequencies, which is
+    no sum over terms. Engines then find candidates by words, by soft BM25 or the linear ranking of
+    the index, and the index scores them exactly, so that results have its own scores and order.
+    Documents that the engine misses stay missing; `recall` measures how many.
 
     Several threads may search at once, but not during an update.
 
@@ -81,7 +84,7 @@ class EngineIndex:
             Limit in bytes for the coordinates in the basis and for the factor of S; 1 GiB for
             ``auto``.
         ranking : str, optional
-            The ranking of the index by default; soft_bm25 for soft_tf_bm25.
+            A ranking by words alone; by default that of the index, with meaning if it has one.
         threads : int, optional
             All CPUs by default. Graphs that several threads build differ from run to run.
         progress : callable, optional
@@ -212,8 +215,21 @@ class EngineIndex:
 
     @property
     def ranking(self) -> str:
-        """Name of the ranking."""
+        """Name of the ranking of exact scores: that of the index, or as given."""
         return self._state.subject.ranking
+
+    @property
+    def vector_ranking(self) -> str:
+        """Name of the ranking of the engine's own scores, the dot products of vectors."""
+        return self._state.subject.vector_ranking
+
+    @property
+    def linear(self) -> bool:
+        """Whether vectors express the ranking, up to rounding and the loss of the route.
+
+        If not, `search` and `hits` let the index score the candidates by default.
+        """
+        return self._state.subject.linear
 
     @property
     def stale(self) -> bool:
@@ -248,8 +264,9 @@ class EngineIndex:
             for `SoftNeighbors` a matrix.
         k : int
         rerank : int, optional
-            Number of candidates that the index scores exactly, at least k. Without it the scores
-            are the engine's: in float32, with the loss of few dimensions or quantisation.
+            Number of candidates that the index scores exactly, at least k; 0 for the engine's own
+            scores by `vector_ranking`, in float32, with the loss of few dimensions or quantisation.
+            By default 0 if the engine is `linear`, else 100, or ten times k if that is more.
         width : int, optional
             Search width in the engine's own unit; see its class.
         threads : int, optional
@@ -266,9 +283,10 @@ class EngineIndex:
         ------
         InvalidInputError, IndefiniteMatrixError, NotFittedError
         """
-        vectors = self._state.subject.vectors(queries)
-        width_of_answer = min(check_k(k), len(self))
-        tops = self._state.find(vectors, check_k(k), rerank=rerank, width=width, threads=threads)
+        n_exact = self._n_exact(rerank, check_k(k))
+        asked = self._state.subject.queries(queries, k=k, exactly=n_exact > 0)
+        tops = self._state.find(asked, k, rerank=n_exact, width=width, threads=threads)
+        width_of_answer = min(k, len(self))
         ids = np.full((len(tops), width_of_answer), -1, np.int64)
         scores = np.full((len(tops), width_of_answer), -np.inf)
         for row, top in enumerate(tops):
@@ -305,19 +323,16 @@ class EngineIndex:
             Also if a query has required terms, and for `SoftNeighbors`, which have no texts.
         IndefiniteMatrixError
         """
-        state = self._state
-        asked = execution.SearchRequest(
-            k=check_k(k), offset=offset, min_score=min_score, ranking=state.subject.ranking,
-            syntax=syntax, max_terms=max_terms,
+        n_wanted = check_k(k) + check_offset(offset)
+        n_exact = self._n_exact(rerank, n_wanted)
+        asked = self._state.subject.texts(
+            queries, exactly=n_exact > 0, k=k, offset=offset, min_score=min_score, syntax=syntax,
+            max_terms=max_terms,
         )  # fmt: skip
-
-        def find(vectors: list[QueryVector]) -> list[Top]:
-            return state.find(
-                vectors, k + offset, min_score=min_score, rerank=rerank, width=width,
-                threads=threads,
-            )  # fmt: skip
-
-        return state.subject.hits(find, queries, asked)
+        tops = self._state.find(
+            asked, n_wanted, min_score=min_score, rerank=n_exact, width=width, threads=threads
+        )
+        return [query.hits(top) for query, top in zip(asked, tops, strict=True)]
 
     def query_vectors(self, queries: Any) -> Block:
         """Return query vectors for the engine's own file or any other vector store.
@@ -341,7 +356,8 @@ class EngineIndex:
             Also if a vector overflows float32, possible only for rankings without norms.
         IndefiniteMatrixError, NotFittedError
         """
-        return self._state.query_rows(self._state.subject.vectors(queries))
+        asked = self._state.subject.queries(queries, k=1, exactly=False)
+        return self._state.query_rows([query.vectors[0] for query in asked])
 
     def document_vectors(self) -> Block:
         """Return the documents' vectors as passed to the engine, before any quantisation.
@@ -374,10 +390,10 @@ class EngineIndex:
         n_sampled: int = 100,
         threads: int | None = None,
     ) -> float:
-        """Return the mean share of the exact k best documents that the engine finds.
+        """Return the mean share of the k best documents of the index that the engine finds.
 
         Documents with equal scores are interchangeable. Without `queries`, recall is measured on
-        sampled queries: the eight terms of largest weight in each of `n_sampled` documents.
+        sampled queries: the eight words of largest weight in each of `n_sampled` documents.
 
         Parameters
         ----------
@@ -385,13 +401,13 @@ class EngineIndex:
             See `search`.
         n_sampled : int
         """
-        state = self._state
-        vectors = (
-            sampled_queries(state.subject, check_k(n_sampled))
+        state, n_exact = self._state, self._n_exact(rerank, check_k(k))
+        asked = (
+            sampled_queries(state.subject, check_k(n_sampled), k)
             if queries is None
-            else state.subject.vectors(queries)
+            else state.subject.queries(queries, k=k, exactly=True)
         )
-        return recall_of(state, vectors, check_k(k), rerank=rerank, width=width, threads=threads)
+        return recall_of(state, asked, k, rerank=n_exact, width=width, threads=threads)
 
     def update(self, *, threads: int | None = None, progress: Report | None = None) -> Update:
         """Follow the index: its last commit on disk, or the current state of its object.
@@ -436,3 +452,10 @@ class EngineIndex:
             If no path is given and the index is in memory only.
         """
         return saved(self._state, path, overwrite=overwrite)
+
+    def _n_exact(self, rerank: int | None, k: int) -> int:
+        """Return the number of candidates that the index scores."""
+        check_whole("rerank", rerank, least=0, most=2**31 - 1, optional=True)
+        if rerank is None:
+            return 0 if self.linear else max(_RERANKED, 10 * k)
+        return int(rerank)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._progress import Report
-from softcosine._threads import n_threads
+from softcosine._threads import in_threads, n_threads
 from softcosine._validation import check_whole
 from softcosine.engines.contents import Contents, rows_of_slots, vectors_of_slots
 from softcosine.engines.engine import Block, Engine, Vectors
 from softcosine.engines.registry import engine_by_name
 from softcosine.engines.route_choice import N_DIMENSIONS, made_route
 from softcosine.engines.row_space import RowSpace
-from softcosine.engines.subject import Subject
+from softcosine.engines.subject import EngineQuery, Subject
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.plan import NOTHING, Plan
+from softcosine.index.search.rankings import TITLES
 from softcosine.index.search.top_docs import QueryVector, Top
 
 __all__ = ["EngineRequest", "State", "told"]
@@ -98,25 +99,26 @@ class State:
         engine.build(told(vectors, progress), threads=workers)
         return cls(asked, subject, contents, space, engine, why)
 
-    @property
-    def plan(self) -> Plan:
-        """The plan of every query."""
+    def plan(self, n_exact: int = 0) -> Plan:
+        """Return the plan of a query, given the number of candidates that the index scores."""
         if self.space is None:
             return NOTHING
         route, kind = self.space.route, "exact" if self.engine.capabilities.exact else "approximate"
-        return Plan(
-            self.asked.name,
-            f"{kind} search of {route.n_dimensions:,} dimensions, {route.name}",
-            proven=False,
+        reason = (
+            f"{kind} search of {route.n_dimensions:,} dimensions, {route.name}, by "
+            f"{TITLES[self.subject.vector_ranking]}"
         )
+        if n_exact:
+            reason += f"; the best {n_exact:,} scored exactly by {TITLES[self.subject.ranking]}"
+        return Plan(self.asked.name, reason, proven=False, n_candidates=n_exact or None)
 
     def find(
         self,
-        vectors: Sequence[QueryVector],
+        queries: Sequence[EngineQuery],
         k: int,
         *,
         min_score: float = -np.inf,
-        rerank: int | None = None,
+        rerank: int = 0,
         width: int | None = None,
         threads: int | None = None,
     ) -> list[Top]:
@@ -124,31 +126,33 @@ class State:
 
         Parameters
         ----------
-        vectors : sequence of QueryVector
+        queries : sequence of EngineQuery
         k : int
         min_score : float
             Documents below it are left out; for a SoftIndex also those with a score of 0 or less.
-        rerank : int, optional
-            Number of the engine's candidates that are scored exactly.
+            If the index scores the candidates, the queries have this limit.
+        rerank : int
+            Number of the engine's candidates that the index ranks; 0 for the engine's own scores.
         width, threads
             See `Engine.search`.
         """
-        for name, value in (("rerank", rerank), ("width", width)):
-            check_whole(name, value, most=2**31 - 1, optional=True)
-        workers = n_threads(threads)
-        found = self._found(
-            vectors, max(k, int(rerank or 0)), width, workers, exact=rerank is not None
-        )
-        tops = []
-        for vector, (documents, scores) in zip(vectors, found, strict=True):
-            if rerank is not None:
-                scores = self.subject.scores(vector, documents)
-            documents, scores = self._with_zeros(documents, scores, k)
+        check_whole("width", width, most=2**31 - 1, optional=True)
+        workers, n_found = n_threads(threads), max(k, rerank)
+        plan = self.plan(n_found if rerank else 0)
+
+        def top(pair: tuple[EngineQuery, tuple[NDArray[np.int64], NDArray[np.float64]]]) -> Top:
+            query, found = pair
+            documents, scores = self._with_zeros(*found, k)
+            if rerank:
+                return replace(query.rank(documents), plan=query.plan(plan))
             kept = scores >= min_score
             if self.subject.positive:
                 kept &= scores > 0
-            tops.append(Top.of(documents, scores, kept, k, self.plan))
-        return tops
+            return Top.of(documents, scores, kept, k, plan)
+
+        vectors = [query.vectors[0] for query in queries]
+        found = self._found(vectors, n_found, width, workers, exact=rerank > 0)
+        return in_threads(top, list(zip(queries, found, strict=True)), workers)
 
     def query_rows(self, vectors: Sequence[QueryVector]) -> Block:
         """Return vectors whose dot products with the documents' are the scores, in float32.

@@ -3,7 +3,8 @@
 ::
 
     faq.index/engines/faiss/
-      manifest.json     engine, settings, route, and the commit of the index it was built from
+      manifest.json     engine, settings, route, and the commit of the index it was built from;
+                        ranking: null for that of the index
       arrays.npys       numbers, digests, zeros: the document of each vector
       ids.jsonl         the same for other programs: line n is the id of the engine's vector n, as
                         JSON; null if it was deleted; for SoftNeighbors the row
@@ -96,7 +97,7 @@ def saved(state: State, path: str | Path | None, *, overwrite: bool) -> Path:
             "max_memory": None if state.asked.max_memory is None else int(state.asked.max_memory),
         },
         "why": state.why,
-        "ranking": state.subject.ranking,
+        "ranking": state.subject.given,
         "generation": state.subject.generation(),
         "content": contents.checksum(state.subject),
         "n_terms": len(state.subject.S),
@@ -170,7 +171,8 @@ def _read(folder: Folder, owner: Owner, stale: bool) -> State:
             "install a newer one."
         )
     asked = EngineRequest(name, dict(stated["engine_settings"]), **stated["asked"])
-    subject = subject_of(owner, str(stated["ranking"]))
+    given = stated["ranking"]
+    subject = subject_of(owner, None if given is None else str(given))
     contents = Contents(folder.array("numbers"), folder.array("digests"), folder.array("zeros"))
     if not stale:
         _check_fresh(folder, subject, contents)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,35 @@ from numpy.typing import NDArray
 from softcosine._validation import check_list, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.execution import SearchRequest, execute_with, vectors_of
+from softcosine.index.search.execution import CandidateQuery, SearchRequest, candidate_queries
+from softcosine.index.search.plan import Plan
+from softcosine.index.search.query_encoding import Ask, meaning_weight
 from softcosine.index.search.ranked_vectors import RankedVectors
-from softcosine.index.search.results import Hits
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Owner", "Subject", "digests_of", "folder_of", "subject_of"]
+__all__ = ["EngineQuery", "Owner", "Subject", "digests_of", "folder_of", "subject_of"]
 
 Owner = SoftIndex | SoftNeighbors
+
+
+class EngineQuery(Protocol):
+    """A query of an engine: a `CandidateQuery`, or a row of a matrix for SoftNeighbors."""
+
+    @property
+    def vectors(self) -> tuple[QueryVector, ...]:
+        """The vector of the query, by the ranking of the documents' vectors."""
+
+    def rank(self, documents: NDArray[np.int64]) -> Top:
+        """Return the best of some documents, with the scores and the order of the index."""
+
+    def best(self) -> Top:
+        """Return the best documents of the whole index."""
+
+    def plan(self, plan: Plan) -> Plan:
+        """Return the plan of a search whose candidates the index ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +54,10 @@ class Subject:
     Attributes
     ----------
     owner : SoftIndex or SoftNeighbors
-    ranking : str
+    given : str or None
+        A ranking by words alone; None for that of the index, with meaning if the index has it.
     ranked : RankedVectors
-        Vectors of the only field.
+        Vectors of the only field, by `ranking` or, if that has no vectors, by soft BM25.
     weight : float
         Weight of the field, a factor of its dot products.
     snapshot : Snapshot or None
@@ -46,21 +65,37 @@ class Subject:
     """
 
     owner: Owner
-    ranking: str
+    given: str | None
     ranked: RankedVectors
     weight: float
     snapshot: Snapshot | None
     _searcher: Any
 
     @property
+    def ranking(self) -> str:
+        """The ranking of the index's exact scores."""
+        own = self.vector_ranking if self.snapshot is None else self.snapshot.ranking
+        return own if self.given is None else self.given
+
+    @property
+    def vector_ranking(self) -> str:
+        """The ranking whose scores are the dot products of vectors."""
+        return str(self._searcher.ranking.name)
+
+    @property
+    def linear(self) -> bool:
+        """Whether dot products are the scores of the index: sums over terms, without meaning."""
+        of_meaning = (
+            self.given is None
+            and self.snapshot is not None
+            and meaning_weight(self.snapshot, None, self.ranking) > 0
+        )
+        return self.ranking == self.vector_ranking and not of_meaning
+
+    @property
     def S(self) -> TermSimilarityMatrix:  # noqa: N802  # the papers' letter
         """The term similarity matrix."""
         return self.ranked.S
-
-    @property
-    def term_weights(self) -> NDArray[np.float64]:
-        """The diagonal of W."""
-        return np.asarray(self._searcher.ranking.term_weights)
 
     @property
     def positive(self) -> bool:
@@ -74,44 +109,58 @@ class Subject:
             return self.owner.snapshot is self.snapshot
         return getattr(self.owner, "searcher_", None) is self._searcher
 
-    def vectors(self, queries: Any) -> list[QueryVector]:
-        """Return weighted queries: of texts for a SoftIndex, of a matrix for SoftNeighbors."""
-        if isinstance(self.owner, SoftNeighbors):
-            return self.owner.query_vectors(queries)
-        assert self.snapshot is not None
-        check_list("queries", queries, "queries")
-        return [own for (own,) in vectors_of(self.snapshot, list(queries), self.ranking)]
+    def ranked_by(self, *, exactly: bool) -> tuple[str, Ask | None]:
+        """Return the ranking of results, and "words" if it is by words alone.
 
-    def hits(
-        self,
-        find: Callable[[list[QueryVector]], list[Top]],
-        queries: Sequence[str | Sequence[str]],
-        asked: SearchRequest,
-    ) -> list[Hits]:
-        """Return the hits of texts; `find` searches their vectors."""
-        if self.snapshot is None:
+        Parameters
+        ----------
+        exactly : bool
+            Whether the index scores the candidates of the engine.
+        """
+        if not exactly:
+            return self.vector_ranking, "words"
+        return self.ranking, None if self.given is None else "words"
+
+    def queries(
+        self, queries: Any, *, k: int, exactly: bool, **options: Any
+    ) -> Sequence[EngineQuery]:
+        """Return queries: texts for a SoftIndex, rows of a matrix for SoftNeighbors.
+
+        Parameters
+        ----------
+        queries : list of texts or token lists, or array of shape (n_queries, n_terms)
+        k : int
+            Number of best documents.
+        exactly : bool
+            See `ranked_by`.
+        **options
+            Fields of a `SearchRequest`.
+        """
+        if isinstance(self.owner, SoftNeighbors):
+            return [
+                _MatrixQuery((vector,), self._searcher, k)
+                for vector in self.owner.query_vectors(queries)
+            ]
+        return self.texts(queries, k=k, exactly=exactly, **options)
+
+    def texts(self, queries: Any, *, exactly: bool, **options: Any) -> list[CandidateQuery]:
+        """Return queries that are texts or token lists; see `queries`."""
+        if not isinstance(self.owner, SoftIndex):
             raise InvalidInputError(
                 "there are no texts in SoftNeighbors; use search, which takes a matrix."
             )
+        assert self.snapshot is not None
         check_list("queries", queries, "queries")
-        return execute_with(
-            lambda vectors: find([own for (own,) in vectors]), self.snapshot, list(queries), asked
-        )
+        ranking, ask = self.ranked_by(exactly=exactly)
+        return candidate_queries(
+            self.snapshot, list(queries), SearchRequest(ranking=ranking, ask=ask, **options),
+            self.owner.encoder, vectors_by=self.vector_ranking, plain=True,
+        )  # fmt: skip
 
     def scores(self, vector: QueryVector, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return exact scores, bit for bit those of a search of the index."""
-        if isinstance(self.owner, SoftIndex):
-            return np.asarray(self._searcher.scores([vector], documents))
-        return np.asarray(self._searcher.scores(vector, documents))
-
-    def best(self, vectors: Sequence[QueryVector], k: int, threads: int | None) -> list[Top]:
-        """Return the exact results."""
-        if isinstance(self.owner, SoftIndex):
-            return list(
-                self._searcher.search_batch([(one,) for one in vectors], k=k, threads=threads)
-            )
-        least = {"min_score": -np.inf, "positive": False}
-        return list(self._searcher.search_batch(list(vectors), k=k, threads=threads, **least))
+        """Return the scores that dot products approximate, bit for bit those of the index."""
+        one = [vector] if isinstance(self.owner, SoftIndex) else vector
+        return np.asarray(self._searcher.scores(one, documents))
 
     def ids(self, numbers: NDArray[np.int64]) -> list[str | int | None]:
         """Return document ids, for SoftNeighbors rows; None for numbers below 0."""
@@ -127,7 +176,7 @@ class Subject:
 
     def content(self, digests: NDArray[np.uint64], numbers: NDArray[np.int64]) -> str:
         """Return a checksum of ids and all that scores depend on, given the documents' digests."""
-        seen = hashlib.sha256(f"{self.ranking} {self.weight!r} {self.similarity()}".encode())
+        seen = hashlib.sha256(f"{self.vector_ranking} {self.weight!r} {self.similarity()}".encode())
         seen.update(np.ascontiguousarray(numbers).data)
         seen.update(np.ascontiguousarray(digests).data)
         seen.update(json.dumps(self.ids(numbers)).encode())
@@ -149,11 +198,38 @@ class Subject:
         """Return the state that the owner serves now, or self if it is the same."""
         if isinstance(self.owner, SoftIndex):
             self.owner.refresh()
-        return self if self.current else subject_of(self.owner, self.ranking)
+        return self if self.current else subject_of(self.owner, self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class _MatrixQuery:
+    """A query of SoftNeighbors."""
+
+    vectors: tuple[QueryVector]
+    _searcher: Any
+    _k: int
+
+    def rank(self, documents: NDArray[np.int64]) -> Top:
+        scores = self._searcher.scores(self.vectors[0], documents)
+        return Top.of(documents, scores, np.ones(len(documents), np.bool_), self._k)
+
+    def best(self) -> Top:
+        least = {"min_score": -np.inf, "positive": False}
+        (top,) = self._searcher.search_batch(list(self.vectors), k=self._k, threads=1, **least)
+        return cast("Top", top)
+
+    def plan(self, plan: Plan) -> Plan:
+        return plan
 
 
 def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
     """Return the current state of an index.
+
+    Parameters
+    ----------
+    owner : SoftIndex or SoftNeighbors
+    ranking : str, optional
+        A ranking by words alone, in place of that of the index.
 
     Raises
     ------
@@ -169,13 +245,12 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
                 "it out, or fit another one."
             )
         searcher = owner.searcher
-        return Subject(owner, owner.ranking, RankedVectors(searcher), 1.0, None, searcher)
+        return Subject(owner, None, RankedVectors(searcher), 1.0, None, searcher)
     check_type("the index", owner, SoftIndex, "pass a SoftIndex or SoftNeighbors")
     snapshot = owner.snapshot
-    # Scores of soft frequencies are no products of vectors; those of soft BM25 are the nearest.
-    own = "soft_bm25" if snapshot.ranking == "soft_tf_bm25" else snapshot.ranking
-    name = own if ranking is None else ranking
-    fields = snapshot.searcher(name)
+    fields = snapshot.searcher(ranking)
+    if not fields.ranking.linear:  # no products of vectors; those of soft BM25 are the nearest
+        fields = snapshot.searcher("soft_bm25")
     if len(fields.searchers) > 1:
         names = ", ".join(field.name for field in snapshot.fields)
         raise InvalidInputError(
@@ -183,7 +258,7 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
             "vector a document; index the texts as one field, or search the index itself."
         )
     (searcher,) = fields.searchers
-    return Subject(owner, name, RankedVectors(searcher), fields.weights[0], snapshot, fields)
+    return Subject(owner, ranking, RankedVectors(searcher), fields.weights[0], snapshot, fields)
 
 
 def digests_of(rows: Any) -> NDArray[np.uint64]:

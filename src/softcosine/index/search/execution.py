@@ -48,7 +48,7 @@ from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
 from softcosine.index.search.masks import Mask, all_of
 from softcosine.index.search.meaning import QueryMeaning
-from softcosine.index.search.plan import MEANING
+from softcosine.index.search.plan import MEANING, Plan
 from softcosine.index.search.query_encoding import (
     Ask,
     QueryEncoding,
@@ -73,9 +73,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CandidateQuery",
     "SearchRequest",
+    "candidate_queries",
+    "document_words",
     "execute",
     "execute_among",
-    "execute_with",
     "explain_similarity",
     "explained",
     "like",
@@ -210,9 +211,7 @@ def _found(
 ) -> Iterator[tuple[_Query, Top, Facets]]:
     """Return each parsed query with its page and facets."""
     request = search.request
-    # Only an encoder takes long.
-    slow = search.encoding is not None and search.encoding.ask == "encoder"
-    ready = in_threads(search.ready, queries, threads if slow else 1)
+    ready = search.all_ready(queries, threads)
     apart = request.exact_first or request.all_matching
     single = [query.constraints is not None or apart for query in ready]
     plain = list(compress(ready, map(not_, single)))
@@ -233,29 +232,6 @@ def _found(
     return ((query, *next(answers[kind])) for query, kind in zip(ready, single, strict=True))
 
 
-def execute_with(
-    find: Callable[[list[tuple[QueryVector, ...]]], list[Top]],
-    snapshot: Snapshot,
-    queries: Sequence[str | Sequence[str]],
-    request: SearchRequest,
-) -> list[Hits]:
-    """Return the hits of queries, ranked by an external engine.
-
-    `find` receives one tuple of vectors per query, one vector per field.
-
-    Raises
-    ------
-    InvalidInputError
-        If a query has constraints or the request has a filter, which the engine cannot apply.
-    """
-    search = _Search.of(snapshot, request)
-    ready = search.plain(queries)
-    tops = find([query.vectors for query in ready])
-    return [
-        search.hits(query, search.page(top), {}) for query, top in zip(ready, tops, strict=True)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
     """A query whose candidates another system finds.
@@ -263,17 +239,79 @@ class CandidateQuery:
     Attributes
     ----------
     vectors : tuple of QueryVector
-        One per field.
-    meaning : QueryMeaning or None
-        None for a search by words alone.
-    rank : callable
-        Returns the best of some documents, given by number: those that pass the filter and the
-        constraints, with the scores and the order of the index. Numbers may repeat.
+        One per field, by the ranking that finds the candidates.
     """
 
+    _search: _Search
+    _query: _Query
     vectors: tuple[QueryVector, ...]
-    meaning: QueryMeaning | None
-    rank: Callable[[NDArray[np.int64]], Top]
+
+    @property
+    def meaning(self) -> QueryMeaning | None:
+        """The meaning of the query; None for a search by words alone."""
+        return self._query.meaning
+
+    def rank(self, documents: NDArray[np.int64]) -> Top:
+        """Return the best of some documents, given by number, which may repeat.
+
+        They pass the filter and the constraints, and have the scores and the order of the index.
+        """
+        return self._search.best_of(self._query, documents)
+
+    def best(self) -> Top:
+        """Return the best documents of the whole index."""
+        return self._search.alone(self._query)[0]
+
+    def plan(self, plan: Plan) -> Plan:
+        """Return the plan of the other system with the origin of the query's coordinates."""
+        encoding = self._search.encoding
+        return plan if encoding is None or self.meaning is None else encoding.plan(plan)
+
+    def hits(self, top: Top) -> Hits:
+        """Return the page of some results, with their documents."""
+        return self._search.hits(self._query, self._search.page(top), {})
+
+
+def candidate_queries(
+    snapshot: Snapshot,
+    queries: Sequence[str | Sequence[str]],
+    request: SearchRequest,
+    encoder: IndexEncoder | None = None,
+    *,
+    vectors_by: str | None = None,
+    plain: bool = False,
+) -> list[CandidateQuery]:
+    """Return queries whose candidates another system finds.
+
+    Parameters
+    ----------
+    snapshot, queries, request, encoder
+        See `execute`. Of the orders of the request, the order by score is the only one.
+    vectors_by : str, optional
+        The ranking that finds the candidates; by default that of the request.
+    plain : bool
+        Whether the other system has no constraints.
+
+    Raises
+    ------
+    InvalidInputError
+        Also if a query has constraints, and `plain` is true.
+    """
+    search = _Search.of_queries(snapshot, request, encoder)
+    ready = search.all_ready(queries)
+    if plain and any(query.constraints for query in ready):
+        raise InvalidInputError(
+            "+words, -words and phrases are for the index's own search; leave them out, or search "
+            "the index itself."
+        )
+    by = search.searcher if vectors_by is None else snapshot.searcher(vectors_by)
+    return [
+        CandidateQuery(
+            search, one,
+            one.vectors if by is search.searcher else _vectors(snapshot, by, one.parsed),
+        )
+        for one in ready
+    ]  # fmt: skip
 
 
 def execute_among(
@@ -288,24 +326,20 @@ def execute_among(
     `find` returns a result of `CandidateQuery.rank` with its own plan. Of the request's orders, the
     order by score is the only one.
     """
-    encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
-    search = _Search.of(snapshot, request, encoding)
 
-    def hits(query: _Query) -> Hits:
-        top = find(CandidateQuery(query.vectors, query.meaning, partial(search.best_of, query)))
-        if encoding is not None and query.meaning is not None:
-            top = replace(top, plan=encoding.plan(top.plan))
-        return search.hits(query, search.page(top), {})
+    def hits(query: CandidateQuery) -> Hits:
+        top = find(query)
+        return query.hits(replace(top, plan=query.plan(top.plan)))
 
-    return [hits(search.ready(query)) for query in queries]
+    return [hits(query) for query in candidate_queries(snapshot, queries, request, encoder)]
 
 
 def vectors_of(
     snapshot: Snapshot, queries: Sequence[str | Sequence[str]], ranking: str | None = None
 ) -> list[tuple[QueryVector, ...]]:
     """Return the vectors of queries without constraints: one tuple per query, one per field."""
-    search = _Search.of(snapshot, SearchRequest(ranking=ranking))
-    return [query.vectors for query in search.plain(queries)]
+    request = SearchRequest(ranking=ranking, ask="words")
+    return [query.vectors for query in candidate_queries(snapshot, queries, request, plain=True)]
 
 
 def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
@@ -398,19 +432,10 @@ class _Search:
         encoding = document_encoding(snapshot, request.meaning, request.ranking)
         return cls.of(snapshot, request, encoding)
 
-    def plain(self, queries: Sequence[str | Sequence[str]]) -> list[_Query]:
-        """Return queries without constraints, parsed and weighted."""
-        ready = [self.ready(query) for query in queries]
-        if (
-            self.request.where is not None
-            or self.request.exact_first
-            or any(query.constraints for query in ready)
-        ):
-            raise InvalidInputError(
-                "filters, exact_first, +words, -words and phrases are for the index's own search; "
-                "leave them out, or search the index itself."
-            )
-        return ready
+    def all_ready(self, queries: Sequence[Query], threads: int | None = None) -> list[_Query]:
+        """Return queries as `ready` does, on several threads if an encoder reads them."""
+        slow = self.encoding is not None and self.encoding.ask == "encoder"
+        return in_threads(self.ready, queries, threads if slow else 1)
 
     def ready(self, query: Query) -> _Query:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
@@ -463,7 +488,7 @@ class _Search:
     def document(self, id: str) -> _Query:
         """Return a document as a query; each of its fields is compared with the same field."""
         number = self.snapshot.documents.number(id)
-        known, vocabulary = self._words_of(number), self.snapshot.S.vocabulary
+        known, vocabulary = document_words(self.snapshot, number), self.snapshot.S.vocabulary
         parsed = []
         for terms, frequencies in self.snapshot.rows(number):
             names = map(vocabulary.term, terms.tolist())
@@ -480,24 +505,12 @@ class _Search:
         """Return the vector of a parsed query for every field."""
         return _vectors(self.snapshot, self.searcher, parsed)
 
-    def _words_of(self, number: int) -> dict[str, str]:
-        """Return, for each term of a document, its first words in the text."""
-        analyzer = self.snapshot.analyzer
-        if not analyzer.stems:
-            return {}
-        words = analyzer.kept(self.snapshot.documents.text(number))
-        stems = analyzer.stem(words)
-        known: dict[str, str] = {}
-        for start, end in analyzer.ranges(stems):
-            known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
-        return known
-
     def explained(self, query: _Query, id: str) -> Explanation:
         """Return the explanation of a document's score."""
         number = self.snapshot.documents.number(id)
         score, parts = explain(
             self.searcher, self.snapshot.fields, query.vectors, query.parsed, number,
-            self._words_of(number),
+            document_words(self.snapshot, number),
         )  # fmt: skip
         if self.encoding is not None and query.meaning is not None:
             score = float(self.scores(query, np.array([number]))[0])
@@ -750,6 +763,19 @@ class _Search:
         own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
         term = self.snapshot.S.vocabulary.term
         return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
+
+
+def document_words(snapshot: Snapshot, number: int) -> dict[str, str]:
+    """Return, for each term of a document, its first words in the text; nothing without stems."""
+    analyzer = snapshot.analyzer
+    if not analyzer.stems:
+        return {}
+    words = analyzer.kept(snapshot.documents.text(number))
+    stems = analyzer.stem(words)
+    known: dict[str, str] = {}
+    for start, end in analyzer.ranges(stems):
+        known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
+    return known
 
 
 def _by_field(query: Mapping[str, Any], snapshot: Snapshot) -> list[Any]:
