@@ -27,8 +27,8 @@ from softcosine.engines.recall import recall_of
 from softcosine.engines.routes import Basis, Lsa, Route
 from softcosine.engines.row_space import RowSpace
 from softcosine.engines.state import EngineRequest, State
-from softcosine.engines.subject import Subject, subject_of
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.engines.subject import EngineQuery, Subject, subject_of
+from softcosine.index.search.top_docs import Top
 from softcosine.space.basis import orthonormal_basis
 from softcosine.space.latent import right_singular_vectors
 
@@ -39,7 +39,7 @@ FEW_WORDS_DF = 150  # leaves about 2,500 terms
 DIMENSIONS = 256
 LARGEST = 512
 GRAPH_WIDTHS = (16, 64, 256)
-RERANKS = (None, 100, 1000)
+RERANKS = (0, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,25 @@ def contestants(*, n_lists: int = 128, pieces: int = 64, bits: int = 8) -> list[
 
 
 def index_of(texts: Sequence[str], min_df: int, cache: Path | None) -> SoftIndex:
-    """Index texts as `SoftIndex.from_texts` does by itself; kept in `cache`."""
+    """Index texts by a linear ranking of words; kept in `cache`."""
+
+    def made() -> SoftIndex:
+        return SoftIndex.from_texts(texts, min_df=min_df, ranking="soft_bm25", encoder=None)
+
     if cache is None:
-        return SoftIndex.from_texts(texts, min_df=min_df)
+        return made()
     path = cache / f"engines-{min_df}.index"
     try:
         index = SoftIndex.open(path)
     except OSError:  # none yet, or of another version
         cache.mkdir(parents=True, exist_ok=True)
-        SoftIndex.from_texts(texts, min_df=min_df).save(path, overwrite=path.exists())
+        made().save(path, overwrite=path.exists())
         index = SoftIndex.open(path)
     assert len(index) == len(texts)
     return index
 
 
-def sampled(subject: Subject, n_queries: int, n_words: int) -> list[QueryVector]:
+def sampled(subject: Subject, n_queries: int, n_words: int) -> Sequence[EngineQuery]:
     """Draw queries: distinct words of a random document each, counted once."""
     generator = np.random.default_rng(0)
     rows = [row for _, block in subject.ranked.documents() for row in _terms(block)]
@@ -99,7 +103,14 @@ def sampled(subject: Subject, n_queries: int, n_words: int) -> list[QueryVector]
         ]
         for i in chosen.tolist()
     ]
-    return subject.vectors(queries)
+    return subject.queries(queries, k=K, exactly=False)
+
+
+def best(subject: Subject, queries: Sequence[EngineQuery]) -> list[Top]:
+    """Return the exact results of the index."""
+    assert subject.snapshot is not None
+    searcher = subject.snapshot.searcher(subject.vector_ranking)
+    return searcher.search_batch([query.vectors for query in queries], k=K, threads=1)
 
 
 def _terms(block: Any) -> list[Any]:
@@ -119,15 +130,15 @@ def raced(
     subject: Subject,
     route: Route,
     entered: Sequence[Contestant],
-    vectors: Sequence[QueryVector],
+    queries: Sequence[EngineQuery],
     *,
     runs: int,
 ) -> list[dict[str, Any]]:
     """Measure recall and time of all engines on one route, one query at a time."""
     contents = Contents.of(subject.ranked)
     racing: dict[str, Any] = {
-        "exact index": lambda: [subject.best([one], K, 1) for one in vectors],
-        "exact index, in a batch": lambda: subject.best(vectors, K, 1),
+        "exact index": lambda: [best(subject, [one]) for one in queries],
+        "exact index, in a batch": lambda: best(subject, queries),
     }
     facts: dict[str, dict[str, Any]] = {name: {"recall@10": 1.0} for name in racing}
     for one in entered:
@@ -136,23 +147,23 @@ def raced(
         seconds = time.perf_counter() - started
         print(f"{route.name}: {one.label} built in {seconds:.0f} s", flush=True)
         for width in one.widths:
-            for rerank in (None, RERANK):
-                asked = {"rerank": rerank, "width": width, "threads": 1}
+            for rerank in (0, RERANK):
+                asked: dict[str, Any] = {"rerank": rerank, "width": width, "threads": 1}
                 name = f"{one.label}, {width}, {rerank}"
                 facts[name] = {
                     "engine": one.label,
                     "width": width,
-                    "re-rank": rerank,
-                    "recall@10": round(recall_of(state, vectors, K, **asked), 3),
+                    "re-rank": rerank or None,
+                    "recall@10": round(recall_of(state, queries, K, **asked), 3),
                     "build s": round(seconds, 1),
                 }
-                racing[name] = _one_by_one(state, vectors, asked)
+                racing[name] = _one_by_one(state, queries, asked)
         if state.engine.capabilities.exact:
             facts[f"{one.label}, in a batch"] = {
                 "engine": f"{one.label}, in a batch",
-                "recall@10": facts[f"{one.label}, None, None"]["recall@10"],
+                "recall@10": facts[f"{one.label}, None, 0"]["recall@10"],
             }
-            racing[f"{one.label}, in a batch"] = _in_a_batch(state, vectors)
+            racing[f"{one.label}, in a batch"] = _in_a_batch(state, queries)
     timings = interleave(racing, runs=runs)
     return [
         {
@@ -160,18 +171,18 @@ def raced(
             "dimensions": route.n_dimensions,
             "engine": name,
             **facts[name],
-            **_times(timing, len(vectors)),
+            **_times(timing, len(queries)),
         }
         for name, timing in timings.items()
     ]
 
 
-def _one_by_one(state: State, vectors: Sequence[QueryVector], asked: dict[str, Any]) -> Any:
-    return lambda: [state.find([one], K, **asked) for one in vectors]
+def _one_by_one(state: State, queries: Sequence[EngineQuery], asked: dict[str, Any]) -> Any:
+    return lambda: [state.find([one], K, **asked) for one in queries]
 
 
-def _in_a_batch(state: State, vectors: Sequence[QueryVector]) -> Any:
-    return lambda: state.find(vectors, K, threads=1)
+def _in_a_batch(state: State, queries: Sequence[EngineQuery]) -> Any:
+    return lambda: state.find(queries, K, threads=1)
 
 
 def _times(timing: Timing, n_queries: int) -> dict[str, float]:
@@ -184,7 +195,7 @@ def _times(timing: Timing, n_queries: int) -> dict[str, float]:
 
 
 def kept(
-    subject: Subject, V: Any, dimensions: Sequence[int], vectors: Sequence[QueryVector]
+    subject: Subject, V: Any, dimensions: Sequence[int], queries: Sequence[EngineQuery]
 ) -> list[dict[str, Any]]:
     """Measure what few dimensions lose, whatever the engine: all vectors are compared."""
     contents, rows = Contents.of(subject.ranked), []
@@ -193,8 +204,8 @@ def kept(
         state = served(subject, contents, route, Contestant("", "faiss", {"factory": "Flat"}))
         found: dict[str, Any] = {"route": "lsa", "dimensions": n, "engine": "any, exhaustive"}
         for rerank in RERANKS:
-            share = recall_of(state, vectors, K, rerank=rerank, width=None, threads=1)
-            rows.append({**found, "re-rank": rerank, "recall@10": round(share, 3)})
+            share = recall_of(state, queries, K, rerank=rerank, threads=1)
+            rows.append({**found, "re-rank": rerank or None, "recall@10": round(share, 3)})
     return rows
 
 
@@ -210,13 +221,11 @@ def reduced(subject: Subject, n_dimensions: int) -> Any:
     return V
 
 
-def checked(subject: Subject, route: Route, vectors: Sequence[QueryVector]) -> None:
+def checked(subject: Subject, route: Route, queries: Sequence[EngineQuery]) -> None:
     """Exit unless the basis, compared all, gives the index's own scores."""
     flat = Contestant("", "faiss", {"factory": "Flat"})
     state = served(subject, Contents.of(subject.ranked), route, flat)
-    for ours, theirs in zip(
-        state.find(vectors, K, threads=1), subject.best(vectors, K, 1), strict=True
-    ):
+    for ours, theirs in zip(state.find(queries, K, threads=1), best(subject, queries), strict=True):
         if not np.allclose(ours.scores, theirs.scores, rtol=1e-4):
             raise SystemExit("the basis does not give the index's scores; compare no times.")
 
@@ -306,15 +315,15 @@ def race(
     """Return what was measured of all engines, and what few dimensions keep."""
     frequent = subject_of(few)
     route: Route = Basis(orthonormal_basis(frequent.S))
-    vectors = sampled(frequent, n_queries, n_words)
-    checked(frequent, route, vectors)
-    rows = raced(frequent, route, by_basis, vectors, runs=runs)
+    queries = sampled(frequent, n_queries, n_words)
+    checked(frequent, route, queries)
+    rows = raced(frequent, route, by_basis, queries, runs=runs)
     subject = subject_of(whole)
-    vectors = sampled(subject, n_queries, n_words)
+    queries = sampled(subject, n_queries, n_words)
     V = reduced(subject, max(dimensions))
     middle = np.ascontiguousarray(V[:, : dimensions[-2]], np.float32)
-    rows += raced(subject, Lsa(middle), by_lsa, vectors, runs=runs)
-    return rows, kept(subject, V, dimensions, vectors)
+    rows += raced(subject, Lsa(middle), by_lsa, queries, runs=runs)
+    return rows, kept(subject, V, dimensions, queries)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -362,7 +362,7 @@ def test_engines(benchmark, texts, tmp_path):
     for package in ("faiss", "annoy", "hnswlib", "usearch", "matplotlib"):
         pytest.importorskip(package)
     script = benchmark("engines")
-    index = SoftIndex.from_texts(texts, plain=True)
+    index = SoftIndex.from_texts(texts, plain=True, ranking="soft_bm25")
     entered = [
         replace(one, widths=one.widths[:1])
         for one in script.contestants(n_lists=2, pieces=1, bits=4)

@@ -482,19 +482,20 @@ QUERIES = ("bicycle repair", "hound", "kitten drinks", "xyzzyx", "")
 
 @pytest.fixture(scope="module")
 def index():
-    return SoftIndex.from_texts(TEXTS)
+    """An index by words and meaning, whose own ranking has no vectors."""
+    return SoftIndex.from_texts(TEXTS, ranking="soft_tf_bm25", encoder="static")
 
 
 class TestIndexes:
     @pytest.mark.parametrize("name", ENGINES)
-    @pytest.mark.parametrize("ranking", [None, "soft_cosine"])
+    @pytest.mark.parametrize("ranking", ["soft_tf_bm25", "soft_cosine"])
     def test_texts_get_the_hits_of_the_index(self, index, name, ranking):
         fast = built(
             index, name, ranking=ranking, **({"factory": "SQ8"} if "quant" in name else {})
         )
         for syntax in (True, False):
             ours = fast.hits(QUERIES, k=4, rerank=6, syntax=syntax)
-            theirs = index.search_batch(QUERIES, k=4, ranking=ranking, syntax=syntax)
+            theirs = index.search_batch(QUERIES, k=4, ranking=ranking, ask="words", syntax=syntax)
             for found, exact in zip(ours, theirs, strict=True):
                 assert list(found) == list(exact)
                 assert found.outside == exact.outside
@@ -502,6 +503,49 @@ class TestIndexes:
                 assert found.ranking == exact.ranking
                 assert found.plan.method in (fast.engine, "nothing")
         assert [len(hits) for hits in ours][-2:] == [0, 0]
+
+    @pytest.mark.parametrize("name", ENGINES)
+    def test_the_index_ranks_the_candidates_by_words_and_meaning(self, index, name):
+        fast = built(index, name, **({"factory": "SQ8"} if "quant" in name else {}))
+        assert (fast.ranking, fast.vector_ranking) == ("soft_tf_bm25", "soft_bm25")
+        assert not fast.linear
+        ours, theirs = fast.hits(QUERIES[:2], k=4), index.search_batch(QUERIES[:2], k=4)
+        for found, exact in zip(ours, theirs, strict=True):
+            assert list(found) == list(exact)
+            assert (found.ranking, found.plan.ask) == (exact.ranking, exact.plan.ask)
+            assert "by soft BM25; the best 100 scored exactly by BM25 of soft" in found.plan.reason
+            assert "words + 10 x cosine" in found.plan.reason
+        assert fast.recall(QUERIES) == fast.recall() == 1.0
+
+    def test_without_candidates_the_scores_are_those_of_the_vectors(self, index):
+        fast, by_words = built(index, "faiss flat"), built(index, "faiss flat", ranking="soft_bm25")
+        assert by_words.linear
+        ours, theirs = fast.hits(QUERIES, rerank=0), by_words.hits(QUERIES)
+        assert list(map(list, ours)) == list(map(list, theirs))
+        assert {(found.ranking, found.plan.ask) for found in ours} == {("soft_bm25", "words")}
+        assert 0 < fast.recall(QUERIES, 2, rerank=0) <= 1
+        exact = index.search("tea tyre", ranking="soft_bm25", ask="words")
+        np.testing.assert_allclose(
+            [hit.score for hit in fast.hits(["tea tyre"], rerank=0)[0]],
+            [hit.score for hit in exact], rtol=1e-5,
+        )  # fmt: skip
+
+    def test_a_linear_ranking_with_meaning_is_ranked_by_the_index(self):
+        index = SoftIndex.from_texts(TEXTS, ranking="soft_bm25", encoder="static")
+        fast = built(index, "faiss flat")
+        assert (fast.ranking, fast.vector_ranking, fast.linear) == ("soft_bm25",) * 2 + (False,)
+        assert list(fast.hits(["tea tyre"])[0]) == list(index.search("tea tyre"))
+        without = SoftIndex.from_texts(TEXTS, ranking="soft_bm25", encoder=None)
+        assert built(without, "faiss flat").linear
+
+    def test_the_number_of_candidates_grows_with_the_results(self, index):
+        fast = built(index, "faiss flat")
+        (usual,), (more,) = fast.hits(["tea"]), fast.hits(["tea"], k=20, offset=5)
+        (chosen,) = fast.search(["tea"], 3, rerank=2).plans
+        counts = [plan.n_candidates for plan in (usual.plan, more.plan, chosen)]
+        assert counts == [100, 250, 3]
+        with pytest.raises(InvalidInputError, match="rerank is -1"):
+            fast.hits(["tea"], rerank=-1)
 
     def test_numbers_and_pages_are_those_of_the_index(self, index):
         fast = built(index, "faiss flat")
@@ -526,8 +570,9 @@ class TestIndexes:
 
     def test_a_score_that_may_be_rounding_is_computed_exactly(self, index, monkeypatch):
         monkeypatch.setattr("softcosine.engines.state._ROUNDING", 2.0)
-        fast = built(index, "faiss flat")
-        assert list(fast.hits(["tea tyre"])[0]) == list(index.search("tea tyre"))
+        fast = built(index, "faiss flat", ranking="soft_bm25")
+        exact = index.search("tea tyre", ranking="soft_bm25", ask="words")
+        assert list(fast.hits(["tea tyre"])[0]) == list(exact)
 
     def test_what_only_the_index_can_do_is_refused(self, index):
         fast = built(index, "faiss flat")
