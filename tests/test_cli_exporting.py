@@ -23,7 +23,8 @@ NAMES = ["faiss", "annoy", "hnswlib", "usearch"]
 @pytest.fixture
 def folder(tmp_path) -> Path:
     path = tmp_path / "a.index"
-    SoftIndex.from_texts(TEXTS.values(), ids=TEXTS).save(path)
+    index = SoftIndex.from_texts(TEXTS.values(), ids=TEXTS, ranking="soft_bm25", encoder=None)
+    index.save(path)
     return path
 
 
@@ -58,22 +59,50 @@ def test_the_summary_as_json_has_documented_keys(run, folder):
     )  # fmt: skip
     assert set(record) == {
         "index", "engine", "package", "settings", "route", "note", "dimensions", "documents",
-        "ranking", "exact", "bytes", "seconds", "recall", "recall_reranked", "path",
+        "ranking", "meaning", "vector_ranking", "exact", "bytes", "seconds", "recall",
+        "recall_reranked", "path",
     }  # fmt: skip
     assert record["settings"]["factory"] == "HNSW16"
     assert record["settings"]["construction"] == 50
     assert (record["route"], record["dimensions"], record["exact"]) == ("lsa", 3, False)
-    assert record["ranking"] == "soft_cosine"
+    assert record["ranking"] == record["vector_ranking"] == "soft_cosine"
+    assert record["meaning"] == 0
     assert 0 < record["recall"] <= record["recall_reranked"] == 1
     assert record["bytes"] > 0
     assert Path(record["path"]) == folder / "engines" / "faiss"
     shown = run("search", folder, "tyre", "--engine", "faiss", "--plan", "--explain")
-    assert "Plan: faiss (approximate search of 3 dimensions, lsa)" in " ".join(shown.split())
+    assert "Plan: faiss (approximate search of 3 dimensions, lsa, by soft cosine)" in " ".join(
+        shown.split()
+    )
     assert "soft cosine" in shown
     wrong = run(
         "search", folder, "tyre", "--engine", "faiss", "--ranking", "soft_bm25", code=2
     )  # fmt: skip
     assert "exported for soft_cosine; leave --ranking out" in wrong
+
+
+def test_the_index_ranks_by_words_and_meaning_what_the_engine_finds(run, tmp_path):
+    folder = tmp_path / "a.index"
+    texts = [text for text in TEXTS.values() if text]
+    SoftIndex.from_texts(texts, ranking="soft_tf_bm25", encoder="static").save(folder)
+    shown = " ".join(exported(run, folder, "faiss").split())
+    assert "finds 100 candidates by soft BM25, which the index ranks by BM25 of soft" in shown
+    assert "frequencies and meaning. Recall of the 10 best: 100.0%; by the engine's own" in shown
+    query = ("search", folder, "flat tyre", "--json", "--plan", "--explain")
+    exact = json.loads(run(*query))
+    found = json.loads(run(*query, "--engine", "faiss"))
+    assert found["hits"] == exact["hits"]
+    assert (found["ranking"], found["ask"], found["meaning"]) == ("soft_tf_bm25", "static", 10)
+    assert "the best 100 scored exactly by BM25 of soft frequencies" in found["plan"]["reason"]
+    near = json.loads(run(*query, "--engine", "faiss", "--rerank", 0))
+    assert (near["ranking"], near["ask"], near["meaning"]) == ("soft_bm25", "words", 0)
+    for hit in near["hits"]:
+        parts = sum(part["contribution"] for part in hit["parts"])
+        assert hit["score"] == pytest.approx(parts, rel=1e-5)
+    exported(run, folder, "faiss", "--ranking", "soft_tf_bm25")
+    found = json.loads(run(*query, "--engine", "faiss"))
+    assert (found["ranking"], found["ask"], found["meaning"]) == ("soft_tf_bm25", "words", 0)
+    assert found["hits"] == json.loads(run(*query, "--ask", "words"))["hits"]
 
 
 def test_pages_and_queries_from_standard_input_are_answered(run, folder, monkeypatch):

@@ -374,6 +374,25 @@ class TestFromAnotherProgram:
         self.check(name, fast, folder, tmp_path)
 
 
+def test_opened_it_is_ranked_by_the_index_or_by_the_given_words(tmp_path):
+    need_engine("faiss")
+    texts = ["a flat tyre of a bicycle", "the tea is getting cold", "a dog barks at the postman"]
+    SoftIndex.from_texts(texts, ranking="soft_tf_bm25", encoder="static").save(tmp_path / "a")
+    index = SoftIndex.open(tmp_path / "a")
+    for ranking, ask in ((None, None), ("soft_tf_bm25", "words"), ("soft_bm25", "words")):
+        built(index, "faiss", route="lsa", ranking=ranking).save(overwrite=True)
+        fast = EngineIndex.open_in(index, "faiss")
+        assert (fast.ranking, fast.vector_ranking) == (ranking or "soft_tf_bm25", "soft_bm25")
+        assert fast.linear == (ranking == "soft_bm25")
+        (found,) = fast.hits(["flat tea"], rerank=3)
+        assert list(found) == list(index.search("flat tea", ranking=ranking, ask=ask))
+        with index.writer() as writer:
+            writer.add(f"{ranking} {ask}", "tea and a dog")
+        assert fast.update()
+        (found,) = fast.hits(["flat tea"], rerank=6)
+        assert list(found) == list(index.search("flat tea", ranking=ranking, ask=ask))
+
+
 def test_an_engine_of_an_equal_index_with_other_ids_is_stale(tmp_path):
     need_engine("faiss")
     texts = texts_of(5)

@@ -74,8 +74,10 @@ class Subject:
     @property
     def ranking(self) -> str:
         """The ranking of the index's exact scores."""
-        own = self.vector_ranking if self.snapshot is None else self.snapshot.ranking
-        return own if self.given is None else self.given
+        if self.given is not None:
+            return self.given
+        assert self.snapshot is not None
+        return self.snapshot.ranking
 
     @property
     def vector_ranking(self) -> str:
@@ -85,11 +87,8 @@ class Subject:
     @property
     def linear(self) -> bool:
         """Whether dot products are the scores of the index: sums over terms, without meaning."""
-        of_meaning = (
-            self.given is None
-            and self.snapshot is not None
-            and meaning_weight(self.snapshot, None, self.ranking) > 0
-        )
+        own = self.snapshot if self.given is None else None
+        of_meaning = own is not None and meaning_weight(own, None, None) > 0
         return self.ranking == self.vector_ranking and not of_meaning
 
     @property
@@ -245,7 +244,7 @@ def subject_of(owner: Owner, ranking: str | None = None) -> Subject:
                 "it out, or fit another one."
             )
         searcher = owner.searcher
-        return Subject(owner, None, RankedVectors(searcher), 1.0, None, searcher)
+        return Subject(owner, owner.ranking, RankedVectors(searcher), 1.0, None, searcher)
     check_type("the index", owner, SoftIndex, "pass a SoftIndex or SoftNeighbors")
     snapshot = owner.snapshot
     fields = snapshot.searcher(ranking)
