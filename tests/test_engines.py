@@ -448,7 +448,7 @@ class TestAnswers:
         ("given", "message"),
         [
             ({"k": 0}, "k is 0"),
-            ({"rerank": 0}, "rerank is 0; it must be a whole number from 1 to"),
+            ({"rerank": -1}, "rerank is -1; it must be a whole number from 0 to"),
             ({"rerank": 1.5}, "rerank is 1.5"),
             ({"width": -1}, "width is -1"),
             ({"threads": 0}, "threads is 0"),
