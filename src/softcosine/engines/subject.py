@@ -120,9 +120,7 @@ class Subject:
             return self.vector_ranking, "words"
         return self.ranking, None if self.given is None else "words"
 
-    def queries(
-        self, queries: Any, *, k: int, exactly: bool, **options: Any
-    ) -> Sequence[EngineQuery]:
+    def queries(self, queries: Any, *, k: int, exactly: bool) -> Sequence[EngineQuery]:
         """Return queries: texts for a SoftIndex, rows of a matrix for SoftNeighbors.
 
         Parameters
@@ -132,18 +130,16 @@ class Subject:
             Number of best documents.
         exactly : bool
             See `ranked_by`.
-        **options
-            Fields of a `SearchRequest`.
         """
         if isinstance(self.owner, SoftNeighbors):
             return [
                 _MatrixQuery((vector,), self._searcher, k)
                 for vector in self.owner.query_vectors(queries)
             ]
-        return self.texts(queries, k=k, exactly=exactly, **options)
+        return self.texts(queries, k=k, exactly=exactly)
 
     def texts(self, queries: Any, *, exactly: bool, **options: Any) -> list[CandidateQuery]:
-        """Return queries that are texts or token lists; see `queries`."""
+        """Return queries of a SoftIndex; `options` are fields of a `SearchRequest`."""
         if not isinstance(self.owner, SoftIndex):
             raise InvalidInputError(
                 "there are no texts in SoftNeighbors; use search, which takes a matrix."
