@@ -518,6 +518,21 @@ class TestIndexes:
         assert fast.recall(QUERIES[:2]) == fast.recall() == 1.0
         assert [len(found) for found in fast.hits(QUERIES[-2:])] == [0, 0]
 
+    def test_the_candidates_are_ranked_as_in_a_search_of_the_index(self):
+        rng = np.random.default_rng(3)
+        words = ["tyre", "tea", "dog", "bicycle", "kettle", "cup", "puncture", "water", "wheel"]
+        texts = [" ".join(rng.choice(words, 6)) for _ in range(40)]
+        index = SoftIndex.from_texts(texts, ranking="soft_tf_bm25", encoder="static")
+        fast = built(index, "faiss flat")
+        for query in (*words, "tea cup repair", "wheel of a bicycle"):
+            candidates = set(fast.search([query], 8, rerank=0).ids[0].tolist())
+            (found,) = fast.hits([query], k=8, rerank=8)
+            exact = [hit for hit in index.search(query, k=40) if hit.number in candidates]
+            assert list(found) == exact
+            assert fast.search([query], 8, rerank=8).ids[0].tolist() == [
+                hit.number for hit in exact
+            ]
+
     def test_without_candidates_the_scores_are_those_of_the_vectors(self, index):
         fast, by_words = built(index, "faiss flat"), built(index, "faiss flat", ranking="soft_bm25")
         assert by_words.linear
