@@ -160,7 +160,7 @@ class QueryTable:
             sums[start : start + counts.shape[0]] = counts @ self.coordinates(pieces)
         return sums
 
-    def _counted(self, texts: Sequence[str]) -> tuple[csr_array, NDArray[np.int64]]:
+    def _counted(self, texts: Sequence[str]) -> tuple[csr_array, NDArray[np.int32]]:
         """Return how often each text has each piece, (n_texts, n_pieces), and the pieces."""
         # Texts repeat words: each is looked up once.
         numbers: defaultdict[str, int] = defaultdict()
