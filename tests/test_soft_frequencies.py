@@ -11,6 +11,7 @@ import oracle
 import strategies as own
 from softcosine.engines.subject import subject_of
 from softcosine.errors import InvalidInputError
+from softcosine.index.search.execution import vectors_of
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector
@@ -40,6 +41,37 @@ def test_a_word_adds_no_more_than_its_own_frequency_could(c):
     for row in c.queries:
         found = searcher.scores(vector(row, searcher), np.arange(c.n_docs))
         assert (found <= (row @ idf) * (k1 + 1) * (1 + 1e-12)).all()
+
+
+@given(
+    own.collections(matrices=own.similarity_matrices),
+    st.sampled_from([0.0, 1e-12, 0.5, 1.6]),
+    st.sampled_from([0.0, 0.75, 1.0]),
+)
+def test_a_sum_of_bounding_weights_times_impacts_is_at_least_the_score(c, k1, b):
+    searcher = searcher_of(c.counts, similarity_matrix(c.S), RANKING, Weighting(k1=k1, b=b))
+    impacts = oracle.tf(c.counts, "bm25", k1=k1, b=b).T
+    assert searcher.greatest_impacts == pytest.approx(impacts.max(axis=1), rel=1e-9)
+    for row in c.queries:
+        query = vector(row, searcher)
+        bounding = searcher.bounding(query)
+        scores = searcher.scores(query, np.arange(c.n_docs))
+        assert (bounding.weights >= 0).all()
+        bounds = bounding.weights @ impacts[bounding.terms]
+        assert (scores <= bounds * (1 + 1e-9)).all()
+        if np.array_equal(c.S, np.eye(c.n_terms)):
+            assert bounds == pytest.approx(scores, rel=1e-9)
+
+
+def test_the_bound_of_one_similar_word_is_met_where_it_is_most_frequent():
+    index = SoftIndex.from_texts(
+        ["b b b b", "b", "c c"], source=ToySource({("a", "b"): 0.5}, known=["c"]), language="none",
+    )  # fmt: skip
+    (searcher,) = index.snapshot.searcher().searchers
+    ((query,),) = vectors_of(index.snapshot, ["a"])
+    bounding = searcher.bounding(query)
+    bound = bounding.weights @ searcher.greatest_impacts[bounding.terms]
+    assert bound == pytest.approx(index.search("a").hits[0].score, rel=1e-5)
 
 
 def vector(row, searcher):

@@ -32,7 +32,7 @@ def test_an_index_is_exported_searched_changed_and_synced(run, folder, url, coll
     assert set(done) == {
         "index", "server", "collection", "documents", "ranking", "sent", "deleted", "seconds",
     }  # fmt: skip
-    assert (done["sent"], done["documents"], done["ranking"]) == (4, 4, "soft_bm25")
+    assert (done["sent"], done["documents"], done["ranking"]) == (4, 4, "soft_tf_bm25")
     query = ("search", folder, "bicycle repair", "--json")
     exact = json.loads(run(*query))
     found = json.loads(run(*query, "--server", url, *place, "--plan"))

@@ -75,7 +75,7 @@ def learn_from(
     found = analyze_in_language(texts, language)
     analyzer = _nearest(field, texts, found.analyzer)
     settings = {
-        "analyzer": analyzer, "language": found.language, "ranking": "soft_bm25",
+        "analyzer": analyzer, "language": found.language, "ranking": "soft_bm25", "encoder": None,
         "weighting": _weighting(field, texts, analyzer), "keep_texts": keep_texts,
         "note": f"texts of the field {field.name} of {field.http.address}", **settings,
     }  # fmt: skip

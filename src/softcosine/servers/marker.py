@@ -27,6 +27,7 @@ class Marker:
     commit : str
         Of the index; see `commit_of`.
     ranking : str
+        Of the results. Impacts of soft_tf_bm25 are those of soft_bm25.
     tf : str
     k1, b : float
     average_lengths : tuple of float
@@ -76,7 +77,7 @@ class Marker:
         return cls(
             commit=_commit_of(snapshot),
             ranking=ranking,
-            tf="bm25" if ranking == "soft_bm25" else weighting.tf,
+            tf="bm25" if ranking in ("soft_bm25", "soft_tf_bm25") else weighting.tf,
             k1=weighting.k1,
             b=weighting.b,
             average_lengths=tuple(one.average_length for one in snapshot.statistics),

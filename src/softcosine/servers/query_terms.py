@@ -63,7 +63,7 @@ def query_terms(
     columns: list[tuple[NDArray[Any], ...]] = []
     fields = list(zip(searcher.searchers, searcher.weights, vectors, strict=True))
     for number, (own, weight, vector) in enumerate(fields):
-        expanded = own.expanded(vector)
+        expanded = own.bounding(vector)
         terms, factors = expanded.terms, expanded.weights * (expanded.factor * weight)
         impacts, owned = own.greatest_impacts[terms], np.isin(terms, vector.terms)
         # Impacts are not negative, so that a negative weight can only lower a score.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from softcosine._progress import Report, silent
-from softcosine.errors import AlreadyExistsError, InvalidInputError, ServerError
+from softcosine.errors import AlreadyExistsError, ServerError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.rankings import check_ranking
 from softcosine.servers.documents import ServerDocument, documents_of
@@ -50,18 +50,13 @@ def export(
     Raises
     ------
     InvalidInputError
-        If the ranking is unknown, or no sum over terms.
+        If the ranking is unknown.
     AlreadyExistsError
         If there is one, and `overwrite` is false.
     ServerError
         If the server fails, or refuses documents.
     """
     name = check_ranking(snapshot.ranking if ranking is None else ranking)
-    if not snapshot.searcher(name).ranking.linear:
-        raise InvalidInputError(
-            f"{name} is no sum over terms, which is what servers compute; export with ranking="
-            "'soft_bm25' (--ranking soft_bm25)."
-        )
     marker = Marker.of(snapshot, name, vectors=server.stores_vectors)
     with server.transaction():
         if server.marker() is not None:

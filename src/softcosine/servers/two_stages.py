@@ -14,7 +14,7 @@ from softcosine.index.query.filters import Where
 from softcosine.index.search.bounds import SUM_MARGIN, cosine_error
 from softcosine.index.search.execution import CandidateQuery
 from softcosine.index.search.first_stage import FirstStage
-from softcosine.index.search.meaning import QueryMeaning
+from softcosine.index.search.meaning import FLOOR, QueryMeaning
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.servers.marker import Marker
@@ -120,6 +120,7 @@ class TwoStageSearch:
 
         A score is at most the server's score with its error, plus what the terms left out can add,
         plus the greatest cosine that a document can have that is not among the nearest ones.
+        Without words of the query, it is only a result from a cosine of `FLOOR` on.
         """
         error = self.server.relative_error(len(sent.terms))
         if self.marker.ranking in ("soft_cosine", "expanded_cosine"):
@@ -134,9 +135,12 @@ class TwoStageSearch:
         if meaning is not None:
             cosine = 1.0
             if near is not None:
-                nearest = float(near.scores[-1]) if len(near.ids) >= n else 0.0
-                cosine = min(1.0, max(0.0, nearest + 2 * cosine_error(len(meaning.unit))))
-            bound += meaning.weight * cosine
+                cosine = 0.0  # of documents without coordinates
+                if len(near.ids) >= n:
+                    cosine = float(near.scores[-1]) + 2 * cosine_error(len(meaning.unit))
+                    cosine = min(1.0, max(0.0, cosine))
+            if bound > 0.0 or cosine >= FLOOR:  # else it is no hit
+                bound += meaning.weight * cosine
         bound *= SUM_MARGIN
         wanted = max(self.min_score, 0.0)
         if len(top.scores) >= self.k:

@@ -18,6 +18,7 @@ from softcosine.index.search.approximate_scores import (
     ApproximateFrequencyScores,
     ApproximateScores,
 )
+from softcosine.index.search.bounds import SUM_MARGIN
 from softcosine.index.search.field_sums import summed_candidates
 from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import ALONE, NOTHING
@@ -76,6 +77,20 @@ class FrequencySearcher(Searcher):
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the weights of terms where scores are not saturated, for snippets."""
         return self._words(query).expanded
+
+    def bounding(self, query: QueryVector) -> Expanded:
+        """Return weights whose sum times impacts is at least a score (theory, "On a server")."""
+        words = self._words(query)
+        terms, pointers, numbers, shares = words.by_term
+        places = np.repeat(np.arange(len(terms)), np.diff(pointers))
+        factor = self.ranking.k1 + 1.0
+        saturated = np.minimum(self.greatest_impacts[terms] / factor * SUM_MARGIN, 1.0)[places]
+        useful = (shares > 0.0) & (words.amounts[numbers] > 0.0)
+        shares, saturated = shares[useful], saturated[useful]
+        shares = shares / (1.0 - saturated + np.minimum(shares, 1.0) * saturated)
+        weights = np.zeros(len(terms))
+        np.add.at(weights, places[useful], words.amounts[numbers[useful]] / factor * shares)
+        return Expanded(terms, weights, 1.0)
 
     @contextmanager
     def approximate_scores(

@@ -261,6 +261,10 @@ class Searcher:
         order = np.argsort(found.terms)
         return Expanded(found.terms[order], found.weights[order], float(found.factors[0]))
 
+    def bounding(self, query: QueryVector) -> Expanded:
+        """Return weights whose sum times impacts is at least a score: here, the expansion."""
+        return self.expanded(query)
+
     def _with_workspace(self, task: Callable[[Workspace], _T]) -> _T:
         """Run a task with scratch arrays that no other thread uses."""
         space = self._taken()
