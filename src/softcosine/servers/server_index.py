@@ -182,7 +182,7 @@ class ServerIndex:
         first_stage : FirstStage, int or None
             The terms that are sent, as in `SoftIndex.search`; None for all. Candidates are by
             default the best 100 by words and, if the query has a meaning, the nearest 100 by
-            coordinates, or the best 1,000 by words if the server stores no coordinates.
+            coordinates, which the index finds if the server stores none.
         exact : bool
             If True, all terms are sent, and the number of candidates grows until the results are
             proven, or every matching document is scored.

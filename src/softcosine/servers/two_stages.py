@@ -24,8 +24,28 @@ from softcosine.servers.server import Candidates, Server
 __all__ = ["TwoStageSearch"]
 
 _CANDIDATES = 100
-_WITHOUT_VECTORS = 1000  # candidates by words where the server has no coordinates
 _WIDER = 10  # times as many candidates where the server cannot filter
+
+
+@dataclass(frozen=True, slots=True)
+class _Nearest:
+    """The documents whose coordinates are nearest to a query.
+
+    Attributes
+    ----------
+    documents : ndarray of shape (m,), int64
+    most : float
+        Upper bound of the cosine of any other document.
+    complete : bool
+        False for a partial answer.
+    by_index : bool
+        Whether the index found them.
+    """
+
+    documents: NDArray[np.int64]
+    most: float
+    complete: bool = True
+    by_index: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +70,24 @@ class TwoStageSearch:
     def find(self, query: CandidateQuery) -> Top:
         """Return the best documents of a query, with the plan."""
         sent = self.sent(query.vectors)
-        without = query.meaning is not None and not self.marker.dimensions
-        usual = _WITHOUT_VECTORS if without else _CANDIDATES
-        n = max(self.stage.candidates or usual, self.k)
+        n = max(self.stage.candidates or _CANDIDATES, self.k)
         if self.where is not None and self._filter is None:
             n *= _WIDER
         while True:
             words = self.by_words(sent, n)
-            near = None if query.meaning is None else self._by_meaning(query.meaning, n)
-            found = [words] if near is None else [words, near]
-            numbers = self._numbers(found)
+            near = None if query.meaning is None else self._by_meaning(query, query.meaning, n)
+            numbers = self._numbers(words.ids)
+            if near is not None:
+                numbers = np.union1d(numbers, near.documents)
             top = query.rank(numbers)
-            doubt = self._doubt(sent, words, query.meaning, near, n, top)
-            every = all(len(one.ids) < n for one in found)
+            doubt = ""
+            if len(numbers) < self.marker.n_docs:
+                doubt = self._doubt(sent, words, query.meaning, near, n, top)
+            every = len(words.ids) < n and (near is None or len(near.documents) < n)
             if not (self.exact and doubt) or every or n >= self.marker.n_docs:
                 break
             n *= 4
-        return Top(top.documents, top.scores, self._plan(sent, len(numbers), doubt))
+        return Top(top.documents, top.scores, self._plan(sent, len(numbers), near, doubt))
 
     def sent(self, vectors: Sequence[QueryVector]) -> SentTerms:
         """Return the terms of the first stage of a query, given its vector for every field."""
@@ -89,16 +110,24 @@ class TwoStageSearch:
             sent.terms, sent.weights, n, filter=self._filter, timeout=self.timeout
         )
 
-    def _by_meaning(self, meaning: QueryMeaning, n: int) -> Candidates | None:
-        if not self.marker.dimensions:
-            return None
-        return self.server.nearest(meaning.unit, n, filter=self._filter, timeout=self.timeout)
+    def _by_meaning(self, query: CandidateQuery, meaning: QueryMeaning, n: int) -> _Nearest:
+        """Return the documents nearest to a query, by the server or, if it cannot, the index."""
+        unit, found = meaning.unit, None
+        if self.marker.dimensions:
+            found = self.server.nearest(unit, n, filter=self._filter, timeout=self.timeout)
+        if found is None:
+            top = query.nearest(n)
+            most = float(top.scores[-1]) if len(top.scores) >= n else np.nextafter(FLOOR, 0.0)
+            return _Nearest(top.documents, float(most), by_index=True)
+        most = 0.0  # of documents without coordinates
+        if len(found.ids) >= n:
+            most = min(1.0, max(0.0, float(found.scores[-1]) + 2 * cosine_error(len(unit))))
+        return _Nearest(self._numbers(found.ids), most, complete=found.complete)
 
-    def _numbers(self, found: Sequence[Candidates]) -> NDArray[np.int64]:
+    def _numbers(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Return the numbers of candidates."""
-        ids = list(dict.fromkeys(id for one in found for id in one.ids))
         numbers = self.snapshot.documents.numbers_of(ids)
-        if len(numbers) < len(ids):
+        if len(numbers) < len({*ids}):
             missing = next(id for id in ids if id not in numbers)
             raise ServerError(
                 self.server.name, self.server.address,
@@ -112,7 +141,7 @@ class TwoStageSearch:
         sent: SentTerms,
         words: Candidates,
         meaning: QueryMeaning | None,
-        near: Candidates | None,
+        near: _Nearest | None,
         n: int,
         top: Top,
     ) -> str:
@@ -132,15 +161,8 @@ class TwoStageSearch:
         last = float(words.scores[-1]) if len(words.ids) >= n else 0.0
         bound = last * sent.scale * (1.0 + error) * self.marker.inflation(self.snapshot)
         bound += sent.rest
-        if meaning is not None:
-            cosine = 1.0
-            if near is not None:
-                cosine = 0.0  # of documents without coordinates
-                if len(near.ids) >= n:
-                    cosine = float(near.scores[-1]) + 2 * cosine_error(len(meaning.unit))
-                    cosine = min(1.0, max(0.0, cosine))
-            if bound > 0.0 or cosine >= FLOOR:  # else it is no hit
-                bound += meaning.weight * cosine
+        if meaning is not None and near is not None and (bound > 0.0 or near.most >= FLOOR):
+            bound += meaning.weight * near.most
         bound *= SUM_MARGIN
         wanted = max(self.min_score, 0.0)
         if len(top.scores) >= self.k:
@@ -151,11 +173,13 @@ class TwoStageSearch:
             f"other documents could score up to {bound:.4g}, and the last result has {wanted:.4g}"
         )
 
-    def _plan(self, sent: SentTerms, n_candidates: int, doubt: str) -> Plan:
+    def _plan(self, sent: SentTerms, n_candidates: int, near: _Nearest | None, doubt: str) -> Plan:
         reason = (
             f"{len(sent.terms):,} of {sent.n_all:,} terms, {n_candidates:,} candidates of "
             f"{self.server.name}, scored exactly by the index"
         )
+        if near is not None and near.by_index:
+            reason += "; the nearest by meaning are the index's"
         if self.where is not None:
             where = "the index" if self._filter is None else self.server.name
             reason += f"; filtered by {where}"

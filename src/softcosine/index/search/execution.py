@@ -258,6 +258,13 @@ class CandidateQuery:
         """
         return self._search.best_of(self._query, documents)
 
+    def nearest(self, n: int) -> Top:
+        """Return the n nearest documents that pass these, of a cosine of at least `FLOOR`.
+
+        The scores are the cosines. Only for a query with a meaning.
+        """
+        return self._search.nearest(self._query, n)
+
     def best(self) -> Top:
         """Return the best documents of the whole index."""
         return self._search.alone(self._query)[0]
@@ -595,7 +602,7 @@ class _Search:
             query.vectors, query.meaning, n=_NEAREST, expand_postings=self.request.expand,
             allowed=allowed,
         )  # fmt: skip
-        top = self._scored(query, np.union1d(by_words.documents, near))
+        top = self._scored(query, np.union1d(by_words.documents, near.documents))
         return top, np.intersect1d(top.documents, by_words.documents)
 
     def _scored(self, query: _Query, documents: NDArray[np.int64]) -> Top:
@@ -622,6 +629,14 @@ class _Search:
         scores = self.searcher.scores(query.vectors, documents)
         kept = (scores > 0) & (scores >= self.request.min_score)
         return Top.of(documents, scores, kept, k)
+
+    def nearest(self, query: _Query, n: int) -> Top:
+        """Return the nearest documents that pass the filter and the constraints, with cosines."""
+        assert self.encoding is not None
+        assert query.meaning is not None
+        return self.encoding.searcher.nearest(
+            query.vectors, query.meaning, n=n, allowed=self._allowed(query)
+        )
 
     def _in_order(self, query: _Query, allowed: Sequence[Mask | None], k: int) -> Top:
         """Return the k best allowed documents of a query, exact matches first if requested."""

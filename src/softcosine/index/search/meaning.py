@@ -146,16 +146,16 @@ class MeaningSearcher:
         n: int,
         expand_postings: bool = True,
         allowed: Allowed | None = None,
-    ) -> NDArray[np.int64]:
-        """Return up to n documents of the greatest cosine of at least `FLOOR`, ascending.
+    ) -> Top:
+        """Return up to n documents of the greatest cosine of at least `FLOOR`, with the cosines.
 
         The vectors of the query matter only for ``expand_postings=False``, as in `search_batch`.
         """
         nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
         masks = self._masks(vectors, expand_postings, allowed)
-        query = (nothing,) * len(vectors), meaning
+        query = (nothing,) * len(vectors), replace(meaning, weight=1.0)
         (top,) = self.search_batch([query], k=n, allowed=masks, threads=1)
-        return np.sort(top.documents)
+        return top
 
     def cosines(
         self, unit: NDArray[np.float64], documents: NDArray[np.int64]
