@@ -36,6 +36,8 @@ class _Nearest:
     documents : ndarray of shape (m,), int64
     most : float
         Upper bound of the cosine of any other document.
+    weight : float
+        Factor of a cosine in a score.
     complete : bool
         False for a partial answer.
     by_index : bool
@@ -44,6 +46,7 @@ class _Nearest:
 
     documents: NDArray[np.int64]
     most: float
+    weight: float
     complete: bool = True
     by_index: bool = False
 
@@ -82,7 +85,7 @@ class TwoStageSearch:
             top = query.rank(numbers)
             doubt = ""
             if len(numbers) < self.marker.n_docs:
-                doubt = self._doubt(sent, words, query.meaning, near, n, top)
+                doubt = self._doubt(sent, words, near, n, top)
             every = len(words.ids) < n and (near is None or len(near.documents) < n)
             if not (self.exact and doubt) or every or n >= self.marker.n_docs:
                 break
@@ -118,11 +121,11 @@ class TwoStageSearch:
         if found is None:
             top = query.nearest(n)
             most = float(top.scores[-1]) if len(top.scores) >= n else np.nextafter(FLOOR, 0.0)
-            return _Nearest(top.documents, float(most), by_index=True)
+            return _Nearest(top.documents, float(most), meaning.weight, by_index=True)
         most = 0.0  # of documents without coordinates
         if len(found.ids) >= n:
             most = min(1.0, max(0.0, float(found.scores[-1]) + 2 * cosine_error(len(unit))))
-        return _Nearest(self._numbers(found.ids), most, complete=found.complete)
+        return _Nearest(self._numbers(found.ids), most, meaning.weight, complete=found.complete)
 
     def _numbers(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Return the numbers of candidates."""
@@ -137,13 +140,7 @@ class TwoStageSearch:
         return np.array(sorted(numbers.values()), np.int64)
 
     def _doubt(
-        self,
-        sent: SentTerms,
-        words: Candidates,
-        meaning: QueryMeaning | None,
-        near: _Nearest | None,
-        n: int,
-        top: Top,
+        self, sent: SentTerms, words: Candidates, near: _Nearest | None, n: int, top: Top
     ) -> str:
         """Return why a document that is no candidate could be a result; empty if none can.
 
@@ -161,8 +158,8 @@ class TwoStageSearch:
         last = float(words.scores[-1]) if len(words.ids) >= n else 0.0
         bound = last * sent.scale * (1.0 + error) * self.marker.inflation(self.snapshot)
         bound += sent.rest
-        if meaning is not None and near is not None and (bound > 0.0 or near.most >= FLOOR):
-            bound += meaning.weight * near.most
+        if near is not None and (bound > 0.0 or near.most >= FLOOR):
+            bound += near.weight * near.most
         bound *= SUM_MARGIN
         wanted = max(self.min_score, 0.0)
         if len(top.scores) >= self.k:
