@@ -36,6 +36,7 @@ K = 10
 STAGES = ("32:20", "32:100", "128:100", "all:100", "exact")
 ASKS: tuple[tuple[str, Ask], ...] = (("static", "static"), ("minilm", "encoder"))
 COLLECTIONS = ("cranfield", "cacm", "stackfaq", "medicationqa")
+NEWSGROUPS = "20 Newsgroups"
 COLLECTION = "softcosine_benchmark"
 
 
@@ -147,7 +148,7 @@ def with_meaning(
 def by_meaning(options: argparse.Namespace) -> None:
     """Measure which of the ten best by words and meaning are found, and write the report."""
     rows = []
-    for name in COLLECTIONS:
+    for name in options.collections or COLLECTIONS:
         texts, queries = texts_and_queries(name, options.queries)
         indexes = {one: SoftIndex.from_texts(texts, encoder=one) for one, _ in ASKS}
         for encoder, ask in ASKS:
@@ -185,6 +186,7 @@ def main(arguments: Sequence[str]) -> None:
     """Write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("urls", nargs="+", metavar="URL")
+    parser.add_argument("--collections", nargs="*", help="all by default")
     parser.add_argument("--queries", type=int, default=200, help="of each collection")
     parser.add_argument("--timed", type=int, default=30, help="queries that are timed")
     parser.add_argument("--runs", type=int, default=5)
@@ -194,8 +196,8 @@ def main(arguments: Sequence[str]) -> None:
         by_meaning(options)
         return
     rows = []
-    for name in (*COLLECTIONS, "20 Newsgroups"):
-        if name == "20 Newsgroups":
+    for name in options.collections or (*COLLECTIONS, NEWSGROUPS):
+        if name == NEWSGROUPS:
             index = SoftIndex.from_texts(newsgroups(), encoder=None)
             queries = drawn_queries(index, options.queries)
         else:

@@ -59,7 +59,8 @@ def test_the_servers_scores_are_those_of_soft_bm25(texts, query):
     for to, server in SERVERS.items():
         sent = index.expand(" ".join(query), to=to, max_terms=None)
         scores = lucene_bm25(texts, sent.words, factor=server.k1_factor)
-        own = {hit.id: hit.score for hit in index.search(" ".join(query), k=100)}
+        found = index.search(" ".join(query), k=100, ranking="soft_bm25", ask="words")
+        own = {hit.id: hit.score for hit in found}
         wanted = [own.get(str(i), 0.0) for i in range(len(texts))]
         np.testing.assert_allclose(scores, wanted, rtol=1e-6, atol=1e-9)
         assert sent.n_left_out == 0
