@@ -479,8 +479,9 @@ class Searchable:
         """Return soft BM25 of a query as boosted words, for a server that ranks by BM25.
 
         The server needs nothing but the text field that it has. Whatever the ranking of this index
-        is, its scores are those of ``ranking="soft_bm25", ask="words"`` if its analysis, k1, b and statistics are those of this index (``softcosine
-        compare-server``), up to `max_terms` and the lengths of documents, which Lucene rounds.
+        is, its scores are those of ``ranking="soft_bm25", ask="words"`` if its analysis, k1, b and
+        statistics are those of this index (``softcosine compare-server``), up to `max_terms` and
+        the lengths of documents, which Lucene rounds.
 
         Parameters
         ----------
