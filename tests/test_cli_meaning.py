@@ -109,7 +109,7 @@ def test_encode_gives_an_index_coordinates(run, installed, source_file, tmp_path
     assert "Nothing to encode: every text has coordinates by toy, in " in run("encode", path)
     assert SoftIndex.open(path).snapshot.generation == generation
     record = json.loads(run("encode", path, "--meaning", 10, "--json"))
-    assert (record["new"], record["encoded"], record["weights"]["soft_bm25"]) == (0, 3, 10.0)
+    assert (record["new"], record["encoded"], record["weights"]["soft_tf_bm25"]) == (0, 3, 10.0)
     # The cache serves another index.
     run("index", source_file, "-o", path, "--plain", "--overwrite", *given)
     assert len(installed["toy"].texts) == 3
@@ -218,7 +218,7 @@ def test_without_encoder_and_query_table_words_are_searched(run, installed, sour
 
 def test_info_names_the_encoder(run, folder):
     shown = " ".join(run("info", folder).split())
-    assert "meaning toy, 6 dimensions; 3 of 4 documents encoded; weight 40 in soft_bm25, 40 in" in shown
+    assert "meaning toy, 6 dimensions; 3 of 4 documents encoded; weight 40 in soft_tf_bm25," in shown
     assert json.loads(run("info", folder, "--json"))["meaning"]["query_table"] is True
 
 
