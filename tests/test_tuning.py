@@ -24,7 +24,7 @@ from softcosine.evaluate.tuning.tuning import tune
 from toy_judged import TOPICS, judged_set
 
 SMALL = {
-    "ranking": ["soft_bm25", "soft_cosine"], "exponent": [1.0, 2.0, 4.0],
+    "ranking": ["soft_tf_bm25", "soft_cosine"], "exponent": [1.0, 2.0, 4.0],
     "sources": ["none", "english"], "threshold": [0.3], "max_neighbors": [100],
     "scaling": ["definite"], "stemmer": ["english"],
     "stop_words": [None], "k1": [1.6], "b": [0.75], "tf": ["log"], "idf": ["smooth"],
@@ -32,7 +32,8 @@ SMALL = {
 
 
 def small(dataset, **changes):
-    given = {"space": SMALL, "folds": 3, "budget": 12, "rule": "mean"}
+    """Tune words alone within a small space and budget."""
+    given = {"space": SMALL, "folds": 3, "budget": 12, "rule": "mean", "encoder": None}
     return tune(dataset, **{**given, **changes})
 
 
@@ -162,7 +163,7 @@ def test_the_same_call_gives_the_same_bytes():
 
 def test_where_tuning_brings_nothing_certain_the_default_is_kept():
     dataset = judged_set()
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(4)
     ids = dataset.documents.ids
     noise = {query: {ids[n]: 1 for n in rng.choice(24, 5)} for query in dataset.qrels}
     found = small(replace(dataset, qrels=noise))
@@ -432,11 +433,26 @@ def test_with_an_encoder_the_weight_of_meaning_is_chosen_and_a_text_is_read_once
     assert found.gain.difference == pytest.approx(rows.mean())
 
 
+def test_by_default_the_search_starts_as_an_index_of_the_language_and_tries_words_alone():
+    space = {**SMALL, "ranking": ["soft_tf_bm25"]}
+    found = small(judged_set(), space=space, encoder="auto", budget=20)
+    default = found.default.settings
+    assert (default.ranking, default.encoder, default.meaning) == ("soft_tf_bm25", "static", 10.0)
+    assert {0.0, 5.0, 20.0} < {trial.settings.meaning for trial in found.trials}
+    assert set(found.against) == {"BM25", "the same settings without meaning"}
+    assert "encoder=static,meaning=10" in default.spec()
+    assert "encoder=none" in default.changed(encoder=None, meaning=None).spec()
+    german = small(judged_set(), encoder="auto", language="german", space=None, budget=1)
+    assert german.default.settings.encoder is None
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"ask": "static"}, "for documents with an encoder"),
         ({"meaning_space": "some.npz"}, "meaning_space is of an encoder"),
+        ({"meaning_space": "some.npz", "encoder": "auto"}, "meaning_space is of an encoder"),
+        ({"ask": "encoder", "encoder": "auto"}, "no encoder"),
         ({"encoder": lambda texts: texts}, "the encoder has no name"),
     ],
 )

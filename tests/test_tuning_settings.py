@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from softcosine.evaluate.tuning.indexing import indexed
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.space import DIMENSIONS, space_around, space_for
 from softcosine.evaluate.tuning.workbench import Workbench
+from softcosine.index.defaults import MEANING_WEIGHTS
+from softcosine.index.search.rankings import Ranking
 from softcosine.similarity.composite import SourceOfOne
 from toy_encoder import ToyEncoder, toy_space
 from toy_judged import judged_set
@@ -33,14 +36,24 @@ def chosen(**changes):
 
 
 settings_of = st.builds(
-    chosen,
+    lambda ranked, **changes: chosen(**changes, **ranked),
+    ranked=st.sampled_from(
+        [
+            *({"ranking": name} for name in get_args(Ranking)),
+            *({"ranking": name, "encoder": "static"} for name in get_args(Ranking)),
+            *(
+                {"ranking": name, "encoder": "static", "meaning": weight}
+                for name in MEANING_WEIGHTS
+                for weight in (0.0, 4.0)
+            ),
+        ]
+    ),  # fmt: skip
     sources=st.sampled_from([(), ("english",), ("texts",), ("english", "texts")]),
     combine=st.sampled_from(["first", "strongest", "mean", "noisy-or"]),
     exponent=st.sampled_from([1.0, 2.5, 4.0]),
     threshold=st.sampled_from([0.2, 0.3, 0.5]),
     max_neighbors=st.sampled_from([0, 1, 3, 100]),
     scaling=st.sampled_from(["definite", "balanced"]),
-    ranking=st.sampled_from(["soft_bm25", "soft_cosine", "expanded_cosine", "inner_product"]),
     tf=st.sampled_from(["log", "raw", "binary", "bm25"]),
     idf=st.sampled_from(["smooth", "probabilistic", "bm25", "none"]),
     k1=st.sampled_from([0.9, 1.6]),
@@ -176,10 +189,9 @@ def test_the_workbench_ranks_as_an_index_made_by_the_settings(toy, bench, settin
         numbers = ranked.numbers[row][ranked.numbers[row] >= 0].tolist()
         assert [(ids[n], s) for n, s in zip(numbers, ranked.scores[row], strict=False)] == pairs
     numbers = [np.arange(len(ids))] * len(toy.queries)
-    for scores, pairs in zip(
-        bench.fitted(settings).scored(toy.queries, numbers), expected, strict=True
-    ):
-        assert {ids[n]: s for n, s in enumerate(scores.tolist()) if s > 0} == dict(pairs)
+    scored = bench.fitted(settings).scored(toy.queries, numbers)
+    for query, scores in zip(toy.queries.texts, scored, strict=True):
+        np.testing.assert_array_equal(scores, made.scores(query, list(ids), syntax=False))
 
 
 @pytest.mark.parametrize("fields", [None, (("title", 2.0), ("text", 1.0))])
@@ -235,12 +247,28 @@ def test_the_default_is_what_an_index_does_where_nothing_is_said(toy, bench):
     assert found_by(made, toy.queries.texts) == found_by(usual, toy.queries.texts)
 
 
+def test_the_weight_of_meaning_follows_the_ranking_and_the_encoder(toy):
+    for encoder, bm25, cosine in (("auto", 10.0, 0.5), ("toy", 40.0, 1.0), (None, None, None)):
+        around = space_for(toy.documents.texts, NAMED, ("text",), encoder=encoder)
+        moved = {one.ranking: one.meaning for one in around.moves(around.default, "ranking")}
+        assert (around.default.meaning, moved["soft_cosine"]) == (bm25, cosine)
+
+
+def test_an_encoder_in_place_of_the_table_has_the_default_weight(toy):
+    settings = chosen(encoder="static", meaning=7.0, language="english")
+    made = indexed(toy.documents, settings)
+    assert made.snapshot.settings.meaning_weights["soft_tf_bm25"] == 7.0
+    made = indexed(toy.documents, settings, encoder=ToyEncoder(), encoder_cache=None)
+    assert made.snapshot.settings.meaning_weights["soft_tf_bm25"] == 40.0
+
+
 def test_of_fields_too_the_default_is_what_an_index_does(toy):
     fields = {"title": 2.0, "text": 1.0}
     columns = [toy.documents.fields[name] for name in fields]
     texts = [dict(zip(fields, row, strict=True)) for row in zip(*columns, strict=True)]
     usual = sc.SoftIndex.from_texts(texts, ids=toy.documents.ids, fields=fields)
-    made = indexed(toy.documents, Settings(fields=tuple(fields.items()), language="english"))
+    default = space_for(toy.documents.texts, NAMED, toy.documents.names).default
+    made = indexed(toy.documents, default.changed(fields=tuple(fields.items())))
     assert (made.S.to_scipy() != usual.S.to_scipy()).nnz == 0
     assert found_by(made, toy.queries.texts) == found_by(usual, toy.queries.texts)
 

@@ -234,7 +234,7 @@ def index(
         known, analyzer = chosen.language, chosen.analyzer
         if encoder == "auto":
             encoder = (chosen.encoder if chosen.meaning != 0 else None) or "none"
-        meaning = None if encoder == "none" else chosen.meaning
+        meaning = None if encoder == "none" else chosen.meaning_by(encoder)
     matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer)
     if matrix is not None:
         analyzer = matrix.analyzer or analyzer

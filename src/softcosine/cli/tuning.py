@@ -122,7 +122,7 @@ def tune(
     topic_fields: TopicFields = "title",
     language: Language = None,
     stemmer: Stemmer = None,
-    encoder: Encoder = None,
+    encoder: Encoder = "auto",
     encoder_cache: EncoderCache = None,
     meaning_space: MeaningSpace = None,
     ask: Ask = None,
@@ -161,11 +161,11 @@ def tune(
 
     The search starts from the defaults of 'index' and tries one setting after the other: sources
     and how to combine them, exponent, threshold, max_neighbors, scaling, ranking, k1, b, tf, idf,
-    weights of fields, stop_words and stemmer; with --encoder also the weight of meaning. It uses
-    all queries except the test queries. The gain is measured by cross-validation: for each fold,
-    the same search runs on the other folds, and its choice is compared with the default on that
-    fold. If the interval of the difference is not above 0, the default is kept. The results also
-    show the gain over BM25 and, with --encoder, over the same settings without meaning.
+    weights of fields, stop_words, stemmer and the weight of meaning (--encoder none leaves meaning
+    out). It uses all queries except the test queries. The gain is measured by cross-validation: for
+    each fold, the same search runs on the other folds, and its choice is compared with the default
+    on that fold. If the interval of the difference is not above 0, the default is kept. The results
+    also show the gain over BM25 and over the same settings without meaning.
 
     The search never uses the test judgements. --test scores the chosen settings and the default on
     the test queries; if you tune again after that, the test is not independent any more.
@@ -201,8 +201,9 @@ def tune(
             found, measure=measure, space=_space(tried), sources=sources or SOURCES, folds=folds,
             budget=budget, rule=rule, test_split=test_splits or None, test_share=test_share,
             score_test=test, random_state=seed, language=language, stemmer=stemmer,
-            encoder=encoder, encoder_cache=encoder_cache or "auto", meaning_space=meaning_space,
-            ask=ask, kept=kept, threads=threads, progress=progress,  # type: ignore[arg-type]
+            encoder=None if encoder == "none" else encoder, encoder_cache=encoder_cache or "auto",
+            meaning_space=meaning_space, ask=ask,  # type: ignore[arg-type]
+            kept=kept, threads=threads, progress=progress,
         )  # fmt: skip
         if output is not None:
             tuned.settings.save(output, overwrite=overwrite)

@@ -10,6 +10,7 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.recipe import source_name
+from softcosine.space.meaning import STATIC
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
@@ -41,6 +42,7 @@ def indexed(
         One per document.
     encoder, encoder_cache, meaning_space
         See `SoftIndex.create`; the default encoder is that of the settings, if meaning counts.
+        The cache is for encoders other than ``"static"``.
     progress : callable, optional
         Called with the step, the number done, and the total or None.
 
@@ -59,10 +61,10 @@ def indexed(
     """
     if encoder is None and settings.meaning != 0:
         encoder = settings.encoder
-    encoding: dict[str, Any] = {} if encoder is None else {
-        "encoder": encoder, "encoder_cache": encoder_cache, "meaning_space": meaning_space,
-        "meaning": settings.meaning,
-    }  # fmt: skip
+    encoding: dict[str, Any] = {"encoder": encoder}
+    if encoder is not None:
+        encoding |= {"meaning_space": meaning_space, "meaning": settings.meaning_by(encoder)}
+        encoding |= {} if encoder == STATIC else {"encoder_cache": encoder_cache}
     if settings.rules:
         settings = settings.in_language_of(documents.texts)
     fields = None if settings.fields is None else dict(settings.fields)

@@ -18,6 +18,7 @@ from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.rankings import check_ranking
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
+from softcosine.space.meaning import STATIC
 from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -62,7 +63,7 @@ class Settings:
     fields : tuple of (str, float), or None
         Fields with scores of their own and their weights; None joins all texts into one.
     encoder : str or None
-        Name of the encoder of the documents; None for a ranking by words alone.
+        Name of the encoder of the documents, or ``"static"``; None for a ranking by words alone.
     ask : {"static", "encoder"}, optional
         How searches encode queries; an index does not store it.
     meaning : float, optional
@@ -126,6 +127,10 @@ class Settings:
         if self.language != "auto":
             return self
         return self.changed(language=analyze_in_language(texts, rules=self.rules).language)
+
+    def meaning_by(self, encoder: object) -> float | None:
+        """Return the weight of meaning with an encoder; that of another kind has its default."""
+        return self.meaning if (encoder == STATIC) == (self.encoder == STATIC) else None
 
     def __getitem__(self, name: str) -> Any:
         """Return a setting of `similarity`, of `weighting` or of its own."""

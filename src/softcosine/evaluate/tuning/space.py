@@ -10,12 +10,13 @@ from typing import Any
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.tuning.settings import COSINES, Settings
-from softcosine.index.defaults import MEANING_WEIGHTS, RANKING
+from softcosine.index.defaults import ENCODER, MEANING_WEIGHTS, RANKING, STATIC_WEIGHTS
 from softcosine.index.search.query_encoding import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.similarity.combine.by_name import JOINS
 from softcosine.similarity.registry import kind_named
 from softcosine.similarity.source import TermSimilaritySource, usual_neighbors
+from softcosine.space.meaning import STATIC
 from softcosine.text.stop_words import stop_word_lists
 
 __all__ = ["DIMENSIONS", "Space", "space_around", "space_for"]
@@ -115,7 +116,8 @@ class Space:
             return []
         values = self.values.get(dimension, ())
         if dimension == "meaning" and not values:
-            values = tuple(one * MEANING_WEIGHTS[settings.ranking] for one in _MEANINGS)
+            usual = _meaning_weights(settings)[settings.ranking]
+            values = tuple(one * usual for one in _MEANINGS)
         if near and dimension in _SCALES:
             own = settings[dimension]
             below = [value for value in values if value < own]
@@ -142,7 +144,8 @@ class Space:
             return settings
         changes = {dimension: value}
         if dimension == "ranking" and settings.meaning is not None:
-            old, new = (MEANING_WEIGHTS.get(name, 0.0) for name in (settings.ranking, value))
+            weights = _meaning_weights(settings)
+            old, new = (weights.get(name, 0.0) for name in (settings.ranking, value))
             changes["meaning"] = settings.meaning / old * new if old else new
         return settings.changed(**changes)
 
@@ -181,6 +184,11 @@ def _applies(settings: Settings, name: str) -> bool:
     return name != "combine" or len(sources) > 1
 
 
+def _meaning_weights(settings: Settings) -> Mapping[str, float]:
+    """Return the default weight of meaning in each ranking."""
+    return STATIC_WEIGHTS if settings.encoder == STATIC else MEANING_WEIGHTS
+
+
 def space_for(
     texts: Sequence[str],
     sources: Sequence[str | TermSimilaritySource],
@@ -188,7 +196,7 @@ def space_for(
     *,
     language: str | None = None,
     stemmer: str | None = None,
-    encoder: str | None = None,
+    encoder: str | None = ENCODER,
     ask: Ask | None = None,
     given: Mapping[str, Sequence[Any]] | None = None,
 ) -> Space:
@@ -208,19 +216,22 @@ def space_for(
         A language, or ``"none"``; default: that of the texts.
     stemmer : str, optional
         A language, or ``"none"``; default: that of the language.
-    encoder : str, optional
-        Name of the encoder of the documents.
+    encoder : str or None
+        Name of the encoder of the documents; ``"auto"`` as for an index, None for words alone.
     ask : {"static", "encoder"}, optional
         How queries are encoded.
     given : mapping of str to sequence, optional
         See `space_around`.
     """
     default = Settings(
-        language=language or "auto", stemmer=None if stemmer == "none" else stemmer or "auto",
-        encoder=encoder, ask=ask, meaning=None if encoder is None else MEANING_WEIGHTS[RANKING],
-    )  # fmt: skip
-    default = default.in_language_of(texts)
+        language=language or "auto", stemmer=None if stemmer == "none" else stemmer or "auto"
+    ).in_language_of(texts)  # fmt: skip
     is_english = default.language == "english"
+    if encoder == ENCODER:
+        encoder = STATIC if is_english else None
+    default = default.changed(encoder=encoder, ask=ask)
+    if encoder is not None:
+        default = default.changed(meaning=_meaning_weights(default)[RANKING])
     recipe = SimilarityRecipe(
         sources=("english" if is_english else "texts",), combine="first",
         max_neighbors=100 if is_english else 10, scaling="definite", **COSINES,  # type: ignore[arg-type]

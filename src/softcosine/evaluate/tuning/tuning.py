@@ -23,6 +23,7 @@ from softcosine.evaluate.tuning.settings import COSINES, Settings
 from softcosine.evaluate.tuning.space import Space, space_for
 from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
 from softcosine.evaluate.tuning.workbench import Workbench
+from softcosine.index.defaults import ENCODER
 from softcosine.index.search.query_encoding import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.similarity.source import TermSimilaritySource
@@ -55,7 +56,7 @@ def tune(
     random_state: int = 0,
     language: str | None = None,
     stemmer: str | None = None,
-    encoder: str | Encoder | None = None,
+    encoder: str | Encoder | None = ENCODER,
     encoder_cache: str | Path | None = "auto",
     meaning_space: MeaningSpace | str | Path | None = None,
     ask: Ask | None = None,
@@ -100,9 +101,10 @@ def tune(
         A language, or ``"none"``; default: that of the documents.
     stemmer : str, optional
         A language, or ``"none"``; default: that of the language.
-    encoder : str, or object with ``encode``, optional
-        Encoder of the documents. The search then chooses the weight of meaning, too; a text is
-        encoded once, whatever is tried.
+    encoder : str, object with ``encode``, or None
+        Encoder of the documents; ``"auto"`` as for an index, None for words alone. Unless words
+        alone rank, the search also chooses the weight of meaning; a text is encoded once, whatever
+        is tried.
     encoder_cache : path, or "auto", optional
         File of encoded texts; ``"auto"`` for one in the user's data folder, None for none.
     meaning_space : MeaningSpace or path, optional
@@ -136,7 +138,7 @@ def tune(
     check_whole("budget", budget)
     _check_sources(sources)
     encoder_name = _name_of(encoder)
-    if encoder is None and meaning_space is not None:
+    if encoder_name in (None, ENCODER) and meaning_space is not None:
         raise InvalidInputError("meaning_space is of an encoder; add one, or leave it out.")
     parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
     test = parts.test(dataset) if score_test else None  # raises before the search

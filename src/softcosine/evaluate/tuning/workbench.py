@@ -14,10 +14,12 @@ from softcosine.evaluate.systems.fitted_soft import FittedSoft, index_of
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.similarities import Similarities
+from softcosine.index.defaults import ENCODER
 from softcosine.index.language import AnalyzedInLanguage, analyze_in_language
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
+from softcosine.space.meaning import STATIC
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
@@ -44,7 +46,7 @@ class Workbench:
     longest : int
         Usual maximum number of neighbours per term; more need a new search in the source.
     encoder : str, or object with ``encode``, optional
-        Encoder of the documents, for settings with one.
+        Encoder of the documents, for settings with one other than ``"static"``.
     encoder_cache : path, or "auto", optional
         See `softcosine.evaluate.systems.encoder.Encoder`.
     meaning_space : MeaningSpace or path, optional
@@ -72,7 +74,7 @@ class Workbench:
         self._background = tuple(background)
         self._queries = tuple(queries)
         self._model = None
-        if encoder is not None:
+        if encoder not in (None, ENCODER, STATIC):
             self._model = sentence_model(encoder, encoder_cache, download=True)
         self._space = meaning_space
         self.longest = longest
@@ -91,18 +93,22 @@ class Workbench:
         """Return the documents, indexed by settings."""
         by_meaning = settings.encoder is not None
         options = {"ask": settings.ask, "meaning": settings.meaning} if by_meaning else {}
+        encoder = self._encoder(settings)
         return FittedSoft(
             self._bench(settings).index(settings), self._documents, options,
-            model=self._model if by_meaning else None, threads=self._threads,
+            model=encoder if isinstance(encoder, SentenceModel) else None, threads=self._threads,
         )  # fmt: skip
+
+    def _encoder(self, settings: Settings) -> SentenceModel | str | None:
+        return settings.encoder if settings.encoder in (None, STATIC) else self._model
 
     def _bench(self, settings: Settings) -> _Bench:
         sources = settings.similarity.sources
         if sources not in self._phrases:
             self._phrases[sources] = settings.similarity.phrases()
         phrases, names = self._phrases[sources], [name for name, _ in settings.fields or ()]
-        by_meaning = settings.encoder is not None
-        key = settings.language, tuple(settings.rules.items()), phrases, tuple(names), by_meaning
+        rules, encoder = tuple(settings.rules.items()), settings.encoder
+        key = settings.language, rules, phrases, tuple(names), encoder
         if key not in self._benches:
             rows = self._documents.rows(names, self._background)
             if self._report is not None:
@@ -115,7 +121,7 @@ class Workbench:
             self._benches[key] = _Bench(
                 words, self._documents, self._background, dict.fromkeys(names, 1.0) or None,
                 self._queries, self._ready, self.longest, self._report,
-                self._model if by_meaning else None, self._space,
+                self._encoder(settings), self._space,
             )  # fmt: skip
         return self._benches[key]
 
@@ -132,7 +138,7 @@ class _Bench:
     ready: dict[str, TermSimilaritySource]
     longest: int
     report: Report | None
-    model: SentenceModel | None
+    encoder: SentenceModel | str | None
     space: MeaningSpace | str | Path | None
 
     @cached_property
@@ -151,13 +157,11 @@ class _Bench:
         """Index of the texts with S = I."""
         if self.report is not None:
             self.report("indexing", 0, None)
-        encoding: dict[str, Any] = {} if self.model is None else {
-            "encoder": self.model, "meaning_space": self.space
-        }  # fmt: skip
         return index_of(
             self.documents, self.background, self.fields, analyzer=self.words.analyzer,
             S=TermSimilarityMatrix.identity(self.words.texts.vocabulary),
-            language=self.words.language, progress=self.report, **encoding,
+            language=self.words.language, progress=self.report, encoder=self.encoder,
+            meaning_space=None if self.encoder is None else self.space,
         )  # fmt: skip
 
     def index(self, settings: Settings) -> SoftIndex:
