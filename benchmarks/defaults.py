@@ -1,10 +1,10 @@
-"""How good is the default, and what chose it.
+"""How good are the default settings of soft BM25, and what chose them.
 
-Every setting of a grid ranks five collections. For each collection the setting is chosen that is
-best on the mean of the four others (one left out), and that choice is measured on it: what a
-newcomer with texts of another kind may expect. Plain cosine and BM25 (S = I) stand beside, with
-the same stemming. Intervals are 95 % paired bootstrap intervals over the queries, resampled within
-each collection.
+Every setting of a grid ranks five collections by words alone. For each collection the setting is
+chosen that is best on the mean of the four others (one left out), and that choice is measured on
+it: what a newcomer with texts of another kind may expect. Plain cosine and BM25 (S = I) stand
+beside, with the same stemming. Intervals are 95 % paired bootstrap intervals over the queries,
+resampled within each collection.
 
     python benchmarks/defaults.py
 """
@@ -160,7 +160,7 @@ def main() -> None:
     print(
         write_report(
             "defaults",
-            "How good is the default, and what chose it?",
+            "How good are the default settings of soft BM25, and what chose them?",
             rows,
             {"threshold": _THRESHOLD, "resamples": RESAMPLES, "settings": len(settings)},
             notes=notes,

@@ -90,7 +90,7 @@ def measured(
     texts: Sequence[str], labels: Sequence[str], neighbors: Sequence[int]
 ) -> list[dict[str, object]]:
     """Return a row for each layout."""
-    index = SoftIndex.from_texts(texts)
+    index = SoftIndex.from_texts(texts, encoder=None)
     searcher = compared_searcher(index.snapshot, "soft_cosine")
     numbers = index.documents.numbers
     most = max(*neighbors, 3 * int(PERPLEXITY), COMPARED)

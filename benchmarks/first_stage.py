@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -45,6 +46,8 @@ TERMS = 8  # of a query of 20 Newsgroups
 MEAN_TERMS = 100  # of a drawn document
 STAGES = ("16:100", "32:20", "32:100", "32:1000", "64:100", "128:100", "256:100", "all:100")
 Query = tuple[tuple[QueryVector], QueryMeaning | None]
+WORDS: dict[str, Any] = {"ranking": "soft_bm25", "encoder": None}
+BOTH = "soft:ranking=soft_bm25,encoder=minilm,ask=encoder"
 BASELINE = "soft:plain=true,k1=1.2,b=0.75"  # BM25, stemmed, without stop words in the query
 BY_MEANING = ("all:1000", "32:1000", "all:100")
 
@@ -178,11 +181,11 @@ def by_words(options: argparse.Namespace) -> None:
     rows, started = [], time.perf_counter()
     for name in ("cranfield", "cacm", "npl"):
         test = load(name)
-        index = SoftIndex.from_texts(test.texts)
+        index = SoftIndex.from_texts(test.texts, **WORDS)
         queries = query_vectors(index, test.queries)
         words = index.searcher()
         rows += measured(name, words, queries, runs=options.runs, n_timed=options.timed)
-    index = SoftIndex.from_texts(newsgroups())
+    index = SoftIndex.from_texts(newsgroups(), **WORDS)
     texts = drawn_queries(index, options.queries)
     queries, words = query_vectors(index, texts), index.searcher()
     rows += measured("20 Newsgroups", words, queries, runs=options.runs, n_timed=options.timed)
@@ -250,7 +253,7 @@ def by_meaning(options: argparse.Namespace) -> None:
             quality.setdefault(key, []).append(float(np.mean(own)))
 
         add(("BM25", ""), fitted_soft(BASELINE, judged.documents))
-        fitted = fitted_soft("soft:encoder=minilm,ask=encoder", judged.documents)
+        fitted = fitted_soft(BOTH, judged.documents)
         for ask in ("static", "encoder"):
             system = replace(fitted, options={**fitted.options, "ask": ask})
             add((ask, "none"), system)

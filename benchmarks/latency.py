@@ -137,7 +137,7 @@ def together(
 def prepared(workload: Workload, texts: Sequence[str], folder: Path) -> tuple[Path, Path]:
     """Save the index and what is asked of it and added to it; the paths of both."""
     path, given = folder / "index", folder / "given.json"
-    SoftIndex.from_texts(texts, S=workload.S).save(path)
+    SoftIndex.from_texts(texts, S=workload.S, ranking="soft_bm25").save(path)
     Q = workload.queries(4 * N_TERMS, N_QUERIES)  # of which the plain words are taken
     terms = workload.S.vocabulary.terms
     generator = np.random.default_rng(0)

@@ -41,6 +41,7 @@ from softcosine.index.segment.coordinates import Coordinates
 from synthetic import Synthetic
 from test_sets import QUESTIONS, ndcg
 
+SPEC = "soft:ranking=soft_bm25,encoder=minilm,ask=encoder"  # the timed searches rank by soft BM25
 DIMENSIONS, ENCODED = 256, 384
 TERMS = 8  # of a query
 WORDS, BOTH, STATIC = "words", "words and meaning", "words and meaning, query table"
@@ -114,7 +115,7 @@ def quality(names: Sequence[str]) -> dict[str, float]:
             {number[id]: gain for id, gain in judged.qrels.get(query, {}).items() if gain > 0}
             for query in judged.queries.ids
         ]
-        fitted = from_spec("soft:encoder=minilm,ask=encoder").fit(judged.documents)
+        fitted = from_spec(SPEC).fit(judged.documents)
         assert isinstance(fitted, FittedSoft)
         systems = {
             label: replace(fitted, options={**fitted.options, "ask": ask})

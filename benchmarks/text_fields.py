@@ -111,7 +111,9 @@ def run(collection: Collection, url: str, analyzer: str) -> list[dict[str, objec
     stems = None
     if analyzer == "standard":
         ids, texts = list(collection.documents), list(collection.documents.values())
-        stems = SoftIndex.from_texts(texts, ids=ids, weighting=index.weighting)
+        stems = SoftIndex.from_texts(
+            texts, ids=ids, weighting=index.weighting, ranking="soft_bm25", encoder=None
+        )  # fmt: skip
 
     def forms(query: str) -> list[str]:
         assert stems is not None

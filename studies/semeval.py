@@ -49,7 +49,7 @@ BASELINES = {
     "mean of word vectors": "mean_vector",
     "relaxed word mover": "rwmd",
     UNTUNED: "soft_cosine",
-    "soft BM25, untuned": "soft",
+    "soft BM25, untuned": "soft:ranking=soft_bm25,encoder=none",
 }
 ASKED = {"subject": ("subject",), "body": ("body",), "whole": ("subject", "body")}
 FOLDS = 10

@@ -116,7 +116,10 @@ def makers(
 
 def ranked(collection: Collection, make: Maker | None, settings: Settings) -> Values:
     """Return nDCG@10 of every query by one S."""
-    words: Settings = {"stemmer": "english", "stop_words": "english", "k1": 1.2, "b": 0.75}
+    words: Settings = {
+        "stemmer": "english", "stop_words": "english", "k1": 1.2, "b": 0.75,
+        "ranking": "soft_bm25", "encoder": None,
+    }  # fmt: skip
     if make is None:
         system = Soft(plain=True, **words)
     else:

@@ -58,7 +58,7 @@ def test_a_ranking_by_words_and_meaning_shares_the_cache_of_the_encoder(tmp_path
     assert toy.asked == ["dimensions"]  # of an encoder that does not state them
     assert "toy: 1 texts encoded" in fitted.note
     words, alone = (named("soft", **own).fit(DOCUMENTS).ranked(QUERIES, k=2)
-                    for own in ({"encoder": toy, "ask": "words"}, {}))  # fmt: skip
+                    for own in ({"encoder": toy, "ask": "words"}, {"encoder": None}))  # fmt: skip
     np.testing.assert_array_equal(words.scores, alone.scores)
 
 

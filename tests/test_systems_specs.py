@@ -92,7 +92,7 @@ def test_paths_may_hold_what_joins_names(tmp_path, monkeypatch):
         ("soft:match=fields", "match of 'soft' is 'fields', and no fields are given"),
         ("soft:fields=title:x", "fields of 'soft' is 'title:x'; it must be names with their"),
         ("soft:fields=title:0", "the weight of field 'title' is 0"),
-        ("soft:ask=static", "ask, meaning and meaning_space of 'soft' are for documents with an"),
+        ("soft:encoder=none,ask=static", "ask, meaning and meaning_space of 'soft' are for"),
         (
             "soft:encoder=minilm,ask=me",
             "ask of 'soft' is 'me'; it must be one of words, static, en",

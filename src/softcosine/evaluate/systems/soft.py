@@ -171,11 +171,13 @@ class Soft(SimilaritySettings):
         found = replace(found, note=" ".join(filter(None, (found.note, words.note))))
         if found.source is not None:
             index = index.with_similarity(found.S, source=found.source)
-        options = {"max_terms": self.max_terms, "keep_stop_words": self.keep_stop_words}
+        options = {
+            "max_terms": self.max_terms, "keep_stop_words": self.keep_stop_words,
+            "ask": None if self.meaning == 0.0 else self.ask,
+        }  # fmt: skip
         return FittedSoft(
-            index, documents, {**options, "ask": self.ask} if encoding else options,
-            expand=self.expand, of_fields=self.match == "fields", similarities=found,
-            closed=self.leaves_terms_out, model=model,
+            index, documents, options, expand=self.expand, of_fields=self.match == "fields",
+            similarities=found, closed=self.leaves_terms_out, model=model,
             first_stage=None if self.first_stage is None else FirstStage.parse(self.first_stage),
         )  # fmt: skip
 
