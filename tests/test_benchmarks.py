@@ -390,7 +390,7 @@ def test_first_stage(benchmark, texts):
     pytest.importorskip("bm25s")
     pytest.importorskip("faiss")
     script = benchmark("first_stage")
-    index = SoftIndex.from_texts(texts, plain=True)
+    index = SoftIndex.from_texts(texts, plain=True, ranking="soft_bm25")
     queries = script.query_vectors(index, script.drawn_queries(index, 4))
     rows = script.measured(
         "toy", index.searcher(), queries, runs=1, n_timed=2, stages=("0:1", "all:100")
@@ -421,7 +421,7 @@ def test_searches_on_servers_are_compared_with_the_index(benchmark, texts, tmp_p
     pytest.importorskip("qdrant_client")
     pytest.importorskip("qdrant_edge")
     servers = benchmark("servers")
-    index = SoftIndex.from_texts(texts, plain=True)
+    index = SoftIndex.from_texts(texts, plain=True, ranking="soft_bm25")
     queries = [" ".join(text.split()[:3]) for text in texts[:4]]
     rows = servers.measured(
         "tiny", index, queries, f"qdrant://{tmp_path}/qdrant", runs=1, n_timed=2

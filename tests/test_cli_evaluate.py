@@ -90,7 +90,10 @@ def test_wins_and_losses_are_explained_by_pairs_of_words(run, folder):
     shown = run(*arguments)
     assert "soft against cosine by ndcg@10: better" in shown
     assert "Largest wins:" in shown
-    assert " ~ " in shown
+    assert " ≈ " in shown  # pairs of word pieces
+    words = run("evaluate", folder, "--compare", "cosine,soft:encoder=none", "--differences", 2)
+    assert " ~ " in words
+    assert " ≈ " not in words
     told = json.loads(run(*arguments, "--json"))["differences"]
     assert told["system"] == "soft"
     win = told["wins"][0]

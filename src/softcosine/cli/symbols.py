@@ -28,7 +28,7 @@ _LEFT_OUT = re.compile(
     r"|INSTRUMENTAL NOTATION|VOCAL NOTATION"
 )
 
-_SETTINGS: dict[str, Any] = {"ranking": "soft_cosine"}
+_SETTINGS: dict[str, Any] = {"ranking": "soft_cosine", "encoder": None}
 
 
 @dataclass(frozen=True, slots=True)
