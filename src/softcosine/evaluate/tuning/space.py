@@ -118,8 +118,8 @@ class Space:
         if dimension == "meaning" and not values:
             usual = _meaning_weights(settings)[settings.ranking]
             values = tuple(one * usual for one in _MEANINGS)
-        if near and dimension in _SCALES:
-            own = settings[dimension]
+        own = settings[dimension] if dimension in _SCALES else None
+        if near and own is not None:
             below = [value for value in values if value < own]
             above = [value for value in values if value > own]
             values = (*sorted(below)[-1:], *sorted(above)[:1])
