@@ -39,7 +39,6 @@ def main() -> None:
         ],
         source=sc.EmbeddingSimilarity.english(),
         ranking="soft_cosine",
-        encoder=None,
     )
     hits = index.search(QUERY, k=20)
     labels = [f"{rank}. {hit.text}" for rank, hit in enumerate(hits, 1)]

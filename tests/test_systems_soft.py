@@ -56,7 +56,7 @@ def test_by_default_it_is_what_soft_index_does():
 @pytest.mark.parametrize(
     ("spec", "settings"),
     [
-        ("soft_cosine", {"ranking": "soft_cosine", "encoder": None}),
+        ("soft_cosine", {"ranking": "soft_cosine"}),
         ("soft:encoder=none", {"encoder": None}),
         ("soft:meaning=3", {"meaning": 3.0}),
         ("soft:language=none", {"language": "none"}),

@@ -28,7 +28,7 @@ _LEFT_OUT = re.compile(
     r"|INSTRUMENTAL NOTATION|VOCAL NOTATION"
 )
 
-_SETTINGS: dict[str, Any] = {"ranking": "soft_cosine", "encoder": None}
+_SETTINGS: dict[str, Any] = {"ranking": "soft_cosine"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
-from softcosine.index.defaults import ENCODER, RANKING, WEIGHTING
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.query_encoding import Ask
@@ -69,7 +69,8 @@ class Soft(SimilaritySettings):
         Whether stop words of a query count beside other words.
     encoder : str, object with ``encode``, or None
         Encoder of the documents, for a ranking by words and meaning; ``"static"`` for sums over
-        the query table; ``"auto"`` for these if the documents are English, unless `plain`.
+        the query table; ``"auto"`` for these if the documents are English and ranked by BM25,
+        unless `plain`.
     encoder_cache : str or None
         As `cache` of the system ``encoder``, which shares it.
     ask : str or None
@@ -153,7 +154,8 @@ class Soft(SimilaritySettings):
         model = self._model()
         given = self.encoder
         if given == ENCODER:
-            given = STATIC if words.language == "english" and not self.plain else None
+            by_meaning = words.language == "english" and not self.plain
+            given = STATIC if by_meaning and AUTOMATIC_WEIGHTS.get(self.ranking) else None
         static = given == STATIC and self.ask != "words" and self.meaning != 0.0
         encoding: dict[str, Any] = {} if model is None and not static else {
             "encoder": STATIC if static else model,
@@ -191,10 +193,7 @@ class Soft(SimilaritySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class SoftCosine(Soft):
-    """`Soft` with ranking by soft cosine, of words alone."""
+    """`Soft` with ranking by soft cosine."""
 
     called = "soft_cosine"
     ranking: str = setting("soft_cosine", choice(*get_args(Ranking)), "ranking function")
-    encoder: str | AnyEncoder | None = setting(  # noqa: RUF009
-        None, optional(one_encoder), "encoder of documents"
-    )
