@@ -170,7 +170,7 @@ def tune(
     The search never uses the test judgements. --test scores the chosen settings and the default on
     the test queries; if you tune again after that, the test is not independent any more.
 
-    A search takes minutes: on one processor about 3 for 1,400 documents and 169 queries, 8 for 317
+    A search takes minutes: on one processor about 5 for 1,400 documents and 169 queries, 8 for 317
     questions with 10 candidates each. Ctrl-C prints the best settings so far. The same command
     resumes from the stored figures.
 
