@@ -357,7 +357,7 @@ def main(arguments: Sequence[str]) -> None:
     parameters = {
         "documents": len(whole),
         "terms": f"{len(whole.vocabulary):,}; {n_terms:,} for the basis (min_df={FEW_WORDS_DF})",
-        "similarities and ranking": "those of SoftIndex.from_texts by itself: soft BM25",
+        "similarities and ranking": "the default S; soft BM25",
         "queries": f"{N_QUERIES} of {N_WORDS} distinct words of a document each, one at a time",
         "threads": "1 for searches, 2 for building",
         "timed rounds": options.runs,
