@@ -39,7 +39,9 @@ def source_file(tmp_path_factory) -> Path:
 def folder(source_file) -> Path:
     path = source_file.with_name("docs.index")
     with pytest.raises(SystemExit) as stop:
-        main(["index", str(source_file), "-o", str(path), "--source", "english", "--encoder", "none"])
+        main(
+            ["index", str(source_file), "-o", str(path), "--source", "english", "--encoder", "none"]
+        )
     assert not stop.value.code
     return path
 

@@ -231,7 +231,8 @@ queries = st.lists(st.sampled_from([*WORDS, "mocha", "nobody"]), max_size=5).map
 
 def index_of(texts, **settings):
     return SoftIndex.from_texts(
-        texts, **{"fields": FIELDS, "analyzer": Analyzer(), "source": SOURCE, "encoder": None, **settings}
+        texts,
+        **{"fields": FIELDS, "analyzer": Analyzer(), "source": SOURCE, "encoder": None, **settings},
     )
 
 
