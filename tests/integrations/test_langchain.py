@@ -1,0 +1,133 @@
+"""The adapter for LangChain: its standard suites, and what they leave open."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import softcosine as sc
+from softcosine.errors import InvalidInputError
+
+pytest.importorskip("langchain_core", reason="needs langchain-core, which is not installed")
+suites = pytest.importorskip(
+    "langchain_tests.integration_tests", reason="needs langchain-tests, which is not installed"
+)
+
+from langchain_core.documents import Document  # noqa: E402
+
+from softcosine.integrations.langchain import SoftRetriever, SoftVectorStore  # noqa: E402
+
+TEXTS = ["a flat tyre of the bike", "a bike with a new tyre", "green tea", "a tyre of a car"]
+FACTS = [{"n": n, "lang": "en"} for n in range(4)]
+
+
+@pytest.fixture
+def index():
+    return sc.SoftIndex.from_texts(TEXTS, metadata=FACTS)
+
+
+class TestVectorStore(suites.VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self):
+        return SoftVectorStore()
+
+
+class TestVectorStoreInAFolder(suites.VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self, tmp_path):
+        return SoftVectorStore(sc.SoftIndex.create(tmp_path / "texts.index"))
+
+
+class TestRetriever(suites.RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self):
+        return SoftRetriever
+
+    @property
+    def retriever_constructor_params(self):
+        return {"index": sc.SoftIndex.from_texts(TEXTS, metadata=FACTS)}
+
+    @property
+    def retriever_query_example(self):
+        return "tyre"
+
+
+def test_searches_give_the_hits_of_the_index(index):
+    hits = index.search("flat tyre", k=3, where={"n": {"<": 3}})
+    store = SoftVectorStore(index, fill=False)
+    found = store.similarity_search_with_score("flat tyre", k=3, filter={"n": {"<": 3}})
+    assert [(document.id, score) for document, score in found] == [(h.id, h.score) for h in hits]
+    assert [document.metadata for document, _ in found] == [hit.metadata for hit in hits]
+
+
+def test_a_store_fills_up_to_k_and_a_retriever_does_not(index):
+    store = SoftVectorStore(index)
+    assert [one.id for one in store.similarity_search("tea", k=3)] == ["2", "0", "1"]
+    assert [one.id for one in store.similarity_search("tea", k=3, fill=False)] == ["2"]
+    assert [one.id for one in SoftRetriever(index=index).invoke("tea")] == ["2"]
+    bounded = store.as_retriever(search_kwargs={"k": 2, "filter": {"n": {">": 2}}})
+    assert [one.id for one in bounded.invoke("tyre")] == ["3"]
+
+
+def test_relevance_scores_are_soft_cosines(index):
+    store = SoftVectorStore(index)
+    scored = store.similarity_search_with_relevance_scores(TEXTS[2], k=4)
+    assert scored[0][1] == pytest.approx(1)
+    assert all(0 <= score <= 1 for _, score in scored)
+    later = store.asimilarity_search_with_relevance_scores(TEXTS[2], k=4)
+    assert asyncio.run(later) == scored
+    near = store.similarity_search_with_relevance_scores(TEXTS[2], score_threshold=0.9)
+    assert [document.id for document, _ in near] == ["2"]
+
+
+def test_marginal_relevance_is_that_of_the_index(index):
+    found = SoftVectorStore(index).search("tyre of a bike", "mmr", k=3, lambda_mult=0.3)
+    assert [one.id for one in found] == index.search("tyre of a bike", k=3, mmr=0.3, fill=True).ids
+
+
+def test_ids_that_are_missing_are_made():
+    store = SoftVectorStore.from_documents(
+        [Document(id="a", page_content="tea"), Document(page_content="coffee")], None, plain=True
+    )
+    first, second = store.index
+    assert first == "a"
+    assert len(second) == 36
+
+
+def test_what_is_deleted_is_named_by_ids_or_a_filter(index):
+    store = SoftVectorStore(index)
+    store.delete(["0", "unknown"])
+    assert list(index) == ["1", "2", "3"]
+    store.delete(filter={"n": 1})
+    assert list(index) == ["2", "3"]
+    store.delete([])
+    assert len(index) == 2
+    store.delete()
+    assert len(index) == 0
+
+
+def test_concurrent_additions_are_all_committed(tmp_path):
+    store = SoftVectorStore(sc.SoftIndex.create(tmp_path / "texts.index", plain=True))
+
+    async def add():
+        await asyncio.gather(*(store.aadd_texts([f"text {n}"], ids=[f"{n}"]) for n in range(8)))
+        return await store.asimilarity_search("text", k=20)
+
+    assert sorted(one.id for one in asyncio.run(add())) == [f"{n}" for n in range(8)]
+
+
+def test_errors_are_those_of_the_library(index):
+    store = SoftVectorStore(index)
+    for call, message in [
+        (lambda: store.similarity_search("tea", k=0.5), "k is 0.5"),
+        (lambda: store.similarity_search("tea", filter={"n": {"near": 3}}), "operator 'near'"),
+        (lambda: store.add_texts(["tea"], ids=[7]), "ids are strings"),
+        (lambda: store.add_texts(["tea", "coffee"], ids=["7"]), "fewer ids than documents"),
+        (lambda: store.add_texts(["tea"], [{"n": object()}]), "metadata"),
+        (lambda: SoftVectorStore.from_texts(["tea"], embedding="e"), "uses none"),
+        (lambda: SoftRetriever(index=index).invoke("tea", where=3), "filter 3"),
+    ]:
+        with pytest.raises(InvalidInputError, match=message):
+            call()
+    assert len(index) == 4
