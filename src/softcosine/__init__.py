@@ -48,6 +48,7 @@ _HOMES = {
     "TaughtVectors": "softcosine.space.taught_vectors",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
+    "Where": "softcosine.index.query.filters",
     "analyze": "softcosine.text.corpus",
     "calibrated": "softcosine.similarity.combine.calibration",
     "cosine_documents": "softcosine.space.transforms",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder
     from softcosine.engines.engine_index import EngineIndex as EngineIndex
+    from softcosine.index.query.filters import Where as Where
     from softcosine.index.search.first_stage import FirstStage as FirstStage
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
