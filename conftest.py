@@ -52,6 +52,7 @@ os.environ["NUMBA_CACHE_DIR"] = str(_cache())
 # A run holds many objects for long; to look through them for garbage as often as Python usually
 # does takes a tenth of the time. The command line does the same.
 gc.set_threshold(100_000, 50, 100)
+_FRAMEWORKS = {"langchain": "langchain_core", "haystack": "haystack", "llama_index": "llama_index"}
 # The tutorial is followed by a test of its own; the examples of gensim.md run gensim.
 collect_ignore = [
     "docs/conf.py",
@@ -73,6 +74,12 @@ collect_ignore = [
         if find_spec("qdrant_client")
         else [f"src/softcosine/servers/qdrant{part}.py" for part in ("", "_filters")]
     ),
+    *(
+        f"src/softcosine/integrations/{module}.py"
+        for module, package in _FRAMEWORKS.items()
+        if not find_spec(package)
+    ),
+    *([] if all(map(find_spec, _FRAMEWORKS.values())) else ["docs/integrations.md"]),
 ]
 
 

@@ -6,8 +6,8 @@ SOFTCOSINE_DATA
     Folder of the evaluation data; ``../shared/data`` beside the clone by default.
 SOFTCOSINE_REQUIRE
     Comma-separated markers whose tests fail, instead of being skipped, where what they need is
-    missing. Known: ``data``, ``engines`` (the packages of vector stores), ``servers`` (what
-    ``.ci/servers`` installs).
+    missing. Known: ``data``, ``engines`` (the packages of vector stores), ``frameworks`` (those of
+    the dependency group of this name), ``servers`` (what ``.ci/servers`` installs).
 SOFTCOSINE_SERVERS
     Folder of servers that ``.ci/servers`` fills; ``~/.cache/softcosine-servers`` by default.
 HYPOTHESIS_PROFILE
@@ -39,7 +39,7 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-_REQUIRABLE = ("data", "engines", "servers")
+_REQUIRABLE = ("data", "engines", "frameworks", "servers")
 
 
 def required() -> set[str]:
@@ -72,11 +72,20 @@ def find_data() -> Path:
 
 def need_engine(package: str) -> None:
     """Skip the test, or fail it if required, where the package of a vector store is missing."""
+    _need(package, "engines")
+
+
+def need_framework(package: str) -> None:
+    """Skip the module, or fail it if required, where a framework is missing."""
+    _need(package, "frameworks", allow_module_level=True)
+
+
+def _need(package: str, kind: str, *, allow_module_level: bool = False) -> None:
     if find_spec(package) is None:
         reason = f"needs {package}, which is not installed"
-        if "engines" in required():
+        if kind in required():
             pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
-        pytest.skip(reason)
+        pytest.skip(reason, allow_module_level=allow_module_level)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

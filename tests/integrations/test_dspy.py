@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 import softcosine as sc
+from conftest import need_framework
 from softcosine.errors import InvalidInputError
 
-dspy = pytest.importorskip("dspy", reason="needs dspy, which is not installed")
+need_framework("dspy")
+
+import dspy  # noqa: E402
 
 from softcosine.integrations.dspy import Passage, SoftRetriever  # noqa: E402
 

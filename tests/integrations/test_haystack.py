@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import softcosine as sc
+from conftest import need_framework
 from softcosine.errors import InvalidInputError
 
-pytest.importorskip("haystack", reason="needs haystack-ai, which is not installed")
+need_framework("haystack")
 
 from haystack import Document, Pipeline  # noqa: E402
 from haystack.dataclasses import ByteStream, SparseEmbedding  # noqa: E402
@@ -18,11 +19,10 @@ from haystack.document_stores.errors import DuplicateDocumentError  # noqa: E402
 from haystack.document_stores.types import DuplicatePolicy, FilterPolicy  # noqa: E402
 from haystack.errors import FilterError  # noqa: E402
 from haystack.testing import document_store as suites  # noqa: E402
+from haystack.testing import document_store_async as async_suites  # noqa: E402
 from haystack.utils.filters import document_matches_filter  # noqa: E402
 
 from softcosine.integrations.haystack import SoftDocumentStore, SoftRetriever  # noqa: E402
-
-async_suites = pytest.importorskip("haystack.testing.document_store_async")
 
 TEXTS = ["a flat tyre of the bike", "a bike with a new tyre", "green tea", "a tyre of a car"]
 
@@ -169,7 +169,11 @@ def test_errors_have_the_message_of_the_library(store):
         ({"field": "content", "operator": "==", "value": "tea"}, "only keys of meta"),
         ({"operator": "XOR", "conditions": []}, "use AND, OR or NOT"),
     ]:
-        for call in (store.filter_documents, store.delete_by_filter, store.count_documents_by_filter):
+        for call in (
+            store.filter_documents,
+            store.delete_by_filter,
+            store.count_documents_by_filter,
+        ):
             with pytest.raises(FilterError, match=message):
                 call(filters)
     with pytest.raises(InvalidInputError, match=r"k is -1"):

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 import softcosine as sc
+from conftest import need_framework
 from softcosine.errors import InvalidInputError
 
-pytest.importorskip("langchain_core", reason="needs langchain-core, which is not installed")
-suites = pytest.importorskip(
-    "langchain_tests.integration_tests", reason="needs langchain-tests, which is not installed"
-)
+need_framework("langchain_core")
+need_framework("langchain_tests")
 
 from langchain_core.documents import Document  # noqa: E402
+from langchain_tests import integration_tests as suites  # noqa: E402
 
 from softcosine.integrations.langchain import SoftRetriever, SoftVectorStore  # noqa: E402
 

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 import softcosine as sc
+from conftest import need_framework
 from softcosine.errors import InvalidInputError
 
-pytest.importorskip("llama_index.core", reason="needs llama-index-core, which is not installed")
+need_framework("llama_index")
 
 from llama_index.core.llms import MockLLM  # noqa: E402
 from llama_index.core.node_parser import TokenTextSplitter  # noqa: E402

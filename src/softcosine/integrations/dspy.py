@@ -55,9 +55,7 @@ class SoftRetriever:
 
     def __call__(self, query: str, k: int | None = None, **options: Any) -> list[Passage]:
         """Return the best documents."""
-        hits = self.index.search(
-            query, k=self.k if k is None else k, **{**self.options, **options}
-        )
+        hits = self.index.search(query, k=self.k if k is None else k, **{**self.options, **options})
         return [Passage(hit.text, hit.id, hit.score, hit.metadata) for hit in hits]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from softcosine import SoftIndex, Where
 from softcosine.errors import InvalidInputError, MissingDependencyError
@@ -33,19 +33,16 @@ __all__ = ["SoftDocumentStore", "SoftRetriever", "where_of"]
 _OTHER_FIELDS = "_haystack"  # metadata key of a document's blob and embeddings
 _UNFILTERED = {"id", "content", "blob", "score", "embedding", "sparse_embedding"}
 
-_Store = TypeVar("_Store")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def _in_thread(
-    method: Callable[Concatenate[_Store, _P], _R],
-) -> Callable[Concatenate[_Store, _P], Coroutine[Any, Any, _R]]:
+def _in_thread(method: Callable[_P, _R]) -> Callable[_P, Coroutine[Any, Any, _R]]:
     """Return a method as a coroutine function."""
 
     @wraps(method)
-    async def call(self: _Store, *args: _P.args, **options: _P.kwargs) -> _R:
-        return await asyncio.to_thread(method, self, *args, **options)
+    async def call(*args: _P.args, **options: _P.kwargs) -> _R:
+        return await asyncio.to_thread(method, *args, **options)
 
     return call
 
@@ -122,7 +119,7 @@ class SoftDocumentStore:
             With the message of the library.
         """
         if filters and filters.get("field") == "id" and filters.get("operator") in ("==", "in"):
-            value = filters.get("value")
+            value = _value(filters, "value")
             ids = [value] if filters["operator"] == "==" else value
             return [_document(found) for found in self.index.get(ids, missing_ok=True)]
         return [_document(found) for found in self.index.filter(where_of(filters), k=None)]
@@ -206,7 +203,7 @@ class SoftDocumentStore:
     delete_all_documents_async = _in_thread(delete_all_documents)
 
 
-@component  # type: ignore[untyped-decorator]
+@component
 class SoftRetriever:
     """A component that retrieves documents from a `SoftDocumentStore`.
 
