@@ -58,6 +58,7 @@ def conditions(draw):
         {
             "in": st.lists(values, max_size=3),
             "not in": st.lists(values, max_size=3),
+            "icontains": st.sampled_from(["", "A", "B", "aB", "É", "\ud800"]),
             "exists": st.booleans(),
         }.get(operator, values)
     )
@@ -128,6 +129,7 @@ def holds(operator, value, operand):
             (isinstance(value, str) and isinstance(operand, str) and operand in value)
             or (isinstance(value, list) and any(equal(one, operand) for one in value))
         ),
+        "icontains": lambda: isinstance(value, str) and operand.casefold() in value.casefold(),
         "exists": lambda: (value is not ABSENT) == operand,
     }[operator]()
 
@@ -225,6 +227,7 @@ def test_filters_that_differ_are_not(one, other):
         ({"year": {"in": [2020, "2020", True]}}, "034"),
         ({"year": {"not in": [2020, "2020", True]}}, "125"),
         ({"tags": {"contains": "x"}}, "012"),
+        ({"tags": {"icontains": "AX"}}, "2"),
         ({"tags": ["x"]}, "0"),
         ({"tags": {"contains": 1}}, "4"),
         ({"author.name": "Ann"}, "1"),

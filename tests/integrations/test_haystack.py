@@ -14,6 +14,10 @@ from softcosine.errors import InvalidInputError
 need_framework("haystack")
 
 from haystack import Document, Pipeline  # noqa: E402
+from haystack.components.retrievers import (  # noqa: E402
+    AutoMergingRetriever,
+    SentenceWindowRetriever,
+)
 from haystack.dataclasses import ByteStream, SparseEmbedding  # noqa: E402
 from haystack.document_stores.errors import DuplicateDocumentError  # noqa: E402
 from haystack.document_stores.types import DuplicatePolicy, FilterPolicy  # noqa: E402
@@ -108,6 +112,22 @@ def test_documents_are_found_by_id(store):
 
     assert ids("==", "2") == ["2"]
     assert ids("in", ["3", "unknown", "0"]) == ["3", "0"]
+
+
+def test_components_of_haystack_find_what_they_need():
+    below = {"source_id": "s", "__level": 1, "__parent_id": "whole", "__children_ids": []}
+    pieces = [
+        Document(id=f"{n}", content=text, meta={**below, "split_id": n})
+        for n, text in enumerate(TEXTS)
+    ]
+    children = [piece.id for piece in pieces]
+    meta = {"__level": 0, "__parent_id": None, "__children_ids": children}
+    store = SoftDocumentStore()
+    store.write_documents([*pieces, Document(id="whole", content=". ".join(TEXTS), meta=meta)])
+    window = SentenceWindowRetriever(store, window_size=1).run([pieces[1]])
+    assert [one.id for one in window["context_documents"]] == ["0", "1", "2"]
+    merged = AutoMergingRetriever(store, threshold=0.5).run(pieces[:3])
+    assert [one.id for one in merged["documents"]] == ["whole"]
 
 
 def test_a_retriever_gives_the_hits_of_the_index(store):

@@ -156,6 +156,7 @@ WHERE = [
     {"tags": ["odd"]},
     {"tags": {"contains": 4}},
     {"tags": {"contains": "even"}},
+    {"tags": {"icontains": "EVEN"}},
     {"not": {"year": {"in": [2001, 2004.0, "2005"]}}},
     {"any": [{"year": 2000}, {"nothing": {"exists": True}}]},
     {"nothing": {"!=": 1}},

@@ -123,5 +123,5 @@ def _comparison(filter: MetadataFilter) -> dict[str, Any]:
         return {operator: [{key: {"contains": one}} for one in value]}
     if operator == "is_empty":
         return {"any": [{key: {"exists": False}}, {key: {"in": [None, "", []]}}]}
-    names = {"nin": "not in", "text_match": "contains"}
+    names = {"nin": "not in", "text_match": "contains", "text_match_insensitive": "icontains"}
     return {key: {names.get(operator, operator): value}}

@@ -20,7 +20,8 @@ _LARGEST = 2**53  # larger numbers are decimal in PostgreSQL, binary in Python
 def filter_of(where: Where) -> Composable | None:
     """Return a condition that holds for the same metadata; None if SQL cannot tell.
 
-    That is so for strings that PostgreSQL cannot store, and for numbers beyond 2**53.
+    That is so for strings that PostgreSQL cannot store, for numbers beyond 2**53, and for
+    ``icontains``: PostgreSQL folds case as its locale does.
     """
     return where.translated(_Sql())
 
@@ -29,7 +30,8 @@ class _Sql:
     """A `FilterLanguage`; every condition is true or false, never NULL."""
 
     def condition(self, path: Path, operator: str, value: Any) -> Composable:
-        if not is_storable([*path, value]) or not _is_small(value):
+        known = operator in _CONDITIONS
+        if not known or not is_storable([*path, value]) or not _is_small(value):
             raise UntranslatableError
         return _CONDITIONS[operator](_value_at(path), value)
 

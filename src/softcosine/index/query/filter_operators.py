@@ -5,6 +5,7 @@
 ``<`` ``<=`` ``>`` ``>=``          numbers by value, strings in code point order
 ``in`` ``not in``                  equal to a value of a list, or to none
 ``contains``                       a list contains the value, a string contains the string
+``icontains``                      a string contains the string, whatever the case of letters
 ``exists``                         ``True``: the key exists; ``False``: it does not
 =================================  =============================================================
 
@@ -64,6 +65,10 @@ def _contains(value: Any, wanted: Any) -> bool:
     return isinstance(value, list) and any(_equals(one, wanted) for one in value)
 
 
+def _contains_folded(value: Any, wanted: str) -> bool:
+    return isinstance(value, str) and wanted.casefold() in value.casefold()
+
+
 def _exists(value: Any, wanted: bool) -> bool:
     return (value is not MISSING) == wanted
 
@@ -74,6 +79,10 @@ def _anything(value: object) -> bool:
 
 def _is_ordered(value: object) -> bool:
     return isinstance(value, str) or is_number(value)
+
+
+def _is_string(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_list(value: object) -> bool:
@@ -115,6 +124,12 @@ OPERATORS = {
     ),
     "contains": Operator(
         "a value", _anything, _contains, lambda column, value: column.holding(value)
+    ),
+    "icontains": Operator(
+        "a string",
+        _is_string,
+        _contains_folded,
+        lambda column, value: column.containing_folded(value),
     ),
     "exists": Operator(
         "True or False",

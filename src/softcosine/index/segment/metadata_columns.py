@@ -220,6 +220,13 @@ class MetadataColumn:
             table[first : first + len(strings)] = [value in string for string in strings]
         return table
 
+    def containing_folded(self, text: str) -> Table:
+        """Return the table of strings that contain a string, both case-folded."""
+        table, folded = self._table([]), text.casefold()
+        first, strings = self._of_type(text)
+        table[first : first + len(strings)] = [folded in one.casefold() for one in strings]
+        return table
+
     def _table(self, codes: slice | list[int] | NDArray[np.int32]) -> Table:
         table = np.zeros(self._n_codes, np.bool_)
         table[codes] = True
