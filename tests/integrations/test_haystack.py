@@ -115,15 +115,15 @@ def test_documents_are_found_by_id(store):
 
 
 def test_components_of_haystack_find_what_they_need():
-    below = {"source_id": "s", "__level": 1, "__parent_id": "whole", "__children_ids": []}
+    tree = {"__block_size": 5, "__level": 1, "__parent_id": "whole", "__children_ids": []}
     pieces = [
-        Document(id=f"{n}", content=text, meta={**below, "split_id": n})
+        Document(id=f"{n}", content=text, meta={**tree, "source_id": "s", "split_id": n})
         for n, text in enumerate(TEXTS)
     ]
     children = [piece.id for piece in pieces]
-    meta = {"__level": 0, "__parent_id": None, "__children_ids": children}
+    root = {"__block_size": 0, "__level": 0, "__children_ids": children}
     store = SoftDocumentStore()
-    store.write_documents([*pieces, Document(id="whole", content=". ".join(TEXTS), meta=meta)])
+    store.write_documents([*pieces, Document(id="whole", content=". ".join(TEXTS), meta=root)])
     window = SentenceWindowRetriever(store, window_size=1).run([pieces[1]])
     assert [one.id for one in window["context_documents"]] == ["0", "1", "2"]
     merged = AutoMergingRetriever(store, threshold=0.5).run(pieces[:3])
@@ -187,7 +187,12 @@ def test_errors_have_the_message_of_the_library(store):
         ({"field": "meta.n", "operator": "near", "value": 1}, "has the operator 'near'"),
         ({"field": "meta.n", "operator": "in", "value": 1}, "pass a list"),
         ({"field": "content", "operator": "==", "value": "tea"}, "only keys of meta"),
-        ({"operator": "XOR", "conditions": []}, "use AND, OR or NOT"),
+        ({"field": 3, "operator": "==", "value": "tea"}, "only keys of meta"),
+        ({"field": "n", "operator": ["=="], "value": "tea"}, "pass a string"),
+        ({"operator": "XOR", "conditions": []}, "must be AND, OR or NOT"),
+        ({"operator": "AND", "conditions": 3}, "join a list"),
+        ({"operator": "AND", "conditions": [3]}, "filter 3 is no dictionary"),
+        ("n", "filter 'n' is no dictionary"),
     ]:
         for call in (
             store.filter_documents,

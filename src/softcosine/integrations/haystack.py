@@ -118,11 +118,14 @@ class SoftDocumentStore:
         FilterError
             With the message of the library.
         """
-        if filters and filters.get("field") == "id" and filters.get("operator") in ("==", "in"):
-            value = _value(filters, "value")
-            ids = [value] if filters["operator"] == "==" else value
-            return [_document(found) for found in self.index.get(ids, missing_ok=True)]
-        return [_document(found) for found in self.index.filter(where_of(filters), k=None)]
+        match filters:
+            case {"field": "id", "operator": "==", "value": id}:
+                found = self.index.get([id], missing_ok=True)
+            case {"field": "id", "operator": "in", "value": ids}:
+                found = self.index.get(ids, missing_ok=True)
+            case _:
+                found = list(self.index.filter(where_of(filters), k=None))
+        return [_document(one) for one in found]
 
     def search(
         self,
@@ -297,14 +300,18 @@ def where_of(filters: Mapping[str, Any] | None) -> dict[str, Any]:
     return where
 
 
-def _translated(filters: Mapping[str, Any]) -> dict[str, Any]:
+def _translated(filters: Any) -> dict[str, Any]:
+    if not isinstance(filters, Mapping):
+        raise FilterError(f"the filter {filters!r} is no dictionary.")
     if "field" in filters:
         return _comparison(*(_value(filters, key) for key in ("field", "operator", "value")))
-    operator = _value(filters, "operator")
-    parts = [_translated(condition) for condition in _value(filters, "conditions")]
-    if operator not in ("AND", "OR", "NOT"):
-        raise FilterError(f"the operator {operator!r} joins conditions; use AND, OR or NOT.")
-    joined = {"any" if operator == "OR" else "all": parts}
+    operator, conditions = _value(filters, "operator"), _value(filters, "conditions")
+    if operator not in ("AND", "OR", "NOT") or not isinstance(conditions, list):
+        raise FilterError(
+            f"the operator {operator!r} joins {conditions!r}; it must be AND, OR or NOT, and join "
+            "a list of filters."
+        )
+    joined = {"any" if operator == "OR" else "all": [_translated(one) for one in conditions]}
     return {"not": joined} if operator == "NOT" else joined
 
 
@@ -314,9 +321,11 @@ def _value(filters: Mapping[str, Any], key: str) -> Any:
     return filters[key]
 
 
-def _comparison(field: str, operator: str, value: Any) -> dict[str, Any]:
-    if field in _UNFILTERED:
+def _comparison(field: Any, operator: Any, value: Any) -> dict[str, Any]:
+    if not isinstance(field, str) or field in _UNFILTERED:
         raise FilterError(f"the filter compares {field!r}; only keys of meta can be filtered.")
+    if not isinstance(operator, str):
+        raise FilterError(f"the filter on {field!r} has the operator {operator!r}; pass a string.")
     key = field.removeprefix("meta.")
     key = f"\\{key}" if key in ("all", "any", "not") else key  # a key, not a joint of filters
     missing = {"any": [{key: {"==": None}}, {key: {"exists": False}}]}
