@@ -35,7 +35,7 @@ def test_results_are_the_searches_of_an_index():
 
 
 def test_given_documents_are_reranked():
-    model = SoftSearch()
+    model = SoftSearch(plain=True)
     model.index(CORPUS, **TASK)
     ranked = {"q1": ["tea", "car", "bike"], "q2": ["bike"]}
     results = model.search(QUERIES, top_k=2, top_ranked=ranked, **TASK)
