@@ -67,7 +67,16 @@ def qdrant(tmp_path: Path) -> str:
     return f"qdrant://{tmp_path}/qdrant"
 
 
-@pytest.fixture(params=["postgresql", "qdrant", "elasticsearch", "opensearch"])
+@pytest.fixture
+def lucene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of Lucene in this process."""
+    if find_spec("jpype") is None:
+        missing("needs JPype1, which is not installed")
+    monkeypatch.setenv("SOFTCOSINE_LUCENE", str(_java_server("lucene-*")))
+    return f"lucene://{tmp_path}/lucene"
+
+
+@pytest.fixture(params=["postgresql", "qdrant", "elasticsearch", "opensearch", "lucene"])
 def url(request: pytest.FixtureRequest) -> str:
     """The URL of each server in turn."""
     server = request.getfixturevalue(request.param)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +20,13 @@ from softcosine.servers.http import Http, reason_of
 from softcosine.servers.marker import Marker
 from softcosine.servers.retries import with_retries
 from softcosine.servers.server import Candidates, Failure
-from softcosine.servers.storable_text import escaped_id, original_id, storable_json, storable_text
+from softcosine.servers.storable_text import (
+    escaped_id,
+    key_of,
+    original_id,
+    storable_json,
+    storable_text,
+)
 
 __all__ = ["Elasticsearch", "OpenSearch"]
 
@@ -140,12 +145,12 @@ class Elasticsearch:
     def put(self, documents: Sequence[ServerDocument]) -> list[Failure]:
         """Add or replace documents."""
         return self._bulk(
-            {one.id: [{"index": {"_id": _number(one.id)}}, self._source(one)] for one in documents}
+            {one.id: [{"index": {"_id": key_of(one.id)}}, self._source(one)] for one in documents}
         )
 
     def delete(self, ids: Sequence[str]) -> list[Failure]:
         """Delete documents."""
-        return self._bulk({id: [{"delete": {"_id": _number(id)}}] for id in ids})
+        return self._bulk({id: [{"delete": {"_id": key_of(id)}}] for id in ids})
 
     def _source(self, document: ServerDocument) -> dict[str, Any]:
         metadata = document.metadata
@@ -270,11 +275,6 @@ class OpenSearch(Elasticsearch):
 
 class _BusyError(Exception):
     """Documents that a server refuses for now."""
-
-
-def _number(id: str) -> str:
-    """Return the key of a document: keys have 512 bytes at most."""
-    return hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _revision(document: dict[str, Any]) -> int:

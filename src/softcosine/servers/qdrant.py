@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import secrets
@@ -23,7 +22,13 @@ from softcosine.servers.filter_tokens import numbers_of, tokens_of
 from softcosine.servers.marker import Marker
 from softcosine.servers.retries import with_retries
 from softcosine.servers.server import Candidates, Failure
-from softcosine.servers.storable_text import escaped_id, original_id, storable_json, storable_text
+from softcosine.servers.storable_text import (
+    escaped_id,
+    key_of,
+    original_id,
+    storable_json,
+    storable_text,
+)
 
 if find_spec("qdrant_client") is None:
     raise MissingDependencyError("qdrant-client", "qdrant", "Qdrant")
@@ -280,8 +285,7 @@ def _is_busy(error: Exception) -> bool:
 
 def _number(id: str) -> str:
     """Return the id of a document's point: Qdrant takes UUIDs."""
-    encoded = id.encode("utf-8", "surrogatepass")
-    return str(UUID(bytes=hashlib.blake2b(encoded, digest_size=16).digest()))
+    return str(UUID(key_of(id)))
 
 
 def _point(document: ServerDocument) -> models.PointStruct:

@@ -14,6 +14,7 @@ __all__ = ["SERVERS", "server_of"]
 # Each is called with an address, ``collection=`` and ``timeout=`` (of connecting, in seconds).
 SERVERS: dict[str, str] = {
     "elasticsearch": "softcosine.servers.elasticsearch:Elasticsearch",
+    "lucene": "softcosine.servers.lucene:Lucene",
     "opensearch": "softcosine.servers.elasticsearch:OpenSearch",
     "postgresql": "softcosine.servers.postgresql:PostgreSQL",
     "qdrant": "softcosine.servers.qdrant:Qdrant",

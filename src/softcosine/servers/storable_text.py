@@ -1,4 +1,4 @@
-"""Strings that servers cannot store: NUL characters and lone surrogates.
+"""Strings that servers cannot store: NUL characters, lone surrogates, and long keys.
 
 Ids are escaped, so that they come back as they were. Texts and metadata are only for readers of the
 server and for filters; there, U+FFFD stands in place of such a character.
@@ -6,17 +6,23 @@ server and for filters; there, U+FFFD stands in place of such a character.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
 
-__all__ = ["escaped_id", "is_storable", "original_id", "storable_json", "storable_text"]
+__all__ = ["escaped_id", "is_storable", "key_of", "original_id", "storable_json", "storable_text"]
 
 _ESCAPE = "\x1a"  # the control character "substitute", which is itself escaped
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ESCAPED = re.compile("[\0\x1a\ud800-\udfff]")
 _WRITTEN = re.compile(f"{_ESCAPE}([0-9a-f]{{4}})")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def key_of(id: str) -> str:
+    """Return a key of 32 hexadecimal digits: servers limit the length of keys."""
+    return hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def escaped_id(id: str) -> str:
