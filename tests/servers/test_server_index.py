@@ -474,7 +474,12 @@ def test_a_missing_client_is_named_with_the_command_that_installs_it(monkeypatch
     import sys
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for server, package in (("postgresql", "postgres"), ("qdrant", "qdrant")):
-        monkeypatch.delitem(sys.modules, f"softcosine.servers.{server}", raising=False)
+    for url, package in (
+        ("postgresql://127.0.0.1/x", "postgres"),
+        ("qdrant://127.0.0.1/x", "qdrant"),
+        ("lucene:///x", "lucene"),
+    ):
+        for module in (url.partition(":")[0], "lucene_classes"):
+            monkeypatch.delitem(sys.modules, f"softcosine.servers.{module}", raising=False)
         with pytest.raises(MissingDependencyError, match=rf"softcosine\[{package}\]"):
-            ServerIndex.connect(made(1), f"{server}://127.0.0.1/x")
+            ServerIndex.connect(made(1), url)

@@ -15,6 +15,7 @@ from softcosine.index.query.filters import Where
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.documents import ServerDocument
 from softcosine.servers.elasticsearch_filters import filter_of
+from softcosine.servers.features import LEAST, feature_error
 from softcosine.servers.filter_tokens import numbers_of, tokens_of
 from softcosine.servers.http import Http, reason_of
 from softcosine.servers.marker import Marker
@@ -34,7 +35,6 @@ _MARKER = "softcosine"  # id of the document that holds the marker; others are o
 _PAGE = 1000  # documents of a scroll
 _KEPT = "5m"  # how long a server keeps the place in a scroll
 _WINDOW = 10_000  # index.max_result_window
-_LEAST = np.float32(2.0**-126)  # smallest impact that Lucene takes
 _TERM_BITS = 40  # of a revision, for the sequence number
 _UNREAD = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -73,7 +73,7 @@ class Elasticsearch:
 
     def relative_error(self, n_terms: int) -> float | None:
         """Return the error of impacts of nine bits, rounded down, and of sums in float32."""
-        return (1.0 + 2.0**-8) * (1.0 + (n_terms + 8) * 2.0**-23) - 1.0
+        return feature_error(n_terms)
 
     def close(self) -> None:
         """Close the connections."""
@@ -154,7 +154,7 @@ class Elasticsearch:
 
     def _source(self, document: ServerDocument) -> dict[str, Any]:
         metadata = document.metadata
-        impacts = np.maximum(document.impacts, _LEAST).astype(np.float64).tolist()
+        impacts = np.maximum(document.impacts, LEAST).astype(np.float64).tolist()
         source = {
             "impacts": dict(zip(map(str, document.terms.tolist()), impacts, strict=True)),
             "id": escaped_id(document.id),

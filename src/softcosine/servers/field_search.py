@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,17 +11,35 @@ from softcosine._validation import check_whole
 from softcosine.index.search.execution import CandidateQuery, SearchRequest, execute_among
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hits
-from softcosine.index.search.server_query import Words
+from softcosine.index.search.server_query import ServerQuery, Words
 from softcosine.index.search.top_docs import Top
 from softcosine.index.soft_index import SoftIndex
-from softcosine.servers.text_field import TextField
+from softcosine.servers.server import Candidates
 
-__all__ = ["search_field"]
+__all__ = ["SearchableField", "search_field"]
+
+
+class SearchableField(Protocol):
+    """A text field that a server searches: a `TextField`, or a `LuceneField`."""
+
+    @property
+    def server(self) -> str:
+        """Such as ``opensearch``."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Name of the field."""
+        ...
+
+    def search(self, query: ServerQuery, n: int, *, timeout: float | None = None) -> Candidates:
+        """Return the n documents of greatest score by the server."""
+        ...
 
 
 def search_field(
     index: SoftIndex,
-    field: TextField,
+    field: SearchableField,
     query: str | Sequence[str],
     *,
     k: int = 10,
@@ -40,7 +58,7 @@ def search_field(
     ----------
     index : SoftIndex
         Holds the documents of the field under the same ids, such as one of `learn_from`.
-    field : TextField
+    field : SearchableField
     query : str, or a list of tokens
     k : int
     candidates : int
@@ -60,7 +78,7 @@ def search_field(
     check_whole("candidates", candidates)
     request = SearchRequest(k=k, ranking="soft_bm25", ask="words", meaning=0.0, **options)
     sent = index.expand(
-        query, to=field.http.name, field=field.name, max_terms=max_terms, words=words,
+        query, to=field.server, field=field.name, max_terms=max_terms, words=words,
         syntax=request.syntax, keep_stop_words=request.keep_stop_words,
     )  # fmt: skip
     found = field.search(sent, max(candidates, request.n_wanted), timeout=timeout)
@@ -70,13 +88,13 @@ def search_field(
     def find(asked: CandidateQuery) -> Top:
         top = asked.rank(known)
         reason = (
-            f"{len(sent.words):,} words, {len(found.ids):,} candidates of {field.http.name}, "
+            f"{len(sent.words):,} words, {len(found.ids):,} candidates of {field.server}, "
             "scored exactly by the index; not proven: the field has statistics of its own"
         )
         if len(known) < len(found.ids):
             reason += f"; {len(found.ids) - len(known):,} candidates are not in the index"
         plan = Plan(
-            field.http.name, reason, n_terms=len(sent.words), n_candidates=len(known), proven=False
+            field.server, reason, n_terms=len(sent.words), n_candidates=len(known), proven=False
         )
         return Top(top.documents, top.scores, plan)
 

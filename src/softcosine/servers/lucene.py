@@ -19,6 +19,7 @@ from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.query.filters import Where
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.documents import ServerDocument
+from softcosine.servers.features import LEAST, feature_error
 from softcosine.servers.filter_tokens import numbers_of, tokens_of
 from softcosine.servers.lucene_classes import checked, java_map, java_path, java_set, lucene_classes
 from softcosine.servers.lucene_filters import filter_of
@@ -35,7 +36,6 @@ from softcosine.servers.storable_text import (
 __all__ = ["Lucene"]
 
 _MARKER = "softcosine"  # in the user data of a commit; empty after `drop`
-_LEAST = np.float32(2.0**-126)  # smallest weight and impact that Lucene takes
 _MOST = 2**31 - 1
 
 
@@ -75,7 +75,7 @@ class Lucene:
 
     def relative_error(self, n_terms: int) -> float | None:
         """Return the error of impacts of nine bits, rounded down, and of sums in float32."""
-        return (1.0 + 2.0**-8) * (1.0 + (n_terms + 8) * 2.0**-23) - 1.0
+        return feature_error(n_terms)
 
     def close(self) -> None:
         """Close the files."""
@@ -197,7 +197,7 @@ class Lucene:
     def _document(self, document: ServerDocument) -> Any:
         fields = self._lucene.document
         made, feature = fields.Document(), fields.FeatureField
-        impacts = np.maximum(document.impacts, _LEAST).tolist()
+        impacts = np.maximum(document.impacts, LEAST).tolist()
         for term, impact in zip(document.terms.tolist(), impacts, strict=True):
             made.add(feature("impacts", str(term), impact))
         stored, no = fields.StoredField, fields.Field.Store.NO
@@ -243,7 +243,7 @@ class Lucene:
         clause = self._lucene.document.FeatureField.newLinearQuery
         occur = search.BooleanClause.Occur
         query = search.BooleanQuery.Builder().setMinimumNumberShouldMatch(1)
-        heights = np.maximum(weights, _LEAST).tolist()
+        heights = np.maximum(weights, LEAST).tolist()
         with self._reading() as reader:
             for term, weight in zip(terms.tolist(), heights, strict=True):
                 query.add(clause("impacts", str(term), weight), occur.SHOULD)

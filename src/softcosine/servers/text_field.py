@@ -109,6 +109,11 @@ class TextField:
         shards = sum(int(one["settings"]["index"].get("number_of_shards", 1)) for one in settings)
         return cls(http, index, name, mapping, shards)
 
+    @property
+    def server(self) -> str:
+        """Name of the server."""
+        return self.http.name
+
     def tokens(self, words: Sequence[str]) -> list[list[str]]:
         """Return the tokens that the field's analyzer makes of each word."""
         found: list[list[str]] = [[] for _ in words]
