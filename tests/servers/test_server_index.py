@@ -179,6 +179,23 @@ def test_filters_give_the_answers_of_the_index(connect, where):
         assert "filtered by" in hits.plan.reason
 
 
+def test_other_versions_of_servers_give_the_answers_of_the_index(other_version):
+    index = made()
+    with ServerIndex.connect(index, other_version) as served:
+        served.export()
+        for query in queries():
+            for where in (None, {"year": {">=": 2003}, "tags": {"contains": "even"}}):
+                hits = served.search(query, where=where, exact=True)
+                assert hits.plan.proven
+                assert shown(hits) == shown(index.search(query, where=where))
+        with index.writer() as writer:
+            writer.add("new", "wb wc")
+            writer.delete("3")
+        synced = served.sync()
+        assert (synced.n_sent, synced.n_deleted) == (1, 1)
+        assert shown(served.search("wb", exact=True)) == shown(index.search("wb"))
+
+
 def test_operators_of_a_query_hold_for_the_answers(connect):
     index = made()
     served = connect(index)

@@ -82,6 +82,19 @@ def test_a_learned_index_gives_the_scores_of_the_server(server):
     assert_scores_are_those_of(index, field, operators)
 
 
+def test_other_versions_of_servers_give_the_same_scores_up_to_their_factor(other_version):
+    name = other_version.partition(":")[0]
+    url = fill(other_version.replace(f"{name}:", "http:"), "learned", TEXTS)
+    field = TextField.open(url.replace("http:", f"{name}:"), "body")
+    index = learn_from(field)
+    found = compared(index.snapshot, field)
+    assert found.facts.k1_factor == (name == "elasticsearch")
+    assert_scores_are_those_of(index, field, k1_factor=found.facts.k1_factor)
+    for query in QUERIES:
+        hits, exact = search_field(index, field, query, k=4), index.search(query, k=4)
+        assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in exact]
+
+
 def test_shards_are_searched_with_common_statistics(server):
     _, url = server
     field = TextField.open(fill(url, "sharded", TEXTS, shards=3), "body")
