@@ -73,6 +73,7 @@ def opensearch(folder: Path, *, n_nodes: int = 1) -> Iterator[list[str]]:
     def command(place: Path) -> tuple[list[str], dict[str, str]]:
         jars, runner = f"{place / folder.name}/*", "org.codelibs.opensearch.runner.OpenSearchRunner"
         sizes = ["-numOfNode", str(n_nodes), "-baseHttpPort", str(first - 1)]
+        sizes += ["-clusterName", place.name]  # so that it does not join others of this machine
         given = ["java", *_HEAP.split(), "-cp", jars, runner, *sizes]
         if folder.name.startswith(NEWER):
             given += ["-moduleTypes", ",".join(_MODULES)]

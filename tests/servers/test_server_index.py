@@ -262,6 +262,13 @@ def test_a_document_has_twenty_thousand_terms(connect):
     assert hits.plan.proven == (most is None)
     if hits.plan.proven:
         assert shown(hits) == shown(index.search(query, max_terms=None))
+    # As many conditions as the server filters by, of the kind that needs most clauses.
+    least = [{"not": {"not": {"year": {"<": number}}}} for number in range(32)]
+    hits = served.search(query, max_terms=None, exact=True, where={"not": {"any": least}})
+    assert "filtered by the index" not in hits.plan.reason
+    assert (hits.plan.n_terms, hits.plan.proven) == (3000, True)
+    assert ("in 4 batches" in hits.plan.reason) == (most is not None)
+    assert shown(hits) == shown(index.search(query, max_terms=None))
     assert served.search("t1", exact=True).ids == ["1", "0"]
 
 
@@ -430,8 +437,21 @@ def test_a_server_with_a_limit_of_terms_gets_the_heaviest(connect, monkeypatch):
     hits = served.search("wb wca wea")
     assert hits.plan.n_terms == 5
     assert hits.ids[0] == index.search("wb wca wea").ids[0]
-    with pytest.raises(InvalidInputError, match="takes 5"):
-        served.search("wb wca wea", exact=True)
+
+
+def test_more_terms_than_a_server_takes_are_sent_in_batches_and_proven(connect, monkeypatch):
+    index = made(300)
+    served = connect(index)
+    served.export()
+    monkeypatch.setattr(type(served.server), "max_terms", 5)
+    few = 0
+    for query in queries():
+        for where in (None, {"year": {">=": 2004}}):
+            hits = served.search(query, k=3, where=where, exact=True, first_stage=FirstStage(1, 5))
+            assert hits.plan.proven
+            assert shown(hits) == shown(index.search(query, k=3, where=where))
+            few += "batches" in hits.plan.reason and hits.plan.n_candidates < len(index)
+    assert few > 0
 
 
 def test_documents_hold_impacts_whose_products_with_expanded_queries_are_scores():

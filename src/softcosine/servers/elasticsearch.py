@@ -15,7 +15,7 @@ from softcosine.index.query.filters import Where
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.documents import ServerDocument
 from softcosine.servers.elasticsearch_filters import filter_of
-from softcosine.servers.features import LEAST, feature_error
+from softcosine.servers.features import LEAST, MOST_TERMS, feature_error
 from softcosine.servers.filter_tokens import numbers_of, tokens_of
 from softcosine.servers.http import Http, reason_of
 from softcosine.servers.marker import Marker
@@ -53,7 +53,7 @@ class Elasticsearch:
 
     name = "elasticsearch"
     stores_vectors = True
-    max_terms = 1024  # the smallest indices.query.bool.max_clause_count by default
+    max_terms = MOST_TERMS
 
     _impacts = "sparse_vector"
 

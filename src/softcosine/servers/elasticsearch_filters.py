@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from softcosine.index.query.filters import UntranslatableError, Where
+from softcosine.servers.features import MOST_CONDITIONS
 from softcosine.servers.filter_tokens import Comparison, TokenFilters
 
 __all__ = ["filter_of"]
@@ -16,13 +17,16 @@ _MOST = 65_536  # values of a `terms` query
 def filter_of(where: Where) -> dict[str, Any] | None:
     """Return a filter that holds for the same metadata; None if the server cannot tell.
 
-    That is so for the order of strings, strings inside of strings, and numbers from 2**53 on.
+    That is so for the order of strings, strings inside of strings, numbers from 2**53 on, and more
+    than 32 conditions.
     """
     return where.translated(_Filters())
 
 
 class _Filters(TokenFilters[dict[str, Any]]):
     """A `FilterLanguage`."""
+
+    most_conditions = MOST_CONDITIONS
 
     def having(self, wanted: Sequence[str]) -> dict[str, Any]:
         if len(wanted) > _MOST:

@@ -1,13 +1,20 @@
-"""What the feature fields of Lucene keep of an impact, in all servers that are made of Lucene."""
+"""Feature fields of Lucene, in all servers that are made of it: what they keep, and limits."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["LEAST", "feature_error"]
+__all__ = ["LEAST", "MOST_CONDITIONS", "MOST_TERMS", "feature_error"]
 
 LEAST = np.float32(2.0**-126)
 """The smallest impact and weight that they take."""
+
+MOST_TERMS, MOST_CONDITIONS = 768, 32
+"""Most terms of a search, and conditions of its filter: together at most 1,024 clauses.
+
+That is Lucene's limit by default, ``indices.query.bool.max_clause_count``. A condition can have
+eight: a key, a number and its column, a nested document, and all documents without it.
+"""
 
 
 def feature_error(n_terms: int) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, Literal, TypeVar
@@ -37,8 +38,14 @@ _COMPARISONS: dict[str, Comparison] = {"<": "lt", "<=": "lte", ">": "gt", ">=": 
 class TokenFilters(ABC, Generic[_T]):
     """A `FilterLanguage` whose conditions are on tokens and numbers.
 
-    It cannot express the order of strings, strings inside of strings, and numbers from 2**53 on.
+    It cannot express the order of strings, strings inside of strings, numbers from 2**53 on, and
+    more conditions than `most_conditions`.
     """
+
+    most_conditions: float = math.inf
+
+    def __init__(self) -> None:
+        self._n_conditions = 0
 
     @abstractmethod
     def having(self, wanted: Sequence[str]) -> _T:
@@ -54,6 +61,9 @@ class TokenFilters(ABC, Generic[_T]):
 
     def condition(self, path: Path, operator: str, value: Any) -> _T:
         """Return an operator on a key."""
+        self._n_conditions += operator not in _NEGATED
+        if self._n_conditions > self.most_conditions:
+            raise UntranslatableError
         if operator in _NEGATED:
             return self.negation(self.condition(path, _NEGATED[operator], value))
         if operator == "==":

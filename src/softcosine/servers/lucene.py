@@ -19,7 +19,7 @@ from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.query.filters import Where
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.documents import ServerDocument
-from softcosine.servers.features import LEAST, feature_error
+from softcosine.servers.features import LEAST, MOST_TERMS, feature_error
 from softcosine.servers.filter_tokens import numbers_of, tokens_of
 from softcosine.servers.lucene_classes import checked, java_map, java_path, java_set, lucene_classes
 from softcosine.servers.lucene_filters import filter_of
@@ -58,7 +58,7 @@ class Lucene:
 
     name = "lucene"
     stores_vectors = False  # its graph of vectors is approximate
-    max_terms = 1024  # IndexSearcher.getMaxClauseCount by default
+    max_terms = MOST_TERMS
 
     def __init__(self, address: ServerAddress, *, collection: str, timeout: float) -> None:
         folder = unquote(address.parts.path)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from softcosine.index.query.filters import Where
+from softcosine.servers.features import MOST_CONDITIONS
 from softcosine.servers.filter_tokens import Comparison, TokenFilters
 from softcosine.servers.lucene_classes import java_set
 
@@ -16,7 +17,8 @@ __all__ = ["filter_of"]
 def filter_of(where: Where, lucene: Any) -> Any | None:
     """Return a query that holds for the same metadata; None if Lucene cannot tell.
 
-    That is so for the order of strings, strings inside of strings, and numbers from 2**53 on.
+    That is so for the order of strings, strings inside of strings, numbers from 2**53 on, and more
+    than 32 conditions.
     """
     return where.translated(_Filters(lucene))
 
@@ -24,7 +26,10 @@ def filter_of(where: Where, lucene: Any) -> Any | None:
 class _Filters(TokenFilters[Any]):
     """A `FilterLanguage`, given the package of Lucene's classes."""
 
+    most_conditions = MOST_CONDITIONS
+
     def __init__(self, lucene: Any) -> None:
+        super().__init__()
         self._lucene = lucene
 
     def having(self, wanted: Sequence[str]) -> Any:

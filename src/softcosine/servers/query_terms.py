@@ -24,6 +24,7 @@ class SentTerms:
     Attributes
     ----------
     terms : ndarray of shape (n,), int64
+        Those that can add most to a score first.
     weights : ndarray of shape (n,), float64
         Above 0, the greatest one is 1.
     scale : float
@@ -39,6 +40,18 @@ class SentTerms:
     scale: float
     rest: float
     n_all: int
+
+    def batches(self, most: int | None) -> list[SentTerms]:
+        """Return the terms in batches of at most `most`; a score is at most the sum of theirs."""
+        n = len(self.terms)
+        size = n if most is None else most
+        return [self._part(slice(begin, begin + size)) for begin in range(0, n, max(1, size))]
+
+    def _part(self, place: slice) -> SentTerms:
+        weights = self.weights[place]
+        greatest = float(weights.max())
+        scale = self.scale * greatest
+        return SentTerms(self.terms[place], weights / greatest, scale, self.rest, self.n_all)
 
 
 def query_terms(
@@ -77,9 +90,10 @@ def query_terms(
     every, factor, impact, is_own = every[order], factor[order], impact[order], is_own[order]
     places = np.arange(len(every), dtype=np.int32)
     kept = heaviest_terms(places, factor, impact, places[is_own], n=n)
-    if most is not None and np.count_nonzero(kept) > most:
-        heaviest = np.argsort(-(factor * impact)[kept], kind="stable")[most:]
-        kept[np.flatnonzero(kept)[heaviest]] = False
-    scale = float(factor[kept].max(initial=0.0))
+    sent = np.flatnonzero(kept)
+    sent = sent[np.argsort(-(factor * impact)[sent], kind="stable")][:most]
+    kept[:] = False
+    kept[sent] = True
+    scale = float(factor[sent].max(initial=0.0))
     rest = float((factor * impact)[~kept].sum())
-    return SentTerms(every[kept], factor[kept] / (scale or 1.0), scale, rest, n_all=len(every))
+    return SentTerms(every[sent], factor[sent] / (scale or 1.0), scale, rest, n_all=len(every))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, ServerError
+from softcosine.errors import ServerError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
 from softcosine.index.search.bounds import SUM_MARGIN, cosine_error
@@ -73,42 +73,37 @@ class TwoStageSearch:
     def find(self, query: CandidateQuery) -> Top:
         """Return the best documents of a query, with the plan."""
         sent = self.sent(query.vectors)
+        batches = sent.batches(self.server.max_terms)
         n = max(self.stage.candidates or _CANDIDATES, self.k)
         if self.where is not None and self._filter is None:
             n *= _WIDER
         while True:
-            words = self.by_words(sent, n)
+            words = [self.by_words(batch, n) for batch in batches]
             near = None if query.meaning is None else self._by_meaning(query, query.meaning, n)
-            numbers = self._numbers(words.ids)
+            numbers = self._numbers([id for one in words for id in one.ids])
             if near is not None:
                 numbers = np.union1d(numbers, near.documents)
             top = query.rank(numbers)
             doubt = ""
             if len(numbers) < self.marker.n_docs:
-                doubt = self._doubt(sent, words, near, n, top)
-            every = len(words.ids) < n and (near is None or len(near.documents) < n)
+                doubt = self._doubt(sent.rest, batches, words, near, n, top)
+            every = all(len(one.ids) < n for one in words)
+            every = every and (near is None or len(near.documents) < n)
             if not (self.exact and doubt) or every or n >= self.marker.n_docs:
                 break
             n *= 4
-        return Top(top.documents, top.scores, self._plan(sent, len(numbers), near, doubt))
+        plan = self._plan(sent, len(batches), len(numbers), near, doubt)
+        return Top(top.documents, top.scores, plan)
 
     def sent(self, vectors: Sequence[QueryVector]) -> SentTerms:
         """Return the terms of the first stage of a query, given its vector for every field."""
         searcher = self.snapshot.searcher(self.marker.ranking)
-        most = self.server.max_terms
-        n = None if self.exact else self.stage.terms
-        sent = query_terms(searcher, vectors, n=n, most=most)
-        if self.exact and len(sent.terms) < sent.n_all:
-            raise InvalidInputError(
-                f"exact=True sends {sent.n_all:,} terms, and {self.server.name} takes {most:,}; "
-                "leave exact out, or search the index itself."
-            )
-        return sent
+        if self.exact:
+            return query_terms(searcher, vectors, n=None)
+        return query_terms(searcher, vectors, n=self.stage.terms, most=self.server.max_terms)
 
     def by_words(self, sent: SentTerms, n: int) -> Candidates:
-        """Return the best n documents of the server by the terms that are sent."""
-        if not len(sent.terms):
-            return Candidates([], np.empty(0))
+        """Return the best n documents of the server by the terms of one batch."""
         return self.server.search(
             sent.terms, sent.weights, n, filter=self._filter, timeout=self.timeout
         )
@@ -140,24 +135,34 @@ class TwoStageSearch:
         return np.array(sorted(numbers.values()), np.int64)
 
     def _doubt(
-        self, sent: SentTerms, words: Candidates, near: _Nearest | None, n: int, top: Top
+        self,
+        rest: float,
+        batches: Sequence[SentTerms],
+        words: Sequence[Candidates],
+        near: _Nearest | None,
+        n: int,
+        top: Top,
     ) -> str:
         """Return why a document that is no candidate could be a result; empty if none can.
 
-        A score is at most the server's score with its error, plus what the terms left out can add,
-        plus the greatest cosine that a document can have that is not among the nearest ones.
-        Without words of the query, it is only a result from a cosine of `FLOOR` on.
+        A score is at most the sum of the server's scores by batches with their errors, plus what
+        the terms left out can add, plus the greatest cosine that a document can have that is not
+        among the nearest ones. Without words of the query, it is only a result from a cosine of
+        `FLOOR` on.
         """
-        error = self.server.relative_error(len(sent.terms))
         if self.marker.ranking in ("soft_cosine", "expanded_cosine"):
             return "the norms on the server are those of an earlier S and idf"
-        if error is None:
-            return "the error of the server's arithmetic is unknown"
-        if not words.complete or (near is not None and not near.complete):
+        if not all(one.complete for one in (*words, *([] if near is None else [near]))):
             return "the answer of the server is partial or approximate"
-        last = float(words.scores[-1]) if len(words.ids) >= n else 0.0
-        bound = last * sent.scale * (1.0 + error) * self.marker.inflation(self.snapshot)
-        bound += sent.rest
+        bound = 0.0
+        for batch, one in zip(batches, words, strict=True):
+            error = self.server.relative_error(len(batch.terms))
+            if error is None:
+                return "the error of the server's arithmetic is unknown"
+            last = float(one.scores[-1]) if len(one.ids) >= n else 0.0
+            bound += last * batch.scale * (1.0 + error)
+        bound *= self.marker.inflation(self.snapshot)
+        bound += rest
         if near is not None and (bound > 0.0 or near.most >= FLOOR):
             bound += near.weight * near.most
         bound *= SUM_MARGIN
@@ -170,9 +175,12 @@ class TwoStageSearch:
             f"other documents could score up to {bound:.4g}, and the last result has {wanted:.4g}"
         )
 
-    def _plan(self, sent: SentTerms, n_candidates: int, near: _Nearest | None, doubt: str) -> Plan:
+    def _plan(
+        self, sent: SentTerms, n_batches: int, n_candidates: int, near: _Nearest | None, doubt: str
+    ) -> Plan:
+        parts = f" in {n_batches:,} batches" if n_batches > 1 else ""
         reason = (
-            f"{len(sent.terms):,} of {sent.n_all:,} terms, {n_candidates:,} candidates of "
+            f"{len(sent.terms):,} of {sent.n_all:,} terms{parts}, {n_candidates:,} candidates of "
             f"{self.server.name}, scored exactly by the index"
         )
         if near is not None and near.by_index:
