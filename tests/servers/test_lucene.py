@@ -167,6 +167,8 @@ def test_a_field_that_is_not_there_is_named(field, tmp_path):
     from softcosine.servers.lucene_field import LuceneField
 
     field(["tea"])
+    with LuceneField(tmp_path / "field 0", "body", id_field="id") as again:
+        assert again.name == "body"
     with pytest.raises(InvalidInputError, match="has the field 'other'"):
         LuceneField(tmp_path / "field 0", "other")
     with pytest.raises(ServerError, match="no segments"):

@@ -13,6 +13,8 @@ scores them exactly.
     One server each, and metadata filters in its language.
 ``elasticsearch.py``, ``elasticsearch_filters.py``, ``http.py``
     Elasticsearch and OpenSearch, and JSON over HTTP.
+``lucene.py``, ``lucene_filters.py``, ``lucene_classes.py``, ``lucene_field.py``, ``features.py``
+    Lucene in this process, and a text field that it has; what its features lose in all of these.
 ``text_field.py``, ``field_comparison.py``, ``learning.py``, ``field_search.py``
     A text field that these servers have: compared with an index, the source of an index, searched
     by boosted words (`softcosine.index.search.server_query`).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -65,6 +65,12 @@ class LuceneField:
                 raise InvalidInputError(f"no document of {self._address} has the field {name!r}.")
             self._searcher = search.IndexSearcher(self._reader)
             self._searcher.setSimilarity(search.similarities.BM25Similarity(k1, b))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def search(self, query: ServerQuery, n: int, *, timeout: float | None = None) -> Candidates:
         """Return the n documents of greatest score by Lucene; there is no time-out."""

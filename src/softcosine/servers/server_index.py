@@ -26,7 +26,7 @@ __all__ = ["ServerIndex"]
 
 
 class ServerIndex:
-    """An index whose candidates a server finds: PostgreSQL, Qdrant, Elasticsearch or OpenSearch.
+    """An index whose candidates a server finds, such as PostgreSQL, Elasticsearch or Qdrant.
 
     The server holds the impacts of the documents, without S and idf. A search sends the heaviest
     terms of the expanded query, and the index scores the candidates that come back, so that the
@@ -184,8 +184,8 @@ class ServerIndex:
             default the best 100 by words and, if the query has a meaning, the nearest 100 by
             coordinates, which the index finds if the server stores none.
         exact : bool
-            If True, all terms are sent, and the number of candidates grows until the results are
-            proven, or every matching document is scored.
+            If True, all terms are sent, in batches if the server takes fewer, and the number of
+            candidates grows until the results are proven, or every matching document is scored.
         timeout : float, optional
             In seconds, for each request to the server.
 
