@@ -86,14 +86,6 @@ def test_a_list_of_digests_without_some_shards_is_an_error():
             list(server.digests())
 
 
-def test_more_candidates_than_a_server_returns_prove_nothing():
-    hits = [{"_source": {"id": str(i)}, "_score": 1.0} for i in range(10_000)]
-    reply = {"timed_out": False, "_shards": SHARDS, "hits": {"hits": hits}}
-    with serving(NONE, (200, reply)) as (port, _):
-        found = opened(port).search(np.array([3]), np.array([1.0]), 20_000)
-    assert not found.complete
-
-
 @pytest.mark.parametrize("name", ["elasticsearch", "opensearch"])
 def test_an_index_of_somebody_else_is_left_alone(name, request):
     from urllib.request import Request, urlopen

@@ -454,6 +454,21 @@ def test_more_terms_than_a_server_takes_are_sent_in_batches_and_proven(connect, 
     assert few > 0
 
 
+def test_as_many_candidates_as_a_server_returns_can_prove_answers(connect, monkeypatch):
+    index = made(300)
+    served = connect(index)
+    served.export()
+    monkeypatch.setattr(type(served.server), "max_candidates", 40)
+    n_proven = 0
+    for query in queries():
+        hits = served.search(query, k=3, exact=True, first_stage=FirstStage(1, 5))
+        assert hits.plan.n_candidates <= 40
+        n_proven += hits.plan.proven
+        if hits.plan.proven:
+            assert shown(hits) == shown(index.search(query, k=3))
+    assert n_proven > 0
+
+
 def test_documents_hold_impacts_whose_products_with_expanded_queries_are_scores():
     for ranking in ("soft_bm25", "inner_product"):
         index = made(60, ranking=ranking)

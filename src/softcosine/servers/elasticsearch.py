@@ -34,7 +34,6 @@ __all__ = ["Elasticsearch", "OpenSearch"]
 _MARKER = "softcosine"  # id of the document that holds the marker; others are of 32 digits
 _PAGE = 1000  # documents of a scroll
 _KEPT = "5m"  # how long a server keeps the place in a scroll
-_WINDOW = 10_000  # index.max_result_window
 _TERM_BITS = 40  # of a revision, for the sequence number
 _UNREAD = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -54,6 +53,7 @@ class Elasticsearch:
     name = "elasticsearch"
     stores_vectors = True
     max_terms = MOST_TERMS
+    max_candidates = 10_000  # index.max_result_window by default
 
     _impacts = "sparse_vector"
 
@@ -234,10 +234,8 @@ class Elasticsearch:
         timeout: float | None = None,
     ) -> Candidates | None:
         """Return the nearest documents by coordinates, of which a flat index misses none."""
-        size = min(n, _WINDOW)
         knn: dict[str, Any] = {
-            "field": "coordinates", "query_vector": unit.tolist(), "k": size,
-            "num_candidates": size,
+            "field": "coordinates", "query_vector": unit.tolist(), "k": n, "num_candidates": n,
         }  # fmt: skip
         if filter is not None:
             knn["filter"] = [filter]
@@ -245,17 +243,15 @@ class Elasticsearch:
         return replace(found, scores=2.0 * found.scores - 1.0)  # from (1 + cosine) / 2
 
     def _found(self, search: dict[str, Any], n: int, timeout: float | None) -> Candidates:
-        size = min(n, _WINDOW)
-        body = {**search, "size": size, "_source": ["id"], "track_total_hits": False}
+        body = {**search, "size": n, "_source": ["id"], "track_total_hits": False}
         if timeout is not None:
             body["timeout"] = f"{max(1, int(1000 * timeout))}ms"
         reply = self._http.request("POST", f"{self._path}/_search", body, timeout=timeout).json
         hits = reply["hits"]["hits"]
-        complete = not reply["timed_out"] and not reply["_shards"]["failed"]
         return Candidates(
             [original_id(hit["_source"]["id"]) for hit in hits],
             np.array([hit["_score"] for hit in hits], np.float64),
-            complete and (size == n or len(hits) < size),
+            complete=not reply["timed_out"] and not reply["_shards"]["failed"],
         )
 
 

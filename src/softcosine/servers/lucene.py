@@ -59,6 +59,7 @@ class Lucene:
     name = "lucene"
     stores_vectors = False  # its graph of vectors is approximate
     max_terms = MOST_TERMS
+    max_candidates = None
 
     def __init__(self, address: ServerAddress, *, collection: str, timeout: float) -> None:
         folder = unquote(address.parts.path)

@@ -98,6 +98,7 @@ class PostgreSQL:
 
     name = "postgresql"
     max_terms = None
+    max_candidates = None
 
     def __init__(self, address: ServerAddress, *, collection: str, timeout: float) -> None:
         self.address = str(address)

@@ -63,6 +63,7 @@ class Qdrant:
     name = "qdrant"
     stores_vectors = True
     max_terms = None
+    max_candidates = None
 
     def __init__(self, address: ServerAddress, *, collection: str, timeout: float) -> None:
         self.address = str(address)

@@ -72,6 +72,11 @@ class Server(Protocol):
         """Maximum number of terms of a search; None without a limit."""
         ...
 
+    @property
+    def max_candidates(self) -> int | None:
+        """Maximum number of documents that a search returns; None without a limit."""
+        ...
+
     def relative_error(self, n_terms: int) -> float | None:
         """Return the proven relative error of a score of positive summands; None if unknown.
 
@@ -159,6 +164,7 @@ class Server(Protocol):
         weights : ndarray of shape (n_terms,), float64
             Above 0, the greatest one is 1.
         n : int
+            At most `max_candidates`.
         filter : object, optional
             A result of `filter`.
         timeout : float, optional
@@ -176,7 +182,7 @@ class Server(Protocol):
     ) -> Candidates | None:
         """Return the n documents of the greatest cosine with a vector; None without vectors.
 
-        Documents without coordinates are left out.
+        Documents without coordinates are left out. For `n`, `filter` and `timeout` see `search`.
         """
         ...
 

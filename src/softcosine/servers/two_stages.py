@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -77,6 +78,8 @@ class TwoStageSearch:
         n = max(self.stage.candidates or _CANDIDATES, self.k)
         if self.where is not None and self._filter is None:
             n *= _WIDER
+        limit = self.server.max_candidates or sys.maxsize
+        n = min(n, limit)
         while True:
             words = [self.by_words(batch, n) for batch in batches]
             near = None if query.meaning is None else self._by_meaning(query, query.meaning, n)
@@ -89,9 +92,9 @@ class TwoStageSearch:
                 doubt = self._doubt(sent.rest, batches, words, near, n, top)
             every = all(len(one.ids) < n for one in words)
             every = every and (near is None or len(near.documents) < n)
-            if not (self.exact and doubt) or every or n >= self.marker.n_docs:
+            if not (self.exact and doubt) or every or n >= min(self.marker.n_docs, limit):
                 break
-            n *= 4
+            n = min(4 * n, limit)
         plan = self._plan(sent, len(batches), len(numbers), near, doubt)
         return Top(top.documents, top.scores, plan)
 
