@@ -17,6 +17,17 @@ from server_processes import PostgreSQLProcess, postgresql_programs
 _numbers = count()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move tests of Lucene to the end: Java stays in this process, and other tests fork it."""
+
+    def starts_java(item: pytest.Item) -> bool:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        return "lucene" in (*getattr(item, "fixturenames", ()), parameters.get("url"))
+
+    items.sort(key=starts_java)
+
+
 def missing(reason: str) -> None:
     """Skip the test, or fail it if servers are required."""
     if "servers" in required():
