@@ -155,7 +155,7 @@ class TwoStageSearch:
         """
         if self.marker.ranking in ("soft_cosine", "expanded_cosine"):
             return "the norms on the server are those of an earlier S and idf"
-        if not all(one.complete for one in (*words, *([] if near is None else [near]))):
+        if not all(one.complete for one in words) or (near is not None and not near.complete):
             return "the answer of the server is partial or approximate"
         bound = 0.0
         for batch, one in zip(batches, words, strict=True):
