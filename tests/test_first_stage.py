@@ -19,6 +19,7 @@ from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.first_stage import search_in_two_stages
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.coordinates import Coordinates
 from test_meaning_search import SPACE, WORDS
@@ -91,7 +92,7 @@ def made(seed, *, signs=(1.0,), weights=(1.0,), ranking="soft_bm25", cuts=CUTS, 
     """A searcher of words, perhaps with one of meaning, and some queries."""
     random = np.random.default_rng(seed)
     upper = np.triu(random.choice([0.0, 0.3, 0.8], (40, 40), p=[0.8, 0.1, 0.1]), 1)
-    S = upper * random.choice(signs, upper.shape) * (1.0 if ranking == "soft_bm25" else 0.1)
+    S = upper * random.choice(signs, upper.shape) * (1.0 if ranking.endswith("bm25") else 0.1)
     S = similarity_matrix(S + S.T + np.eye(40))
     live = random.random(N_DOCS) < 0.9
     searchers = []
@@ -130,6 +131,9 @@ CASES = [
     {},
     {"ranking": "soft_cosine"},
     {"ranking": "expanded_cosine"},
+    {"ranking": "soft_tf_bm25"},
+    {"ranking": "soft_tf_bm25", "signs": (1.0, -1.0)},
+    {"ranking": "soft_tf_bm25", "dimensions": 2, "weights": (1.0, 3.0)},
     {"signs": (1.0, -1.0)},
     {"weights": (2.0, 0.3)},
     {"dimensions": 3},
@@ -174,7 +178,9 @@ def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
             for searcher, weight, vector in zip(
                 words.searchers, words.weights, vectors, strict=True
             ):
-                expanded = searcher.expanded(vector)
+                linear = searcher.ranking.linear
+                expanded = searcher.bounding(vector)
+                asked = None if linear else SoftFrequencies.of(searcher.S, searcher.ranking, vector)
                 kept = heaviest_terms(
                     expanded.terms, expanded.weights, searcher.greatest_impacts, vector.terms,
                     n=stage.terms,
@@ -184,8 +190,22 @@ def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
                     part, number = searcher.part_of(document)
                     terms, counts = part.segment.row(number)
                     ranked, total = part.ranking, 0.0
-                    for term, count in zip(terms.tolist(), counts, strict=True):
-                        value = ranked.table[np.searchsorted(part.segment.frequencies, count)]
+                    levels = np.searchsorted(part.segment.frequencies, counts)
+                    values = dict(zip(terms.tolist(), ranked.table[levels], strict=True))
+                    if asked is not None:
+                        shares = zip(asked.terms.tolist(), asked.shares, strict=True)
+                        parts = [
+                            (term in shorter) * s * values.get(term, 0.0) for term, s in shares
+                        ]
+                        soft = np.maximum(
+                            [sum(one) for one in np.split(parts, asked.pointers[1:-1])], 0.0
+                        )
+                        saturated = soft / (soft + ranked.saturation[number])
+                        first[place] += (
+                            weight * ranked.factors[number] * (asked.amounts @ saturated)
+                        )
+                        continue
+                    for term, value in values.items():
                         if ranked.saturation.shape[0]:
                             value *= (ranked.k1 + 1) / (value + ranked.saturation[number])
                         total += shorter.get(term, 0.0) * value

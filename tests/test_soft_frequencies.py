@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import oracle
 import strategies as own
-from softcosine.engines.subject import subject_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.execution import vectors_of
-from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.soft_index import SoftIndex
@@ -125,16 +124,9 @@ def test_weights_of_snippets_are_those_without_saturation():
     np.testing.assert_allclose(words.expanded.weights, np.array([1, 0.5]) * idf * factor)
 
 
-def test_vectors_and_pairs_are_refused():
+def test_products_and_pairs_are_refused():
     index = SoftIndex.from_texts(["one tyre", "two tyres"], ranking=RANKING)
     with pytest.raises(InvalidInputError, match="scores by soft_tf_bm25 are not products"):
-        subject_of(index, RANKING)
+        RankedVectors(index.snapshot.searcher())
     with pytest.raises(InvalidInputError, match="pairs are not found by soft_tf_bm25"):
         index.pairs(min_similarity=0.5, ranking=RANKING)
-
-
-def test_a_first_stage_of_some_terms_is_refused_and_one_of_all_is_not():
-    index = SoftIndex.from_texts(["one tyre", "two tyres", "tea"], ranking=RANKING)
-    with pytest.raises(InvalidInputError, match="a first stage by 3 terms is for sums over terms"):
-        index.search("tyre", first_stage=3)
-    assert index.search("tyre", first_stage=FirstStage(None, 5)).ids == index.search("tyre").ids

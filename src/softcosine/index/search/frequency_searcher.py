@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from softcosine.index.search.approximate_scores import (
 )
 from softcosine.index.search.bounds import SUM_MARGIN
 from softcosine.index.search.field_sums import summed_candidates
+from softcosine.index.search.heaviest_terms import LeftOut, heaviest_terms
 from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import ALONE, NOTHING
 from softcosine.index.search.searcher import Asked, Searcher
@@ -51,6 +53,7 @@ class FrequencySearcher(Searcher):
         if frequencies.size:
             self._range = float(frequencies.min()), float(frequencies.max())
         self._last: tuple[QueryVector, SoftFrequencies] | None = None
+        self._n_others: int | None = None  # terms of `heaviest_terms`; None for all
         self._saturation = max(float(part.ranking.saturation.max(initial=0.0)) for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -68,11 +71,25 @@ class FrequencySearcher(Searcher):
         return self._scored(self._words(query), np.array([document]))[1]
 
     def limited(self, n: int) -> Searcher:
-        """Raise InvalidInputError: the terms of a query are not weighed by themselves."""
-        raise InvalidInputError(
-            f"a first stage by {n} terms is for sums over terms, and {self.ranking.name} is none; "
-            "leave out first_stage, or rank by soft_bm25."
-        )
+        """Return a searcher by the own and heaviest terms alone, by the weights of `bounding`."""
+        limited = object.__new__(FrequencySearcher)  # a copy would prepare the segments again
+        limited.__dict__.update(self.__dict__)
+        limited._n_others, limited._last = n, None
+        return limited
+
+    def second_stage(
+        self, query: QueryVector, documents: NDArray[np.int64], n: int
+    ) -> tuple[NDArray[np.float64], LeftOut]:
+        """Return the scores of candidates, and what ``limited(n)`` leaves out of the query.
+
+        A saturation of a sum is at most the sum of saturations, so that the bound of the terms that
+        are left out is that of `bounding`.
+        """
+        bound, impacts = self.bounding(query), self.greatest_impacts
+        left_out = LeftOut.of(bound.terms, bound.weights, 1.0, impacts, query.terms, n)
+        if self._words(query).shares.min(initial=0.0) < 0 and left_out.n_kept < left_out.n_terms:
+            left_out = replace(left_out, most=np.inf)  # what lowers a score may be left out
+        return self.scores(query, documents), left_out
 
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the weights of terms where scores are not saturated, for snippets."""
@@ -80,7 +97,9 @@ class FrequencySearcher(Searcher):
 
     def bounding(self, query: QueryVector) -> Expanded:
         """Return weights whose sum times impacts is at least a score (theory, "On a server")."""
-        words = self._words(query)
+        return self._bounding(self._words(query))
+
+    def _bounding(self, words: SoftFrequencies) -> Expanded:
         terms, pointers, numbers, shares = words.by_term
         places = np.repeat(np.arange(len(terms)), np.diff(pointers))
         factor = self.ranking.k1 + 1.0
@@ -113,6 +132,15 @@ class FrequencySearcher(Searcher):
         if last is not None and last[0] is query:
             return last[1]
         words = SoftFrequencies.of(self.S, self.ranking, query)
+        if self._n_others is not None:
+            bound, impacts = self._bounding(words), self.greatest_impacts
+            words = words.keeping(
+                bound.terms[
+                    heaviest_terms(
+                        bound.terms, bound.weights, impacts, query.terms, n=self._n_others
+                    )
+                ]
+            )
         sizes = np.abs(words.shares).max(initial=0.0) * self._range[1] * self.table.longest
         if not np.isfinite(sizes) or not np.isfinite(np.abs(words.amounts).sum()):
             raise InvalidInputError(

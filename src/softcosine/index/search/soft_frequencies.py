@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -61,6 +61,14 @@ class SoftFrequencies:
         pointers = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=pointers[1:])
         return cls(pointers, terms.astype(np.int32), shares, weights * (ranking.k1 + 1.0))
+
+    def keeping(self, terms: NDArray[np.int32]) -> Self:
+        """Return the words with some of their neighbours."""
+        kept = np.isin(self.terms, terms)
+        n_before = np.concatenate(([0], np.cumsum(kept)))
+        return replace(
+            self, pointers=n_before[self.pointers], terms=self.terms[kept], shares=self.shares[kept]
+        )
 
     @cached_property
     def by_term(
