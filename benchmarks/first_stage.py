@@ -3,7 +3,8 @@
 Run ``python benchmarks/first_stage.py``; it takes some minutes and 4 GB of memory. Indexes have the
 defaults: soft BM25, S of the bundled English vectors and spelling. The largest collection is drawn
 from 20 Newsgroups (`synthetic`). With ``--meaning``, rank the collections of questions by words and
-meaning instead, with candidates by words.
+meaning instead, with candidates by words. With ``--candidates``, measure which candidates have the
+ten best, by numbers of terms, among the drawn documents alone.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from softcosine.evaluate.systems.table import from_spec
 from softcosine.index.query.query_vectors import query_vector
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.first_stage import search_in_two_stages
+from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.searcher import Searcher
@@ -49,6 +51,8 @@ Query = tuple[tuple[QueryVector], QueryMeaning | None]
 WORDS: dict[str, Any] = {"ranking": "soft_bm25", "encoder": None}
 BOTH = "soft:ranking=soft_bm25,encoder=minilm,ask=encoder"
 BASELINE = "soft:plain=true,k1=1.2,b=0.75"  # BM25, stemmed, without stop words in the query
+BY_CANDIDATES = (10, 20, 30, 50, 100, 200, 1000)
+BY_TERMS = (8, 16, 32, 64, 128, None)
 BY_MEANING = ("all:1000", "32:1000", "all:100")
 
 
@@ -150,16 +154,18 @@ def in_two_stages(
     return search_in_two_stages(words, meaning, [query], stage, k=K, threads=1)[0]
 
 
-def enlarged(index: SoftIndex, n_docs: int) -> FieldsSearcher:
-    """Return a searcher of drawn documents with the vocabulary and S of an index."""
+def enlarged(index: SoftIndex, n_docs: int, *names: str) -> list[FieldsSearcher]:
+    """Return searchers of drawn documents with the vocabulary and S of an index, by ranking."""
     (own,) = index.snapshot.segments
     segment = own.fields[0]
     shape = segment.n_docs, len(index.S)
     counts = csr_array((segment.values(), segment.terms, segment.pointers), shape=shape)
     drawn = Synthetic.like(counts, terms=MEAN_TERMS)
     segments = [Segment.from_counts(X) for X in drawn.parts(n_docs, size=MAX_DOCS)]
-    _, parts = ranked(segments, index.S, name="soft_bm25")
-    return FieldsSearcher([Searcher(parts, index.S)], [1.0])
+    return [
+        FieldsSearcher([searcher_of(ranked(segments, index.S, name=name)[1], index.S)], [1.0])
+        for name in names
+    ]
 
 
 def with_meaning(
@@ -190,7 +196,7 @@ def by_words(options: argparse.Namespace) -> None:
     queries, words = query_vectors(index, texts), index.searcher()
     rows += measured("20 Newsgroups", words, queries, runs=options.runs, n_timed=options.timed)
     print(f"{time.perf_counter() - started:.0f} s", flush=True)
-    large = enlarged(index, options.documents)
+    (large,) = enlarged(index, options.documents, "soft_bm25")
     queries = query_vectors(index, texts[: options.timed], large)
     began = time.perf_counter()
     _ = large.searchers[0].greatest_impacts
@@ -220,6 +226,52 @@ def by_words(options: argparse.Namespace) -> None:
     }  # fmt: skip
     title = "Search in two stages: terms, candidates, recall and time"
     print(write_report("first_stage", title, rows, facts, notes=notes))
+
+
+def by_candidates(options: argparse.Namespace) -> None:
+    """Measure the recall of first stages by terms and candidates, and write the report."""
+    index = SoftIndex.from_texts(newsgroups(), ranking="soft_bm25", encoder=None)
+    texts = drawn_queries(index, options.queries)
+    names = ("soft_bm25", "soft_tf_bm25")
+    rankings = dict(zip(names, enlarged(index, options.documents, *names), strict=True))
+    vectors = {
+        name: [query[0] for query in query_vectors(index, texts, words)]
+        for name, words in rankings.items()
+    }
+    most, rows = max(BY_CANDIDATES), []
+    large = rankings["soft_bm25"]
+    stages = {
+        n: (large if n is None else large.limited(n)).search_batch(
+            vectors["soft_bm25"], k=most, threads=1
+        )
+        for n in BY_TERMS
+    }
+    for name, words in rankings.items():
+        right = [top.documents for top in words.search_batch(vectors[name], k=K, threads=1)]
+        for n, tops in stages.items():
+            places = np.array([
+                int(np.flatnonzero(top.documents == one)[0]) if one in top.documents else most
+                for best, top in zip(right, tops, strict=True) for one in best.tolist()
+            ])  # fmt: skip
+            row: dict[str, object] = {
+                "ranking": name, "terms beside the query's own": "all" if n is None else n,
+            }  # fmt: skip
+            for candidates in BY_CANDIDATES:
+                row[f"{candidates} candidates"] = round(float(np.mean(places < candidates)), 4)
+            row["last of the ten at most"] = int(places.max()) + 1
+            rows.append(row)
+            print(row, flush=True)
+    notes = (
+        "Share of the ten best of an exact search that are among so many best documents by some "
+        "terms of soft BM25 (at least twice as many in all). Documents drawn from 20 Newsgroups, "
+        f"{MEAN_TERMS} terms each on average; queries of {TERMS} words of a message.",
+        "Computed by the index. Servers add up the same terms, with rounded impacts (nine bits in "
+        "Elasticsearch and OpenSearch) or in float32.",
+    )
+    facts: dict[str, object] = {"documents": options.documents, "queries": len(texts)}
+    title = "First stages among a million documents: recall by terms and candidates"
+    report = partial(write_report, "first_stage_candidates", title, script="first_stage")
+    print(report(rows, facts, notes=notes))
 
 
 def fitted_soft(spec: str, documents: Documents) -> FittedSoft:
@@ -284,15 +336,19 @@ def by_meaning(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write one of the two reports."""
+    """Write one of the reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--timed", type=int, default=50, help="queries that are timed")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--meaning", action="store_true")
+    parser.add_argument("--candidates", action="store_true")
     options = parser.parse_args(arguments)
-    (by_meaning if options.meaning else by_words)(options)
+    if options.candidates:
+        by_candidates(options)
+    else:
+        (by_meaning if options.meaning else by_words)(options)
 
 
 if __name__ == "__main__":

@@ -191,6 +191,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--timed", type=int, default=30, help="queries that are timed")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--meaning", action="store_true", help="search by words and meaning")
+    parser.add_argument("--report", default="servers")
     options = parser.parse_args(arguments)
     if options.meaning:
         by_meaning(options)
@@ -221,7 +222,7 @@ def main(arguments: Sequence[str]) -> None:
         "timed rounds": options.runs,
     }  # fmt: skip
     title = "Searches on servers: recall, proofs and time"
-    print(write_report("servers", title, rows, facts, notes=notes))
+    print(write_report(options.report, title, rows, facts, notes=notes, script="servers"))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ Run ``python benchmarks/text_fields.py elasticsearch://127.0.0.1:9200 opensearch
 with servers that run there (``.ci/servers`` fetches them). For each collection and analyzer, the
 texts go to the server, an index is learned from the field, and the same queries are searched by the
 index, by the field with boosted words (`SoftIndex.expand`), by the field as it is, and by a
-collection of impacts on the same server (`ServerIndex`).
+collection of impacts on the same server (`ServerIndex`). ``--questions`` measures ranking alone,
+on more collections, and their mean.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +25,13 @@ from softcosine.evaluate.datasets.loading import load
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import measured
 from softcosine.evaluate.runs import Run
-from softcosine.evaluate.significance import paired_bootstrap
+from softcosine.evaluate.significance import (
+    paired_bootstrap,
+    paired_bootstrap_of_collections,
+)
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.field_comparison import compared
+from softcosine.servers.field_search import search_field
 from softcosine.servers.http import Http
 from softcosine.servers.learning import learn_from
 from softcosine.servers.text_field import TextField
@@ -34,6 +40,9 @@ from softcosine.text.analyzer import Analyzer
 K = 10
 CANDIDATES = 100
 JUDGED = ("cranfield", "cacm")
+QUESTIONS = ("adi", "npl", "lisa", "stackfaq", "medicationqa", "covidq", "perlfaq", "tldr-man")
+PLAIN, EXACT = "field, BM25", "field, 64 words, exact scores of 100"
+RANKED = (PLAIN, "field, 64 words", EXACT)  # of ``--questions``
 N_QUERIES, N_WORDS = 200, 5  # of 20 Newsgroups
 ANALYZERS = {"elasticsearch": ("standard",), "opensearch": ("standard", "english")}
 NAME = "softcosine_benchmark"
@@ -45,8 +54,9 @@ class Collection:
     def __init__(self, name: str, n_docs: int | None = None) -> None:
         self.name = name
         self.judged: RankingSet | None = None
-        if name in JUDGED:
-            found = load(data_folder() / "retrieval" / name)
+        if name != "newsgroups":
+            folders = (data_folder() / kind / name for kind in ("retrieval", "questions"))
+            found = load(next(folder for folder in folders if folder.exists()))
             assert isinstance(found, RankingSet)
             self.judged = found
             self.documents = dict(zip(found.documents.ids, found.documents.texts, strict=True))
@@ -82,8 +92,10 @@ def fill(url: str, analyzer: str, documents: dict[str, str]) -> TextField:
     return TextField.open(url + path, "body")
 
 
-def run(collection: Collection, url: str, analyzer: str) -> list[dict[str, object]]:
-    """Return a row for each way to search."""
+def run(
+    collection: Collection, url: str, analyzer: str, ways: Sequence[str] = ()
+) -> list[dict[str, object]]:
+    """Return a row for each way to search, or for those that are given."""
     documents = collection.documents
     if analyzer == "whitespace":
         own = Analyzer()
@@ -109,7 +121,7 @@ def run(collection: Collection, url: str, analyzer: str) -> list[dict[str, objec
         return search
 
     stems = None
-    if analyzer == "standard":
+    if analyzer == "standard" and not ways:
         ids, texts = list(collection.documents), list(collection.documents.values())
         stems = SoftIndex.from_texts(
             texts, ids=ids, weighting=index.weighting, ranking="soft_bm25", encoder=None
@@ -124,7 +136,8 @@ def run(collection: Collection, url: str, analyzer: str) -> list[dict[str, objec
         return index.search(query, k=K, syntax=False).ids
 
     with ServerIndex.connect(index, url, collection=NAME) as served:
-        served.export(overwrite=True)
+        if not ways:
+            served.export(overwrite=True)
         proven: list[bool] = []
 
         def impacts(query: str) -> list[str]:
@@ -136,16 +149,19 @@ def run(collection: Collection, url: str, analyzer: str) -> list[dict[str, objec
         rows, found = [], {}
         contestants: dict[str, Callable[[str], list[str]]] = {
             "index": exact,
-            "field, BM25": plain,
+            PLAIN: plain,
             "field, 64 words": soft(64, K),
             "field, 1000 words": soft(1000, K),
             f"field, 64 words, first {2 * K}": soft(64, 2 * K),
             f"field, 64 words, first {CANDIDATES}": soft(64, CANDIDATES),
+            EXACT: lambda query: search_field(index, field, query, k=K, syntax=False).ids,
             "impacts, two stages": impacts,
         }
         if stems is not None:
             contestants["field, forms of 64 stems"] = forms
         for name, search in contestants.items():
+            if ways and name not in ways:
+                continue
             for query in list(collection.queries.values())[:5]:
                 search(query)
             proven.clear()
@@ -178,10 +194,40 @@ def _judge(
         for name, rankings in found.items()
     }
     for row in rows:
-        own, base = values[str(row["search"])], values["field, BM25"]
+        own, base = values[str(row["search"])], values[PLAIN]
         gain = paired_bootstrap(own, base)
+        row["values"] = own
         row["nDCG@10"] = round(float(np.mean(own)), 4)
         row["gain over BM25"] = f"{gain.difference:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+
+
+def _means(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
+    """Return the mean over the collections for each analyzer and way to search."""
+    found: list[dict[str, object]] = []
+    for key in dict.fromkeys((row["server"], row["analyzer"], row["search"]) for row in rows):
+        own, base = (
+            [
+                row for row in rows
+                if (row["server"], row["analyzer"], row["search"]) == (*key[:2], name)
+            ]
+            for name in (key[2], PLAIN)
+        )  # fmt: skip
+        gains = [
+            paired_bootstrap_of_collections(
+                [row["values"] for row in own], [row["values"] for row in base], relative=relative
+            )
+            for relative in (False, True)
+        ]
+        found.append({
+            **own[0], "collection": f"mean of {len(own)}", "equal words": "", "median ms": "",
+            "recall of the exact ten": round(
+                statistics.mean(row["recall of the exact ten"] for row in own), 4
+            ),
+            "nDCG@10": round(float(np.mean([row["nDCG@10"] for row in own])), 4),
+            "gain over BM25": "{0.difference:+.3f} [{0.low:+.3f}, {0.high:+.3f}]; "
+            "{1.difference:+.1%} [{1.low:+.1%}, {1.high:+.1%}]".format(*gains),
+        })  # fmt: skip
+    return found
 
 
 def _timed(
@@ -202,14 +248,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--documents", type=int, help="of 20 Newsgroups")
     parser.add_argument("--analyzers", nargs="+", help="whitespace: of words as the index has them")
     parser.add_argument("--report", default="text_fields")
+    parser.add_argument("--questions", action="store_true", help="measure ranking alone")
     given = parser.parse_args(arguments)
+    if given.questions:
+        given.collections, given.report = QUESTIONS, "text_fields_questions"
     rows = []
     for name in given.collections:
         collection = Collection(name, given.documents)
         for url in given.urls:
             for analyzer in given.analyzers or ANALYZERS[ServerAddress.parse(url).server]:
-                rows += run(collection, url, analyzer)
+                rows += run(collection, url, analyzer, RANKED if given.questions else ())
                 print(f"{name}, {url}, {analyzer}: done", flush=True)
+    if given.questions:
+        rows += _means(rows)
+    for row in rows:
+        row.pop("values", None)
     parameters = {
         "k": K, "queries of 20 Newsgroups": f"{N_QUERIES} of {N_WORDS} words of a message",
     }  # fmt: skip

@@ -11,8 +11,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -59,36 +61,121 @@ def elasticsearch(folder: Path) -> Iterator[str]:
         }  # fmt: skip
         return [str(place / folder.name / "bin" / "elasticsearch")], settings
 
-    with _running(folder, command, [http]):
+    with _running(folder, command, http):
         yield f"http://127.0.0.1:{http}"
 
 
+@dataclass(frozen=True)
+class Node:
+    """A node of a cluster in a process of its own."""
+
+    url: str
+    process: JavaProcess
+
+    def kill(self) -> None:
+        """End the process at once, as a crash does."""
+        self.process.end(signal.SIGKILL)
+
+    def start(self, n_nodes: int) -> None:
+        """Start the process with the data that it had, as one of `n_nodes`."""
+        self.process.start()
+        _wait(self.process, int(self.url.rpartition(":")[2]), n_nodes=n_nodes)
+
+
 @contextmanager
-def opensearch(folder: Path, *, n_nodes: int = 1) -> Iterator[list[str]]:
-    """URLs of the nodes of a started server, all in one process."""
+def opensearch(folder: Path, *, n_nodes: int = 1) -> Iterator[list[Node]]:
+    """Nodes of a cluster; the first one is its manager, which the others cannot replace.
+
+    The runner would find other clusters of this machine, so each has ports and a name of its own.
+    """
     ports = random.sample(_RUNNER_PORTS, len(_RUNNER_PORTS))  # others may start at this moment
     first = next(port for port in ports if all(map(_is_free, range(port, port + n_nodes))))
-    ports = range(first, first + n_nodes)
+    transports = [_free_port() for _ in range(n_nodes)]
 
-    def command(place: Path) -> tuple[list[str], dict[str, str]]:
+    def command(number: int, place: Path) -> tuple[list[str], dict[str, str]]:
+        config = place / "nodes" / "node_1" / "config"
+        config.mkdir(parents=True)
+        settings = {
+            "transport.port": transports[number],
+            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in transports],
+            "cluster.initial_cluster_manager_nodes": [] if number else ["Node 1"],
+            "cluster.routing.allocation.disk.threshold_enabled": False,
+        }
+        lines = [f"{key}: {json.dumps(value)}\n" for key, value in settings.items()]
+        (config / "opensearch.yml").write_text("".join(lines))
         jars, runner = f"{place / folder.name}/*", "org.codelibs.opensearch.runner.OpenSearchRunner"
-        sizes = ["-numOfNode", str(n_nodes), "-baseHttpPort", str(first - 1)]
-        sizes += ["-clusterName", place.name]  # so that it does not join others of this machine
-        given = ["java", *_HEAP.split(), "-cp", jars, runner, *sizes]
-        if folder.name.startswith(NEWER):
-            given += ["-moduleTypes", ",".join(_MODULES)]
-        return [*given, "-basePath", str(place / "nodes")], {}
+        modules = ["-moduleTypes", ",".join(_MODULES)] if folder.name.startswith(NEWER) else []
+        return [
+            *("java", *_HEAP.split(), "-cp", jars, runner, "-numOfNode", "1"),
+            *("-baseHttpPort", str(first + number - 1), "-basePath", str(place / "nodes")),
+            *("-clusterName", f"nodes-{transports[0]}"),
+            *modules,
+        ], {}
 
-    with _running(folder, command, ports):
-        yield [f"http://127.0.0.1:{port}" for port in ports]
+    with ExitStack() as started:
+        nodes = []
+        for number in range(n_nodes):
+            port = first + number
+            process = started.enter_context(
+                _running(folder, partial(command, number), port, n_nodes=number + 1)
+            )
+            nodes.append(Node(f"http://127.0.0.1:{port}", process))
+        yield nodes
+
+
+class JavaProcess:
+    """A server that runs until `end`, in a session of its own."""
+
+    def __init__(self, command: list[str], place: Path, settings: dict[str, str]) -> None:
+        self._command, self._place, self._settings = command, place, settings
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process."""
+        user = _plain_user()
+        with (self._place / "output").open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                cwd=self._place, user=user, extra_groups=None if user is None else [],
+                start_new_session=True,
+                env={**os.environ, **self._settings, "HOME": str(self._place)},
+            )  # fmt: skip
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process is None or self._process.poll() is not None
+
+    def check(self, *, late: bool) -> None:
+        """Fail with the end of the log if the process has ended, or takes too long."""
+        if late or self.ended:
+            log = (self._place / "output").read_text("utf-8", "replace")
+            raise AssertionError(log[-3000:])
+
+    def end(self, *signals: signal.Signals) -> None:
+        """End the process and those that it started, its own session."""
+        if self._process is None:
+            return
+        for sign in signals:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(self._process.pid, sign)
+                self._process.wait(timeout=20)
+
+
+def _plain_user() -> str | None:
+    # Elasticsearch refuses to run as root, and the folders of tests are root's alone.
+    return "nobody" if os.geteuid() == 0 else None
 
 
 @contextmanager
 def _running(
-    folder: Path, command: Callable[[Path], tuple[list[str], dict[str, str]]], ports: Sequence[int]
-) -> Iterator[None]:
-    # Elasticsearch refuses to run as root, and the folders of tests are root's alone.
-    user = "nobody" if os.geteuid() == 0 else None
+    folder: Path,
+    command: Callable[[Path], tuple[list[str], dict[str, str]]],
+    port: int,
+    *,
+    n_nodes: int = 1,
+) -> Iterator[JavaProcess]:
+    user = _plain_user()
     place = Path(tempfile.mkdtemp(prefix="softcosine-server-", dir="/tmp"))
     process = None
     try:
@@ -97,52 +184,27 @@ def _running(
         arguments, settings = command(place)
         settings |= _java(folder, place)
         if user is not None:
-            for path in [
-                place,
-                *place.glob("tmp"),
-                *place.glob("config"),
-                *place.glob("config/**/*"),
-            ]:
+            own = ("tmp", "config", "config/**/*", "nodes", "nodes/**/*")
+            for path in [place, *(one for pattern in own for one in place.glob(pattern))]:
                 shutil.chown(path, user)
-        log = place / "output"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=place,
-                user=user, extra_groups=None if user is None else [], start_new_session=True,
-                env={**os.environ, **settings, "HOME": str(place)},
-            )  # fmt: skip
-        _wait(process, ports, log)
-        yield
+        process = JavaProcess(arguments, place, settings)
+        process.start()
+        _wait(process, port, n_nodes=n_nodes)
+        yield process
     finally:
         if process is not None:
-            _end(process)
+            process.end(signal.SIGTERM, signal.SIGKILL)
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _wait(process: subprocess.Popen[bytes], ports: Sequence[int], log: Path) -> None:
-    end = time.monotonic() + _STARTS
-    for port in ports:
-        url = f"http://127.0.0.1:{port}/_cluster/health"
-        while True:
-            try:
-                with urlopen(url, timeout=5) as reply:
-                    if json.load(reply)["number_of_nodes"] == len(ports):
-                        break
-            except (URLError, OSError):
-                pass
-            assert process.poll() is None, log.read_text("utf-8", "replace")[-3000:]
-            assert time.monotonic() < end, log.read_text("utf-8", "replace")[-3000:]
-            time.sleep(0.2)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and those that it started, its own session."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, sign)
-            process.wait(timeout=20)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            continue
+def _wait(process: JavaProcess, port: int, *, n_nodes: int) -> None:
+    end, url = time.monotonic() + _STARTS, f"http://127.0.0.1:{port}/_cluster/health"
+    while True:
+        with suppress(URLError, OSError), urlopen(url, timeout=5) as reply:
+            if json.load(reply)["number_of_nodes"] == n_nodes:
+                return
+        process.check(late=time.monotonic() > end)
+        time.sleep(0.2)
 
 
 def _java(folder: Path, place: Path) -> dict[str, str]:

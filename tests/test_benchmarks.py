@@ -396,7 +396,7 @@ def test_first_stage(benchmark, texts):
         "toy", index.searcher(), queries, runs=1, n_timed=2, stages=("0:1", "all:100")
     )
     assert [row["recall@10"] for row in rows][-1] == 1.0
-    large = script.enlarged(index, 90)
+    (large,) = script.enlarged(index, 90, "soft_bm25")
     both, asked = script.with_meaning(large, script.query_vectors(index, texts[:2], large))
     (row,) = script.measured(
         "drawn", large, asked, runs=1, n_timed=2, stages=("all:10",), meaning=both

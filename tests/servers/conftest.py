@@ -58,8 +58,15 @@ def elasticsearch() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def opensearch() -> Iterator[str]:
     """The URL of a running OpenSearch 2."""
-    with java_servers.opensearch(_java_server("opensearch-2.*")) as urls:
-        yield urls[0]
+    with java_servers.opensearch(_java_server("opensearch-2.*")) as (node,):
+        yield node.url
+
+
+@pytest.fixture(scope="module")
+def opensearch_nodes() -> Iterator[list[java_servers.Node]]:
+    """Two running nodes of OpenSearch, each in a process of its own."""
+    with java_servers.opensearch(_java_server("opensearch-2.*"), n_nodes=2) as nodes:
+        yield nodes
 
 
 def _java_server(pattern: str) -> Path:
@@ -79,8 +86,8 @@ def other_version(request: pytest.FixtureRequest) -> Iterator[str]:
         with java_servers.elasticsearch(_java_server("elasticsearch-8.*")) as url:
             yield url.replace("http:", "elasticsearch:")
     else:
-        with java_servers.opensearch(_java_server("opensearch-3.*")) as urls:
-            yield urls[0].replace("http:", "opensearch:")
+        with java_servers.opensearch(_java_server("opensearch-3.*")) as (node,):
+            yield node.url.replace("http:", "opensearch:")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from softcosine.servers.server import Failure
 from softcosine.servers.server_index import ServerIndex
 
 NONE = (404, {"error": {"reason": "no such index"}})
-SHARDS = {"failed": 0}
+SHARDS = {"total": 2, "successful": 2, "failed": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +59,12 @@ def test_refused_documents_are_told_by_their_ids():
         assert opened(port).put(two_documents()) == [Failure("b", "queue is full")]
 
 
+def test_a_shard_that_takes_no_documents_ends_the_sync():
+    told = r"a shard takes no documents \(queue is full\); sync again"
+    with serving(NONE, items(201, 503)) as (port, _), pytest.raises(ServerError, match=told):
+        opened(port).put(two_documents())
+
+
 def test_a_server_that_goes_down_within_a_bulk_is_named():
     with serving(NONE, *[b""] * 5) as (port, seen):
         with pytest.raises(ServerError, match="lost"):
@@ -68,8 +74,13 @@ def test_a_server_that_goes_down_within_a_bulk_is_named():
 
 def test_answers_of_some_shards_are_not_complete():
     hit = {"_source": {"id": "a"}, "_score": 1.0}
-    for timed_out, failed, complete in ((False, 0, True), (True, 0, False), (False, 1, False)):
-        reply = {"timed_out": timed_out, "_shards": {"failed": failed}, "hits": {"hits": [hit]}}
+    failed = {"total": 2, "successful": 1, "failed": 1}
+    missing = {"total": 2, "successful": 1, "failed": 0}  # a shard without any copy
+    for timed_out, shards, complete in (
+        (False, SHARDS, True), (True, SHARDS, False), (False, failed, False),
+        (False, missing, False),
+    ):  # fmt: skip
+        reply = {"timed_out": timed_out, "_shards": shards, "hits": {"hits": [hit]}}
         with serving(NONE, (200, reply)) as (port, seen):
             found = opened(port).search(np.array([3]), np.array([1.0]), 5, timeout=2.0)
         assert (found.ids, found.complete) == (["a"], complete)
@@ -79,10 +90,11 @@ def test_answers_of_some_shards_are_not_complete():
 
 
 def test_a_list_of_digests_without_some_shards_is_an_error():
-    page = {"timed_out": False, "_shards": {"failed": 1}, "_scroll_id": "x", "hits": {"hits": []}}
+    shards = {"total": 2, "successful": 1, "failed": 0}
+    page = {"timed_out": False, "_shards": shards, "_scroll_id": "x", "hits": {"hits": []}}
     with serving(NONE, (200, {}), (200, page), (200, {})) as (port, _):
         server = opened(port)
-        with pytest.raises(ServerError, match="1 shards failed"):
+        with pytest.raises(ServerError, match="1 of 2 shards failed or are not available"):
             list(server.digests())
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import softcosine as sc
+from conftest import ROOT
 from cut_proxy import CutProxy
 from softcosine.errors import ServerError
 from softcosine.index.query.filters import Where
@@ -233,33 +234,37 @@ def test_postings_are_replaced_and_deleted_with_their_documents(
     assert served.server.marker() is None
 
 
-def test_coordinates_are_stored_and_searched_where_pgvector_is(postgresql, connection, collection):
+@pytest.fixture
+def pgvector(connection):
     ((available,),) = connection.execute(
         "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
     ).fetchall()
     if not available:
         pytest.skip("needs pgvector; .ci/servers fetches a PostgreSQL with it")
     connection.execute("CREATE EXTENSION vector")
+    yield
+    connection.execute("DROP EXTENSION vector CASCADE")
+
+
+@pytest.mark.usefixtures("pgvector")
+def test_coordinates_are_stored_and_searched_where_pgvector_is(postgresql, collection):
     words = [f"w{i}" for i in range(20)]
     options = {"encoder": ToyEncoder(), "meaning_space": toy_space([*words, "sun"])}
     index = sc.SoftIndex.from_texts(TEXTS, plain=True, language="none", **options)
-    try:
-        with ServerIndex.connect(index, postgresql.url, collection=collection) as served:
-            served.export()
-            for query in ("w1 w2", "w3 sun", "sun"):
-                for ask in ("static", "encoder"):
-                    hits = served.search(query, ask=ask, meaning=2.0)
-                    assert ids(hits) == ids(index.search(query, ask=ask, meaning=2.0))
-            unit = np.ones(DIMENSIONS) / np.sqrt(DIMENSIONS)
-            near = served.server.nearest(unit, 5)
-            cosines = index.snapshot.meaning_searcher().cosines(unit, np.arange(60))
-            assert near.scores == pytest.approx(np.sort(cosines)[::-1][:5], abs=1e-6)
-            with index.writer() as writer:
-                writer.add("3", "")
-            assert served.sync().n_sent == 1
-            assert len(served.server.nearest(unit, 100).ids) == 59
-    finally:
-        connection.execute("DROP EXTENSION vector CASCADE")
+    with ServerIndex.connect(index, postgresql.url, collection=collection) as served:
+        served.export()
+        for query in ("w1 w2", "w3 sun", "sun"):
+            for ask in ("static", "encoder"):
+                hits = served.search(query, ask=ask, meaning=2.0)
+                assert ids(hits) == ids(index.search(query, ask=ask, meaning=2.0))
+        unit = np.ones(DIMENSIONS) / np.sqrt(DIMENSIONS)
+        near = served.server.nearest(unit, 5)
+        cosines = index.snapshot.meaning_searcher().cosines(unit, np.arange(60))
+        assert near.scores == pytest.approx(np.sort(cosines)[::-1][:5], abs=1e-6)
+        with index.writer() as writer:
+            writer.add("3", "")
+        assert served.sync().n_sent == 1
+        assert len(served.server.nearest(unit, 100).ids) == 59
 
 
 def test_tls_is_required_away_from_this_machine(monkeypatch, postgresql, index):
@@ -284,3 +289,19 @@ def test_tls_is_required_away_from_this_machine(monkeypatch, postgresql, index):
         with pytest.raises(ServerError, match="not now"):
             ServerIndex.connect(index, url)
         assert given.get("sslmode") == mode
+
+
+@pytest.mark.usefixtures("pgvector")
+def test_a_tiny_case_of_the_benchmark_of_sparse_vectors_works(postgresql, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import sparse_vectors as benchmark
+
+    made = []
+    drawn = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(300)]
+    texts = [" ".join(drawn.choice(words, 20)) for _ in range(50)]
+    monkeypatch.setattr(benchmark, "newsgroups", lambda: texts)
+    monkeypatch.setattr(benchmark, "write_report", lambda *given, **_: made.extend(given[2]))
+    benchmark.main([postgresql.url, "--queries", "3", "--runs", "1"])
+    assert len(made) == 7
+    assert {row["recall@10"] for row in made if "HNSW" not in row["stored as"]} == {1.0}

@@ -34,25 +34,35 @@ def call(url, method="GET", body=None):
         return json.load(reply)
 
 
-def fill(url, name, texts, *, mapping=None, shards=1):
+def fill(url, name, texts, *, mapping=None, shards=1, stored=True):
     """An index of the server with texts in the field ``body``; its URL."""
     settings = {"number_of_shards": shards, "number_of_replicas": 0}
     properties = {"body": {"type": "text", **(mapping or {})}, "other": {"type": "keyword"}}
-    call(f"{url}/{name}", "PUT", {"settings": settings, "mappings": {"properties": properties}})
+    mappings = {"properties": properties, "_source": {"enabled": stored}}
+    call(f"{url}/{name}", "PUT", {"settings": settings, "mappings": mappings})
+    if texts:
+        add(f"{url}/{name}", texts)
+    return f"{url}/{name}"
+
+
+def add(url, texts):
     ids = texts if isinstance(texts, dict) else {str(i): text for i, text in enumerate(texts)}
     lines = [
         json.dumps(one)
         for id, text in ids.items()
         for one in ({"index": {"_id": id}}, {"body": text})
     ]
-    reply = call(f"{url}/{name}/_bulk?refresh=true", "POST", "\n".join([*lines, ""]).encode())
+    reply = call(f"{url}/_bulk?refresh=true", "POST", "\n".join([*lines, ""]).encode())
     assert not reply["errors"]
-    return f"{url}/{name}"
 
 
 @pytest.fixture(params=["elasticsearch", "opensearch"])
 def server(request):
     return request.param, request.getfixturevalue(request.param)
+
+
+def shown(hits):
+    return [(hit.id, hit.score) for hit in hits]
 
 
 def assert_scores_are_those_of(index, field, queries=QUERIES, **settings):
@@ -238,6 +248,31 @@ def test_the_commands_go_from_a_running_server_to_soft_search(run, server, tmp_p
     )
     found = call(f"{url}/_search", "POST", query)["hits"]["hits"]
     assert [one["_id"] for one in found] == SoftIndex.open(learned).search("bike tyres").ids
+    words = ("search", learned, "bike tyres", "--json")
+    over = ("--server", url, "--field", "body")
+    printed = json.loads(run(*words, *over, "--plan"))
+    exact = json.loads(run(*words))
+    for found in (printed, exact):
+        for name in ("seconds", "plan"):
+            found.pop(name, None)
+    assert printed == exact
+    assert printed["hits"][0]["text"] == TEXTS[int(printed["hits"][0]["id"])]
+    shown = " ".join(run("search", learned, "bike tyres", *over, "--plan", "-k", "2").split())
+    assert "scored exactly by the index; not proven" in shown
+    assert "soft BM25" in shown
+    few = json.loads(run(*words, *over, "--first-stage", "1:2", "-k", "2", "--plan"))
+    assert (len(few["hits"]), few["plan"]["proven"]) == (2, False)
+    for options, message in (
+        (("--server", url), "for a text field that is there its name (--field)"),
+        (("--field", "body"), "name it by --server"),
+        ((*over, "--exact"), "leave --field or them out"),
+        ((*over, "--ask", "static"), "leave --field or them out"),
+        ((*over, "--ranking", "soft_cosine"), "text fields are searched by soft_bm25"),
+        ((*over, "--words", "many"), "many"),
+        (("--words", "forms"), "name it by --field"),
+        (("--server", url, "--field", "other"), "its text fields are body"),
+    ):
+        assert message in " ".join(run(*words, *options, code=2).split())
     summary = json.loads(run("compare-server", learned, url, "--field", "body", "--json"))
     assert summary["equal"] == 1.0
     assert summary["facts"]["n_docs"] == 10
@@ -252,11 +287,91 @@ def test_candidates_of_a_field_get_the_scores_of_the_index(server):
         exact = index.search(query, k=4)
         assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in exact]
     assert (hits.plan.method, hits.plan.proven) == (name, False)
-    with index.writer() as writer:
-        writer.delete("0")
-    hits = search_field(index, field, "flat tyre", k=4, offset=1)
-    assert hits.ids == index.search("flat tyre", k=4, offset=1).ids
-    assert "1 candidates are not in the index" in hits.plan.reason
+    page = search_field(index, field, "flat tyre", k=2, offset=1)
+    assert shown(page) == shown(index.search("flat tyre", k=2, offset=1))
+    assert page.offset == 1
+    kept = learn_from(field, keep_texts=False)
+    assert {hit.text for hit in kept.search("flat tyre")} == {""}
+    assert [hit.text for hit in search_field(kept, field, "flat tyre", k=3)] == [
+        TEXTS[int(id)] for id in index.search("flat tyre", k=3).ids
+    ]
+
+
+NEW = {
+    "new": "the bicycle tyre is flat", "other": "a flat near the tea shop",
+    "unheard": "zyxish tyre", "alone": "zyxish qwerties",
+}  # fmt: skip
+
+
+def as_in_a_shard(index, query, texts=NEW):
+    """The hits of an index and of a shard of other documents, with the index's weights."""
+    shard = index.shard()
+    with shard.writer() as writer:
+        for id, text in texts.items():
+            writer.add(id, text)
+    both = [*index.search(query, k=50), *shard.search(query, k=50)]
+    return shown(sorted(both, key=lambda hit: -hit.score))
+
+
+def test_newer_documents_get_the_scores_that_the_index_gives_their_texts(server):
+    name, url = server
+    url = fill(url, "newer", TEXTS).replace("http:", f"{name}:")
+    field = TextField.open(url, "body")
+    index = learn_from(field)
+    add(url.replace(f"{name}:", "http:"), NEW)
+    for query in [*QUERIES, "flat -bicycle", '"bicycle tyre"', '"tyre bicycle" tea']:
+        hits = search_field(index, field, query, k=20, first_stage=None)
+        assert shown(hits) == as_in_a_shard(index, query)
+        assert [hit.text for hit in hits] == [
+            NEW[hit.id] if hit.id in NEW else TEXTS[int(hit.id)] for hit in hits
+        ]
+    hits = search_field(index, field, "bicycle", k=20)
+    assert len({hit.number for hit in hits}) == len(hits)
+    (new,) = [hit for hit in hits if hit.id == "new"]
+    assert "bicycle" in {new.snippet.text[one.start : one.end] for one in new.snippet.marks}
+    assert "2 of them, which it lacks, by their texts" in hits.plan.reason
+    # A word that only newer documents have counts as one of no document.
+    hits = search_field(index, field, "zyxish", k=20)
+    assert hits.ids == ["alone", "unheard"]  # as in shards, other new words do not count
+    idf = np.log1p((len(TEXTS) + 0.5) / 0.5)
+    length = 0.25 + 0.75 / index.snapshot.statistics[0].average_length
+    assert hits[0].score == pytest.approx(idf * 2.2 / (1.0 + 1.2 * length), rel=1e-12)
+    assert search_field(index, field, "bicycle", where={"lang": "en"}).ids == []
+
+
+def test_documents_without_texts_are_scored_by_their_term_vectors(server):
+    name, url = server
+    index = learn_from(TextField.open(fill(url, "with_texts", TEXTS), "body"))
+    vectors = {"term_vector": "with_positions"}
+    for number, mapping in enumerate((vectors, {"term_vector": "yes"}, {})):
+        place = fill(url, f"unstored{number}", TEXTS, mapping=mapping, stored=False)
+        add(place, NEW)
+        field = TextField.open(place.replace("http:", f"{name}:"), "body")
+        query = '"bicycle tyre" flat tea' if number == 0 else "flat tyre bicycle tea"
+        hits = search_field(index, field, query, k=20, first_stage=None)
+        if mapping:
+            assert shown(hits) == as_in_a_shard(index, query)
+            assert "term vectors" in hits.plan.reason
+            continue
+        found = field.search(index.expand(query, to=name, field="body", max_terms=None), 20)
+        assert shown(hits) == list(zip(found.ids, found.scores, strict=True))
+        assert "scored by the server alone, as 3 of them" in hits.plan.reason
+        least = float(found.scores[3])
+        few = search_field(index, field, query, first_stage=None, min_score=least, offset=1)
+        assert shown(few) == shown(hits)[1:4]
+        assert {hit.text for hit in hits if hit.id in NEW} == {""}
+
+
+def test_stems_of_term_vectors_are_not_stemmed_again(opensearch):
+    texts = ["generous generals of universities", "universal news", "a general"]
+    mapping = {"analyzer": "english", "term_vector": "with_positions"}
+    index = learn_from(TextField.open(fill(opensearch, "stems", texts, mapping=mapping), "body"))
+    place = fill(opensearch, "stems_only", {}, mapping=mapping, stored=False)
+    add(place, dict(zip("abc", texts, strict=True)))
+    field = TextField.open(place, "body")
+    hits = search_field(index, field, "universities generals", first_stage=None)
+    whole = index.search("universities generals")
+    assert [hit.score for hit in hits] == [hit.score for hit in whole]
 
 
 def test_a_tiny_case_of_the_benchmark_works(opensearch, monkeypatch):

@@ -14,6 +14,7 @@ import typer
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import Ask, Index, Json, KnownEncoder, Limit, Meaning
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
+from softcosine.cli.server_fields import SentWords, asking_field
 from softcosine.cli.serving import COLLECTION, Collection
 from softcosine.errors import InvalidInputError, UnknownTermError
 
@@ -141,8 +142,21 @@ def search(
     ] = None,
     server: Annotated[
         str | None,
-        typer.Option("--server", metavar="URL", help="Search on a server that 'export' filled."),
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="Search on a server that 'export' filled, or over its text field --field.",
+        ),
     ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option(
+            "--field",
+            metavar="FIELD",
+            help="Search this text field of Elasticsearch or OpenSearch; --server names the index.",
+        ),
+    ] = None,
+    sent_words: SentWords = "terms",
     collection: Collection = COLLECTION,
     exact: Annotated[
         bool,
@@ -162,6 +176,7 @@ def search(
       softcosine search faq.index "bycicle tire repair" --fuzzy --mmr 0.7
       softcosine search faq.index "tire repair" --sort -year --facet lang
       softcosine search faq.index "what helps against a flat tire" --ask static --meaning 20
+      softcosine search faq.index "tire repair" --server http://localhost:9200/faq --field body
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
 
@@ -198,6 +213,11 @@ def search(
     --server searches on a server that 'export' filled: it finds the candidates of --first-stage
     [32], and the index scores them exactly. --plan says whether the results are proven to be those
     of the index; --exact proves them.
+
+    --server http://host:9200/articles --field body searches a text field that is there, with
+    nothing exported: the server gets the words of --first-stage [32] as boosted terms, and the
+    index, such as one of 'learn-from', scores the 100 best documents exactly. Documents that it
+    lacks are scored by their texts or term vectors on the server; --explain cannot explain them.
 
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
     seconds, outside (words in no document), unknown and left_out (words not
@@ -246,30 +266,40 @@ def search(
         find, asked = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
         ranking = asked.ranking
     elif server is not None:
-        from softcosine.cli.serving import asking_server
-
         if exact_first or fill or mmr is not None or sort or facets:
             raise InvalidInputError(
                 "--exact-first, --fill, --mmr, --sort and --facet are for the index's own search; "
                 "leave --server out."
             )
         limits = {} if stage is None else {"first_stage": stage}
-        find, ranking = connection.enter_context(
-            asking_server(opened, server, collection, ranking, exact=exact, **limits)
-        )
-        find = partial(
-            find, where=only, fuzzy=fuzzy, keep_stop_words=keep_stop_words, ask=asked.ask,
-            meaning=meaning,
-        )  # fmt: skip
-        asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
+        if field is None:
+            from softcosine.cli.serving import asking_server
+
+            find, ranking = connection.enter_context(
+                asking_server(opened, server, collection, ranking, exact=exact, **limits)
+            )
+            find = partial(find, fuzzy=fuzzy, ask=asked.ask, meaning=meaning)
+            asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
+        else:
+            of_meaning = ask not in (None, "words") or bool(meaning) or encoder is not None
+            if exact or fuzzy or collection != COLLECTION or of_meaning:
+                raise InvalidInputError(
+                    "--exact, --fuzzy, --collection, --ask, --meaning and --encoder are not for "
+                    "text fields; leave --field or them out."
+                )
+            find, ranking = asking_field(opened, server, field, sent_words, ranking, **limits)
+            asked = MeaningOptions(opened, "words")
+        find = partial(find, where=only, keep_stop_words=keep_stop_words)
     elif rerank is not None or width is not None:
         raise InvalidInputError(
             "--rerank and --width tell another engine what to do; name it by --engine."
         )
-    if server is None and (exact or collection != COLLECTION):
+    if server is None and (exact or collection != COLLECTION or field is not None):
         raise InvalidInputError(
-            "--exact and --collection are for a search on a server; name it by --server."
+            "--exact, --collection and --field are for a search on a server; name it by --server."
         )
+    if field is None and sent_words != "terms":
+        raise InvalidInputError("--words is for the text field of a server; name it by --field.")
     notes = _unknown_keys(opened, sort) if not as_json else []
     with connection:
         for number, query in enumerate(_queries(words)):

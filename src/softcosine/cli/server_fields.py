@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine._validation import check_choice
 from softcosine.cli.options import Index, Language, Summary
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from softcosine.index.search.results import Hits
+    from softcosine.index.soft_index import SoftIndex
     from softcosine.servers.field_comparison import FieldComparison
 
-__all__ = ["compare_server", "expand", "learn_from"]
+__all__ = ["SentWords", "asking_field", "compare_server", "expand", "learn_from"]
 
 _SHOWN = 12  # words that differ
 
@@ -27,6 +33,15 @@ Url = Annotated[
 ]
 FieldName = Annotated[
     str, typer.Option("--field", metavar="FIELD", help="A text field on the server.")
+]
+SentWords = Annotated[
+    str,
+    typer.Option(
+        "--words",
+        metavar="KIND",
+        help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
+        "'compare-server' says which.",
+    ),
 ]
 
 
@@ -50,14 +65,7 @@ def expand(
         int,
         typer.Option(min=0, metavar="N", help="Send at most N words for each field; 0 for all."),
     ] = 64,
-    words: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND",
-            help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
-            "'compare-server' says which.",
-        ),
-    ] = "terms",
+    words: SentWords = "terms",
     k1_factor: Annotated[
         bool | None,
         typer.Option(
@@ -137,9 +145,10 @@ def learn_from(
     ] = False,
     as_json: Summary = False,
 ) -> None:
-    """Make an index of the texts of a field of Elasticsearch or OpenSearch, for 'expand'.
+    """Make an index of the texts of a field of Elasticsearch or OpenSearch, for soft search of it.
 
       softcosine learn-from http://localhost:9200/faq --field body -o faq.index
+      softcosine search faq.index "tire repair" --server http://localhost:9200/faq --field body
       softcosine expand faq.index "bicycle tire repair" --to elasticsearch --field body
 
     The index gets the analyzer that is nearest to that of the field, k1 and b of the server, and
@@ -169,6 +178,23 @@ def learn_from(
             )
         )
     _tell(found, as_json)
+
+
+def asking_field(
+    opened: SoftIndex, url: str, field: str, words: str, ranking: str | None, **limits: Any
+) -> tuple[Callable[..., Hits], str]:
+    """Return the search function of a text field on a server, and its ranking."""
+    from softcosine.servers.field_search import search_field
+    from softcosine.servers.text_field import TextField
+
+    if ranking not in (None, "soft_bm25"):
+        raise InvalidInputError(
+            f"--ranking is {ranking}, but text fields are searched by soft_bm25; leave it out."
+        )
+    found = TextField.open(url, field)
+    check_choice("--words", words, ("terms", "forms", "analyzed"))
+    limits["words"] = words
+    return partial(search_field, opened, found, **limits), "soft_bm25"
 
 
 def _field(given: list[str] | None) -> str | dict[str, str] | None:

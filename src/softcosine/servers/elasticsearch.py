@@ -17,7 +17,7 @@ from softcosine.servers.documents import ServerDocument
 from softcosine.servers.elasticsearch_filters import filter_of
 from softcosine.servers.features import LEAST, MOST_TERMS, feature_error
 from softcosine.servers.filter_tokens import numbers_of, tokens_of
-from softcosine.servers.http import Http, reason_of
+from softcosine.servers.http import Http, reason_of, why_partial
 from softcosine.servers.marker import Marker
 from softcosine.servers.retries import with_retries
 from softcosine.servers.server import Candidates, Failure
@@ -34,6 +34,7 @@ __all__ = ["Elasticsearch", "OpenSearch"]
 _MARKER = "softcosine"  # id of the document that holds the marker; others are of 32 digits
 _PAGE = 1000  # documents of a scroll
 _KEPT = "5m"  # how long a server keeps the place in a scroll
+_SHARD_WAIT = "20s"  # for a shard that has no primary; less than a request may take
 _TERM_BITS = 40  # of a revision, for the sequence number
 _UNREAD = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -129,7 +130,7 @@ class Elasticsearch:
         return self._written(marker, f"if_seq_no={number}&if_primary_term={term}")
 
     def _written(self, marker: Marker, condition: str) -> int:
-        path = f"{self._path}/_doc/{_MARKER}?{condition}"
+        path = f"{self._path}/_doc/{_MARKER}?timeout={_SHARD_WAIT}&{condition}"
         body = {"marker": marker.to_json()}
         reply = self._http.request("PUT", path, body, accept=(409,), retry=False)
         if reply.status == 409:
@@ -176,13 +177,19 @@ class Elasticsearch:
 
         def once() -> None:
             lines = [line for own in left.values() for line in own]
-            items = self._http.request("POST", f"{self._path}/_bulk", lines).json["items"]
+            path = f"{self._path}/_bulk?timeout={_SHARD_WAIT}"
+            items = self._http.request("POST", path, lines).json["items"]
             busy = []
             for id, item in zip(list(left), items, strict=True):
                 ((kind, result),) = item.items()
                 if result["status"] == 429:
                     busy.append(Failure(id, reason_of(result)))
                     continue
+                if result["status"] >= 500:  # a shard, not the document; others would wait as long
+                    raise self._http.error(
+                        f"a shard takes no documents ({reason_of(result)}); sync again when the "
+                        "cluster is well"
+                    )
                 del left[id]
                 if result["status"] >= 400 and kind != "delete":
                     failures.append(Failure(id, reason_of(result)))
@@ -251,7 +258,7 @@ class Elasticsearch:
         return Candidates(
             [original_id(hit["_source"]["id"]) for hit in hits],
             np.array([hit["_score"] for hit in hits], np.float64),
-            complete=not reply["timed_out"] and not reply["_shards"]["failed"],
+            complete=not why_partial(reply),
         )
 
 

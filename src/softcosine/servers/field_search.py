@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from softcosine._validation import check_whole
+from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.execution import CandidateQuery, SearchRequest, execute_among
+from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
-from softcosine.index.search.results import Hits
+from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.server_query import ServerQuery, Words
 from softcosine.index.search.top_docs import Top
 from softcosine.index.soft_index import SoftIndex
 from softcosine.servers.server import Candidates
+from softcosine.servers.unindexed import unindexed
 
 __all__ = ["SearchableField", "search_field"]
 
+_CANDIDATES = 100
+
 
 class SearchableField(Protocol):
-    """A text field that a server searches: a `TextField`, or a `LuceneField`."""
+    """A text field that a server searches, such as a `TextField`."""
 
     @property
     def server(self) -> str:
@@ -36,6 +42,16 @@ class SearchableField(Protocol):
         """Return the n documents of greatest score by the server."""
         ...
 
+    def stored_texts(self, ids: Sequence[str], *, timeout: float | None = None) -> dict[str, str]:
+        """Return the texts of those documents that the server stores, by id."""
+        ...
+
+    def stored_tokens(
+        self, ids: Sequence[str], *, timeout: float | None = None
+    ) -> dict[str, list[str]]:
+        """Return the tokens of those documents that have term vectors, by id."""
+        ...
+
 
 def search_field(
     index: SoftIndex,
@@ -43,59 +59,131 @@ def search_field(
     query: str | Sequence[str],
     *,
     k: int = 10,
-    candidates: int = 100,
-    max_terms: int | None = 64,
+    offset: int = 0,
+    min_score: float = 0.0,
+    where: Mapping[str, Any] | None = None,
+    syntax: bool = True,
+    max_terms: int | None = 512,
+    keep_stop_words: bool = False,
+    first_stage: FirstStage | int | None = 32,
     words: Words = "terms",
     timeout: float | None = None,
-    **options: Any,
 ) -> Hits:
     """Return the best documents by the index among the candidates of a field.
 
-    The scores are those of soft BM25 by the index. Nothing is proven: the server has its own
-    statistics and rounds lengths.
+    The scores are those of soft BM25 by the index. A candidate that the index lacks gets the score
+    that the index would give its text, or its term vector if the server stores no texts. If there
+    is neither, all hits have the scores of the server, and `Hits.plan` says so. Nothing is proven:
+    the server has its own statistics and rounds lengths. Parameters that are not listed are those
+    of `SoftIndex.search`.
 
     Parameters
     ----------
     index : SoftIndex
-        Holds the documents of the field under the same ids, such as one of `learn_from`.
+        Has one field, and the ids of the server, such as one of `learn_from`.
     field : SearchableField
     query : str, or a list of tokens
-    k : int
-    candidates : int
-        Number of documents that the server returns.
-    max_terms, words
+    where : mapping, optional
+        Holds among the candidates. Those that the index lacks have no metadata.
+    first_stage : FirstStage, int or None
+        The number of words that are sent beside those of the query, and of candidates, by default
+        100; None for all words.
+    words : {"terms", "forms", "analyzed"}
         See `SoftIndex.expand`.
     timeout : float, optional
-        Seconds to wait for the server.
-    **options
-        ``offset``, ``min_score``, ``where``, ``syntax`` and ``keep_stop_words`` of
-        `SoftIndex.search`; `where` holds among the candidates.
+        Seconds to wait for each reply of the server.
 
     Raises
     ------
     InvalidInputError, ServerError
     """
-    check_whole("candidates", candidates)
-    request = SearchRequest(k=k, ranking="soft_bm25", ask="words", meaning=0.0, **options)
-    sent = index.expand(
-        query, to=field.server, field=field.name, max_terms=max_terms, words=words,
-        syntax=request.syntax, keep_stop_words=request.keep_stop_words,
+    request = SearchRequest(
+        k=k + offset, min_score=min_score, where=where, syntax=syntax, max_terms=max_terms,
+        keep_stop_words=keep_stop_words, ranking="soft_bm25", ask="words", meaning=0.0,
     )  # fmt: skip
-    found = field.search(sent, max(candidates, request.n_wanted), timeout=timeout)
-    numbers = index.documents.numbers_of(found.ids)
-    known = np.array(sorted(numbers.values()), np.int64)
+    stage, snapshot = FirstStage.of(first_stage) or FirstStage(None), index.snapshot
+    sent = index.expand(
+        query, to=field.server, field=field.name, words=words, syntax=syntax,
+        max_terms=None if stage.terms is None else max(1, 2 * stage.terms),
+        keep_stop_words=keep_stop_words,
+    )  # fmt: skip
+    found = field.search(sent, max(stage.candidates or _CANDIDATES, request.k), timeout=timeout)
+    numbers = snapshot.documents.numbers_of(found.ids)
+    hits, scored = _among(numbers, snapshot, query, request), "scored exactly by the index"
+    if lacking := [id for id in found.ids if id not in numbers]:
+        texts = field.stored_texts(lacking, timeout=timeout)
+        rest = [id for id in lacking if id not in texts]
+        # The index has no terms for the tokens of another stemmer.
+        tokens = {} if words == "analyzed" else field.stored_tokens(rest, timeout=timeout)
+        scored += f" ({len(lacking):,} of them, which it lacks, by their texts or term vectors)"
+        if len(tokens) == len(rest):
+            new = unindexed(
+                snapshot, texts, tokens,
+                stemmed=words == "terms", words=(*hits.unknown, *hits.outside),
+            )  # fmt: skip
+            others = _among(new.documents.numbers_of(lacking), new, query, request)
+            hits = _merged(hits, others, snapshot)
+        else:
+            every = replace(request, k=len(found.ids), min_score=0.0)
+            known = _among(numbers, snapshot, query, every)
+            hits = replace(hits, hits=tuple(_by_the_server(known, found, request, snapshot)))
+            scored = (
+                f"scored by the server alone, as {len(rest) - len(tokens):,} of them have neither "
+                "text nor term vector, and are not in the index"
+            )
+    reason = (
+        f"{len(sent.words):,} words, {len(found.ids):,} candidates of {field.server}, {scored}; "
+        "not proven: the field has statistics of its own"
+    )
+    if not found.complete:
+        reason += ", and the answer of the server is partial"
+    plan = Plan(
+        field.server, reason, n_terms=len(sent.words), n_candidates=len(found.ids), proven=False
+    )
+    page = hits.hits[offset : k + offset]
+    if lacks := [hit.id for hit in page if not hit.text]:
+        texts = field.stored_texts(lacks, timeout=timeout)
+        page = tuple(replace(hit, text=hit.text or texts.get(hit.id, "")) for hit in page)
+    return replace(hits, hits=page, offset=offset, plan=plan)
+
+
+def _among(
+    numbers: Mapping[str, int],
+    snapshot: Snapshot,
+    query: str | Sequence[str],
+    request: SearchRequest,
+) -> Hits:
+    """Return the hits among some documents."""
+    some = np.array(sorted(numbers.values()), np.int64)
 
     def find(asked: CandidateQuery) -> Top:
-        top = asked.rank(known)
-        reason = (
-            f"{len(sent.words):,} words, {len(found.ids):,} candidates of {field.server}, "
-            "scored exactly by the index; not proven: the field has statistics of its own"
-        )
-        if len(known) < len(found.ids):
-            reason += f"; {len(found.ids) - len(known):,} candidates are not in the index"
-        plan = Plan(
-            field.server, reason, n_terms=len(sent.words), n_candidates=len(known), proven=False
-        )
-        return Top(top.documents, top.scores, plan)
+        return asked.rank(some)
 
-    return execute_among(find, index.snapshot, [query], request)[0]
+    return execute_among(find, snapshot, [query], request)[0]
+
+
+def _merged(hits: Hits, others: Hits, snapshot: Snapshot) -> Hits:
+    """Return both by score; the others count as later documents."""
+    first = _n_numbers(snapshot)
+    later = (replace(hit, number=first + hit.number) for hit in others)
+    return replace(hits, hits=tuple(sorted((*hits, *later), key=lambda hit: -hit.score)))
+
+
+def _by_the_server(
+    hits: Hits, found: Candidates, request: SearchRequest, snapshot: Snapshot
+) -> Iterator[Hit]:
+    """Yield the candidates with the scores of the server; `hits` are those of the index."""
+    known = {hit.id: hit for hit in hits}
+    lacking = set(found.ids) - set(snapshot.documents.numbers_of(found.ids))
+    for place, (id, score) in enumerate(zip(found.ids, found.scores.tolist(), strict=True)):
+        if score < request.min_score:
+            continue
+        if id in known:
+            yield replace(known[id], score=score)
+        elif id in lacking and request.where is None:
+            number = _n_numbers(snapshot) + place
+            yield Hit(id, score, "", {}, number, None, lambda _: Snippet("", ()))
+
+
+def _n_numbers(snapshot: Snapshot) -> int:
+    return sum(segment.n_docs for segment in snapshot.segments)

@@ -23,7 +23,7 @@ from softcosine.errors import InvalidInputError, ServerError
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.retries import with_retries
 
-__all__ = ["Http", "Reply", "reason_of"]
+__all__ = ["Http", "Reply", "reason_of", "why_partial"]
 
 _BUSY = {429, 502, 503, 504}
 _FINAL = (TimeoutError, ConnectionRefusedError, ssl.SSLError, gaierror)
@@ -135,7 +135,7 @@ class Http:
             seconds = self._timeout if timeout is None else timeout
             raise self.error(
                 f"no reply within {seconds:g} seconds; raise the timeout, or see whether the "
-                "server is overloaded"
+                "server is overloaded or lacks shards (_cluster/health)"
             ) from error
         except (OSError, HTTPException) as error:
             raise self.error(f"{_told(error)}; see whether it runs there") from error
@@ -169,9 +169,7 @@ class Http:
 
     def check_complete(self, reply: dict[str, Any]) -> None:
         """Raise ServerError if the reply to a search lacks the hits of some shards."""
-        failed = reply["_shards"]["failed"]
-        if failed or reply["timed_out"]:
-            why = f"{failed} shards failed" if failed else "the search timed out"
+        if why := why_partial(reply):
             raise self.error(f"the answer is not complete: {why}")
 
     def error(self, problem: str) -> ServerError:
@@ -231,6 +229,17 @@ class Http:
 def _close(connections: list[HTTPConnection]) -> None:
     while connections:
         connections.pop().close()
+
+
+def why_partial(reply: dict[str, Any]) -> str:
+    """Return why the reply to a search lacks hits of some shards; empty if it has those of all.
+
+    A shard of which no copy is available is neither successful nor counted as failed.
+    """
+    shards = reply["_shards"]
+    if missing := shards["total"] - shards["successful"]:
+        return f"{missing} of {shards['total']} shards failed or are not available"
+    return "the search timed out" if reply["timed_out"] else ""
 
 
 def reason_of(value: Any) -> str:

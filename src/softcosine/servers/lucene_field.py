@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -80,6 +81,16 @@ class LuceneField:
             stored, names = self._searcher.storedFields(), java_set([self._id_field])
             ids = [str(stored.document(one.doc, names).get(self._id_field)) for one in found]
             return Candidates(ids, np.array([one.score for one in found], np.float64))
+
+    def stored_texts(self, ids: Sequence[str], *, timeout: float | None = None) -> dict[str, str]:
+        """Return nothing: texts are read from the index of softcosine alone."""
+        return {}
+
+    def stored_tokens(
+        self, ids: Sequence[str], *, timeout: float | None = None
+    ) -> dict[str, list[str]]:
+        """Return nothing; see `stored_texts`."""
+        return {}
 
     def close(self) -> None:
         """Close the index."""

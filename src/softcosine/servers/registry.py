@@ -46,6 +46,11 @@ def server_of(url: str, *, collection: str = "softcosine", timeout: float = 10.0
     """
     check_type("the address", url, str, "pass a URL")
     address = ServerAddress.parse(url)
+    if address.server in ("http", "https"):
+        raise InvalidInputError(
+            f"{address} names no kind of server; write elasticsearch://host:9200 or "
+            "opensearch://host:9200, and for a text field that is there its name (--field)."
+        )
     check_choice("the scheme of the address", address.server, SERVERS)
     check_number("timeout", timeout, least=0.001)
     named = isinstance(collection, str) and collection.isascii() and collection.isidentifier()

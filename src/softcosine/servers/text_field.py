@@ -14,7 +14,7 @@ import numpy as np
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.server_query import ServerQuery
 from softcosine.servers.address import ServerAddress
-from softcosine.servers.http import Http
+from softcosine.servers.http import Http, why_partial
 from softcosine.servers.server import Candidates
 
 __all__ = ["TermFacts", "TextField"]
@@ -170,7 +170,7 @@ class TextField:
         """
         body = {
             "size": _READ_AT_ONCE, "query": {"exists": {"field": self.name}},
-            "_source": [self.name, self.name.rpartition(".")[0]],  # the field of which this is one
+            "_source": self._sources,
         }  # fmt: skip
         for hit in self.http.scrolled(f"/{self.index}", body, kept=_KEPT):
             if "_source" not in hit:
@@ -181,13 +181,58 @@ class TextField:
             if text := _value(hit["_source"], self.name):
                 yield hit["_id"], text
 
+    @property
+    def _sources(self) -> list[str]:
+        """The field, and the one of which it is a field."""
+        return [self.name, self.name.rpartition(".")[0]]
+
+    def stored_texts(self, ids: Sequence[str], *, timeout: float | None = None) -> dict[str, str]:
+        """Return the texts of those documents that the server stores, by id."""
+        if not ids:
+            return {}
+        body = {
+            "query": {"ids": {"values": list(ids)}}, "size": len(ids), "_source": self._sources,
+        }  # fmt: skip
+        # OpenSearch refuses (400) if it stores no documents; Elasticsearch returns hits without.
+        path = f"/{self.index}/_search"
+        reply = self.http.request("POST", path, body, accept=(400,), timeout=timeout)
+        hits = reply.json["hits"]["hits"] if reply.status == 200 else []
+        texts = {hit["_id"]: _value(hit.get("_source", {}), self.name) for hit in hits}
+        return {id: text for id, text in texts.items() if text}
+
+    def stored_tokens(
+        self, ids: Sequence[str], *, timeout: float | None = None
+    ) -> dict[str, list[str]]:
+        """Return the tokens of those documents that have term vectors in the field, by id.
+
+        They are in the order of the text if the server stores positions.
+        """
+        if not ids:
+            return {}
+        path = f"/{self.index}/_mtermvectors?fields={quote(self.name)}&offsets=false&payloads=false"
+        body = {"ids": list(ids)}
+        # One index only: names with a comma or of several indexes are refused.
+        reply = self.http.request("POST", path, body, accept=(400,), timeout=timeout)
+        found = {}
+        for document in reply.json.get("docs", ()):
+            terms = document.get("term_vectors", {}).get(self.name, {}).get("terms", {})
+            places = [
+                (place.get("position", 0), token)
+                for token, facts in terms.items()
+                for place in facts.get("tokens") or [{}] * facts["term_freq"]
+            ]
+            if places:
+                found[document["_id"]] = [token for _, token in sorted(places)]
+        return found
+
     def search(self, query: ServerQuery, n: int, *, timeout: float | None = None) -> Candidates:
         """Return the n documents of greatest score by the server."""
+        path = f"/{self.index}/_search{_ALL_SHARDS}"
         body = {**query.body, "size": n, "_source": False}
-        reply = self._searched(body, _ALL_SHARDS, timeout=timeout)
+        reply = self.http.request("POST", path, body, timeout=timeout).json
         hits = reply["hits"]["hits"]
         scores = np.array([hit["_score"] for hit in hits], np.float64)
-        return Candidates([hit["_id"] for hit in hits], scores)
+        return Candidates([hit["_id"] for hit in hits], scores, not why_partial(reply))
 
     def _searched(
         self, body: dict[str, Any], parameters: str = "", *, timeout: float | None = None
