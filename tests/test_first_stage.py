@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -197,9 +198,8 @@ def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
                         parts = [
                             (term in shorter) * s * values.get(term, 0.0) for term, s in shares
                         ]
-                        soft = np.maximum(
-                            [sum(one) for one in np.split(parts, asked.pointers[1:-1])], 0.0
-                        )
+                        bounds = pairwise(asked.pointers.tolist())
+                        soft = np.array([max(0.0, sum(parts[i:j])) for i, j in bounds])
                         saturated = soft / (soft + ranked.saturation[number])
                         first[place] += (
                             weight * ranked.factors[number] * (asked.amounts @ saturated)
