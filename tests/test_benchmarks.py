@@ -429,3 +429,11 @@ def test_searches_on_servers_are_compared_with_the_index(benchmark, texts, tmp_p
     assert [row["first stage"] for row in rows] == list(servers.STAGES)
     assert {row["recall@10"] for row in rows} == {1.0}
     assert rows[-1]["proven"] == 1.0
+
+
+def test_the_http_server_is_measured(benchmark, texts):
+    pytest.importorskip("fastapi")
+    index = SoftIndex.from_texts(texts, plain=True)
+    rows, facts = benchmark("serve").measured(index, [2], seconds=0.3)
+    assert [row["way"] for row in rows] == ["in process", "HTTP", "HTTP, beside a writer"]
+    assert facts["documents"] == 60

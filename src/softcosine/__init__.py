@@ -79,6 +79,7 @@ _HOMES = {
     "strongest": "softcosine.similarity.combine.combined",
     "uncalibrated": "softcosine.similarity.combine.calibration",
     "unit_documents": "softcosine.space.transforms",
+    "using_deadline": "softcosine._deadline",
     "using_threads": "softcosine._threads",
     "without": "softcosine.similarity.overrides.decisions",
 }
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from softcosine import evaluate as evaluate
     from softcosine import lab as lab
     from softcosine import plots as plots
+    from softcosine._deadline import using_deadline as using_deadline
     from softcosine._threads import using_threads as using_threads
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder

@@ -21,6 +21,7 @@ __all__ = [
     "Background",
     "Workers",
     "for_each_chunk",
+    "in_context",
     "in_threads",
     "n_threads",
     "takes_threads",
@@ -237,4 +238,10 @@ def in_threads(
     if workers <= 1:
         return list(map(work, tasks))
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, tasks))
+        return list(pool.map(in_context(work), tasks))
+
+
+def in_context(work: Callable[[_Task], _Result]) -> Callable[[_Task], _Result]:
+    """Return a function for other threads that runs in the context of the caller."""
+    context = copy_context()
+    return lambda task: context.copy().run(work, task)  # a context runs in one thread at a time

@@ -15,6 +15,7 @@
      ├─ IndexFormatError (OSError)              a folder is not an index this version can read
      │   └─ CorruptIndexError                   a file is missing, truncated or altered
      ├─ IndexLockedError (TimeoutError)         another writer has the index open
+     ├─ DeadlineExceededError (TimeoutError)    a search took longer than `using_deadline` allows
      ├─ ServerError (ConnectionError)           a server is down, refuses or holds another index
      └─ AlreadyExistsError (FileExistsError)    the target exists and overwriting is off
 
@@ -31,6 +32,7 @@ from pathlib import Path
 __all__ = [
     "AlreadyExistsError",
     "CorruptIndexError",
+    "DeadlineExceededError",
     "DuplicateIdError",
     "IndefiniteMatrixError",
     "IndefiniteMatrixWarning",
@@ -126,6 +128,10 @@ class CorruptIndexError(IndexFormatError):
 
 class IndexLockedError(SoftCosineError, TimeoutError):
     """Another writer has the index open; wait with ``timeout=``, or try again later."""
+
+
+class DeadlineExceededError(SoftCosineError, TimeoutError):
+    """A search took longer than its deadline; see `softcosine.using_deadline`."""
 
 
 class ServerError(SoftCosineError, ConnectionError):

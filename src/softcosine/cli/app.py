@@ -21,6 +21,7 @@ with interrupted_quietly():  # these imports take a moment
         encoding,
         evaluating,
         exporting,
+        http_server,
         indexing,
         maintenance,
         mcp,
@@ -116,6 +117,18 @@ def _similarity() -> None:
 _matrices = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 _matrices.callback(help=_help(_similarity))(_similarity)
 
+
+def _keys() -> None:
+    """Make, list and remove the keys of a server.
+
+    softcosine keys add keys.json web-site
+    softcosine serve indexes/ --keys keys.json --host 0.0.0.0
+    """
+
+
+_key_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+_key_commands.callback(help=_help(_keys))(_keys)
+
 _Table = tuple[tuple[str, Callable[..., None], str], ...]
 _COMMANDS: _Table = (
     ("index", indexing.index, "Build an index from files of documents."),
@@ -141,6 +154,7 @@ _COMMANDS: _Table = (
     ("expand", server_fields.expand, "Print a query for Elasticsearch, OpenSearch or Solr."),
     ("compare-server", server_fields.compare_server, "Compare an index with a server's field."),
     ("learn-from", server_fields.learn_from, "Make an index of a server's field."),
+    ("serve", http_server.serve, "Serve the indexes of a folder over HTTP."),
     ("info", maintenance.info, "Show the contents and settings of an index."),
     ("check", maintenance.check, "Check the integrity of an index."),
     ("backup", maintenance.backup, "Copy an index, even during a write."),
@@ -156,7 +170,16 @@ _OF_MATRICES: _Table = (
     ("set", similarity.exchange, "Replace the matrix of an index."),
     ("diff", similarity.diff, "Compare two matrices."),
 )
-for _group, _commands in ((app, _COMMANDS), (_matrices, _OF_MATRICES)):
+_OF_KEYS: _Table = (
+    ("add", http_server.add_key, "Make a key and print it."),
+    ("list", http_server.list_keys, "List the keys and their scopes."),
+    ("remove", http_server.remove_key, "Remove a key."),
+)
+for _group, _commands in (
+    (app, _COMMANDS),
+    (_matrices, _OF_MATRICES),
+    (_key_commands, _OF_KEYS),
+):
     for _name, _command, _short in _commands:
         _group.command(_name, help=_help(_command), short_help=_short)(_command)
 app.add_typer(
@@ -164,6 +187,7 @@ app.add_typer(
     name="similarity",
     short_help="Term similarity matrices: build, show, check, compare.",
 )
+app.add_typer(_key_commands, name="keys", short_help="Keys of a server: add, list, remove.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

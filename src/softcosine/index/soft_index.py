@@ -580,6 +580,17 @@ class SoftIndex(Searchable):
             self._snapshot, self._directory = newer
             return True
 
+    def at_commit(self) -> Self:
+        """Return the index as it is now; a refresh or a commit of this one does not change it.
+
+        Nothing is copied. Use it for several calls that must see the same documents, while other
+        threads write or refresh.
+        """
+        with self._refreshing:
+            other = type(self)(self._snapshot, self._directory)
+            other._encoder = self._encoder
+            return other
+
     def writer(
         self,
         *,

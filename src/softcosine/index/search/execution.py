@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads
 from softcosine._validation import (
     check_choice,
@@ -22,7 +23,7 @@ from softcosine._validation import (
 )
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.manifest import MOST_MEANING
-from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.constraints import Constraints, constraints_of, holding_every
 from softcosine.index.query.parser import parse_syntax
@@ -219,6 +220,7 @@ def _found(
 
     def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
         # Cut each result to its page at once: all matches of many queries take too much memory.
+        check_deadline()
         found, counted = search.alone(query) if top is None else (top, top.documents)
         facets = counted_facets(search.snapshot, request.facets, counted)
         return search.page(search.arranged(query, found)), facets
@@ -661,10 +663,12 @@ class _Search:
         constraints, snapshot = query.constraints, self.snapshot
         if constraints is None:
             return self.filtered
-        return [
-            constraints.mask(segment, snapshot.analyzer, mask)
-            for mask, segment in zip(self.filtered, snapshot.segments, strict=True)
-        ]
+
+        def mask_of(segment: IndexedSegment, mask: Mask | None) -> Mask | None:
+            check_deadline()
+            return constraints.mask(segment, snapshot.analyzer, mask)
+
+        return list(map(mask_of, snapshot.segments, self.filtered))
 
     def arranged(self, query: _Query, top: Top) -> Top:
         """Return results in the order of metadata or marginal relevance, filled if requested."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine.index.search.approximate_scores import ApproximateFrequencyScores, ApproximateScores
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
 from softcosine.index.search.parts import Part
@@ -110,6 +111,7 @@ def summed_candidates(
         heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
         found = []
         for segments in _runs(parts):
+            check_deadline()
             ones = np.concatenate([
                 _answers(parts[number], None if allowed is None else allowed[number])
                 for number in segments

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.approximate_scores import (
     ApproximateFrequencyScores,
@@ -28,6 +29,7 @@ from softcosine.index.search.searcher import Asked, Searcher
 from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import Expanded, QueryVector, Top
 from softcosine.index.search.workspace import Workspace
+from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.documents import score_soft_frequencies
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -155,11 +157,15 @@ class FrequencySearcher(Searcher):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the scores of documents, and the soft frequencies in the last one."""
         scores, frequencies = np.empty(len(documents)), np.zeros(len(words.amounts))
-        wrong = score_soft_frequencies(
-            self.table.rows, len(self.S), *words.by_term, words.amounts,
-            np.ascontiguousarray(documents, np.int64), frequencies, scores,
-        )  # fmt: skip
-        self._check_scored(wrong)
+        numbers = np.ascontiguousarray(documents, np.int64)
+        for begin in range(0, len(documents), MAX_DOCS):
+            check_deadline()
+            some = slice(begin, begin + MAX_DOCS)
+            wrong = score_soft_frequencies(
+                self.table.rows, len(self.S), *words.by_term, words.amounts, numbers[some],
+                frequencies, scores[some],
+            )  # fmt: skip
+            self._check_scored(wrong)
         return scores, frequencies
 
     def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: Asked) -> list[Top]:

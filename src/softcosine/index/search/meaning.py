@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads
 from softcosine.index.search.bounds import cosine_error, relative_error
 from softcosine.index.search.field_sums import FieldSums, field_sums
@@ -164,6 +165,7 @@ class MeaningSearcher:
         found = np.zeros(len(documents))
         numbers = np.searchsorted(self._firsts, documents, "right") - 1
         for number in np.unique(numbers).tolist():
+            check_deadline()
             own = self.coordinates[number]
             if own is None:
                 continue
@@ -198,6 +200,7 @@ class MeaningSearcher:
         for number, (part, own, mask) in enumerate(
             zip(self._parts, self.coordinates, masks, strict=True)
         ):
+            check_deadline()
             n_docs = part.segment.n_docs
             words, cosines = np.zeros(n_docs, np.float32), np.zeros(n_docs, np.float32)
             sums.add(range(number, number + 1), words)

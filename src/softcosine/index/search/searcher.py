@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline, has_deadline
 from softcosine._progress import Progress
-from softcosine._threads import in_threads, n_threads
+from softcosine._threads import in_context, in_threads, n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.search.approximate_scores import ApproximateFrequencyScores, ApproximateScores
 from softcosine.index.search.bounds import approximate_floor, slack
@@ -41,6 +42,7 @@ from softcosine.index.search.top_docs import (
     check_min_score,
 )
 from softcosine.index.search.workspace import Workspace
+from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import rank_candidates, score_documents
 from softcosine.kernels.panel import PANEL
@@ -53,6 +55,8 @@ _T = TypeVar("_T")
 
 # Minimum postings of a query that runs on several threads: about 15 ms on one thread.
 _DIVIDED = 2**24
+
+_SEGMENTS_AT_ONCE = 4  # between two looks at a deadline
 
 # For each prepared segment, a mask of allowed documents; None for all.
 Allowed = Sequence["NDArray[np.bool_] | None"]
@@ -199,7 +203,7 @@ class Searcher:
         if threads == 1:
             return counted(map(together, groups))
         with ThreadPoolExecutor(threads) as pool:
-            return counted(pool.map(together, groups))
+            return counted(pool.map(in_context(together), groups))
 
     def score(self, query: QueryVector, document: int) -> float:
         """Return the score of one document, bit-identical to a search."""
@@ -235,12 +239,15 @@ class Searcher:
         self, space: Workspace, expanded: Expansions, documents: NDArray[np.integer]
     ) -> NDArray[np.float64]:
         space.expansion[expanded.terms] = expanded.weights
-        found = np.empty(len(documents))
-        wrong = score_documents(
-            self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
-            expanded.factors[0], np.ascontiguousarray(documents, np.int64), found,
-        )  # fmt: skip
-        self._check_scored(wrong)
+        found, numbers = np.empty(len(documents)), np.ascontiguousarray(documents, np.int64)
+        for begin in range(0, len(documents), MAX_DOCS):
+            check_deadline()
+            some = slice(begin, begin + MAX_DOCS)
+            wrong = score_documents(
+                self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
+                expanded.factors[0], numbers[some], found[some],
+            )  # fmt: skip
+            self._check_scored(wrong)
         space.expansion[expanded.terms] = 0.0
         return found
 
@@ -373,15 +380,22 @@ class Searcher:
             n_lists, begin = (run.stop - run.start) * len(expanded), 0
             starts = np.zeros(n_lists + 1, np.int64)
             documents, approximate = space.candidates, space.approximate
+            at_once = _SEGMENTS_AT_ONCE if has_deadline() else run.stop - run.start
+            end = min(run.start + at_once, run.stop)
             while True:
+                check_deadline()
+                own = slice(run.start, end)
                 begin = find_candidates(
-                    self.table.rows[run], addresses[run], expanded.pointers, expanded.terms,
+                    self.table.rows[own], addresses[own], expanded.pointers, expanded.terms,
                     expanded.weights, scales, wanted, floors, heaps, slacks, space.scores, begin,
                     starts, documents, approximate,
                 )  # fmt: skip
                 if begin == n_lists:
                     bounds = _least(heaps, floors, slacks)
                     return heaps, Candidates(starts, documents, approximate, bounds)
+                if begin == (end - run.start) * len(expanded):
+                    end = min(end + at_once, run.stop)
+                    continue
                 documents = np.concatenate([documents, np.empty_like(documents)])
                 approximate = np.concatenate([approximate, np.empty_like(approximate)])
 
@@ -443,6 +457,7 @@ class Searcher:
         plans: Sequence[Plan],
     ) -> list[Top]:
         """Score the candidates exactly, and return the best."""
+        check_deadline()
         places = np.zeros(len(plans) + 1, np.int64)
         np.cumsum(np.minimum(found.sizes, asked.k), out=places[1:])
         n_ranked = np.zeros(len(plans), np.int64)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream
 
-__all__ = ["SimilarityBuilder", "Space", "grown"]
+__all__ = ["SimilarityBuilder", "Space", "grown", "rebuilt"]
 
 
 class SimilarityBuilder(Protocol):
@@ -117,6 +117,36 @@ def grown(
     )
     rescaled = larger.settings.get("shrunk") != S.settings.get("shrunk")
     return Space(larger, source, None, rescaled=rescaled)
+
+
+def rebuilt(
+    S: TermSimilarityMatrix,
+    source: TermSimilaritySource,
+    analyzer: Analyzer,
+    *,
+    progress: Progress | None = None,
+) -> tuple[TermSimilarityMatrix, TermSimilaritySource]:
+    """Return S over the same terms from a changed source, by the rules of S, and that source.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+        Built from a source.
+    source : TermSimilaritySource
+        With its guard, if any.
+    analyzer : Analyzer
+        Your lists and decisions on a word apply to all forms of its term.
+    progress : callable, optional
+        Called with (terms done, all terms).
+    """
+    source = in_terms(source, TermKeys(analyzer, vocabulary=S.vocabulary))
+    rules = _rules(S.settings)
+    if "shrunk" in S.settings:
+        rules |= {"definite": True, "balanced": False}
+    made = TermSimilarityMatrix.from_source(
+        source, S.vocabulary, guard=False, analyzer=analyzer, warn=False, progress=progress, **rules
+    )
+    return made, source
 
 
 def _rules(settings: dict[str, Any]) -> dict[str, Any]:

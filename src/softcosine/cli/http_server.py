@@ -1,0 +1,179 @@
+"""Commands ``softcosine serve`` and ``softcosine keys``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softcosine.cli.options import Json, bytes_in
+from softcosine.cli.output import printable
+from softcosine.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["add_key", "list_keys", "remove_key", "serve"]
+
+_KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
+_KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.")]
+
+
+def serve(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A folder of indexes, or one index.")
+    ],
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65535, metavar="N", help="0 for a free one.")
+    ] = 8080,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all changes.")] = False,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File of 'keys add': requests need one of its keys."),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Let other hosts connect without a key.")
+    ] = False,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: the certificates, as PEM.")
+    ] = None,
+    private_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TLS: the private key, if not in --certificate."),
+    ] = None,
+    origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--origin", metavar="URL", help="A web site that may send requests; repeatable."
+        ),
+    ] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="Another name of this server in addresses, such as that of a proxy; repeatable. "
+            "Any with --keys.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of processes; they share mapped files.")
+    ] = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Searches at the same time, per process [CPUs]."),
+    ] = None,
+    waiting: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Searches that may wait; more get 429.")
+    ] = 64,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="Longest time of a search.")
+    ] = 10.0,
+    max_body: Annotated[
+        str, typer.Option(metavar="SIZE", help="Largest body of JSON: 16M, 1G.")
+    ] = "16M",
+    max_bulk: Annotated[
+        str, typer.Option(metavar="SIZE", help="Largest body of JSON lines.")
+    ] = "1G",
+    max_k: Annotated[
+        int, typer.Option("--max-k", min=1, metavar="N", help="Most hits of an answer.")
+    ] = 1000,
+    log_queries: Annotated[
+        bool, typer.Option("--log-queries", help="Log the texts of queries too.")
+    ] = False,
+) -> None:
+    r"""Serve the indexes of a folder over HTTP, as JSON.
+
+      softcosine serve indexes/
+      softcosine serve faq.index --port 0 --read-only
+      curl http://127.0.0.1:8080/v1/indexes/faq.index/search \
+           -H 'Content-Type: application/json' -d '{"q": "flat tire", "k": 3}'
+
+    An index is reached by the name of its folder. /openapi.json describes all routes; docs/serve.md
+    has examples. The command prints the address when it is ready, and one line of JSON per request
+    to standard error. Commits of other processes are seen within a second.
+
+    By default only this host can connect. For others, make a key by 'keys add' and pass --keys, and
+    use TLS, by --certificate or by a proxy in front.
+
+    Ctrl-C or SIGTERM ends it: requests that run are finished, and no change is left half-done.
+    """
+    try:
+        from softcosine.serve.process import Bind
+        from softcosine.serve.process import serve as run
+        from softcosine.serve.settings import Limits, ServeSettings
+    except ImportError as error:
+        if (error.name or "").startswith("softcosine"):
+            raise
+        raise MissingDependencyError(error.name or "fastapi", "serve", "The server") from error
+    if private_key is not None and certificate is None:
+        raise InvalidInputError("--private-key is for TLS; pass --certificate too.")
+    limits = Limits(
+        body_bytes=bytes_in(max_body), bulk_bytes=bytes_in(max_bulk), k=max_k, waiting=waiting,
+        timeout_ms=max(1, round(1000 * timeout)),
+    )  # fmt: skip
+    if threads is not None:
+        limits = replace(limits, threads=threads)
+    settings = ServeSettings(
+        folder, limits, read_only=read_only, keys=keys, origins=tuple(origins or ()),
+        hosts=tuple(hosts or ()), log_queries=log_queries,
+    )  # fmt: skip
+    bind = Bind(
+        host, port, insecure=insecure, certificate=certificate, private_key=private_key,
+        workers=workers,
+    )  # fmt: skip
+
+    def started(address: str) -> None:
+        typer.echo(f"softcosine serves {printable(str(folder))} at {address} (Ctrl-C ends it)")
+
+    run(settings, bind, started)
+
+
+def add_key(
+    file: _KeyFile,
+    name: _KeyName,
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope", metavar="SCOPE", help="search, write or admin; repeatable [search]."
+        ),
+    ] = None,
+) -> None:
+    """Make a key for the server and print it; only its hash is stored.
+
+      softcosine keys add keys.json web-site
+      softcosine keys add keys.json importer --scope search --scope write
+
+    search: searches and documents. write: changes of documents and similarities. admin: create and
+    delete indexes, aliases, backups. A key has the scopes that you name, and no others.
+    """
+    from softcosine.serve.keys import KeyRing
+
+    typer.echo(KeyRing(file).add(name, scopes or ["search"]))
+
+
+def list_keys(file: _KeyFile, as_json: Json = False) -> None:
+    """List the keys of a file, with their scopes.
+
+    JSON: for each key name, scopes and made.
+    """
+    from softcosine.cli.output import print_json
+    from softcosine.serve.keys import KeyRing
+
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {file}; 'keys add' makes it.")
+    for key in KeyRing(file).current():
+        if as_json:
+            print_json({"name": key.name, "scopes": list(key.scopes), "made": key.made})
+        else:
+            typer.echo(f"{printable(key.name)}  {', '.join(key.scopes)}  {key.made}")
+
+
+def remove_key(file: _KeyFile, name: _KeyName) -> None:
+    """Remove a key; running servers refuse it from their next request on."""
+    from softcosine.serve.keys import KeyRing
+
+    KeyRing(file).remove(name)
+    typer.echo(f"Removed the key {printable(name)}.")

@@ -1,0 +1,20 @@
+"""The HTTP server: every index of a folder, over JSON.
+
+``app.py``
+    `create_app`: the routes, the state they share, start and end.
+``models.py``
+    What requests and answers hold.
+``catalog.py``, ``served_index.py``
+    The indexes by name; one index, its searches and its writes.
+``search_routes.py``, ``document_routes.py``, ``index_routes.py``, ``status_routes.py``
+    The routes.
+``problems.py``
+    Errors as answers of RFC 9457.
+
+It stands on the public API of the package. ``softcosine serve`` starts it (``process.py``).
+"""
+
+from softcosine.serve.app import create_app
+from softcosine.serve.settings import Limits, ServeSettings
+
+__all__ = ["Limits", "ServeSettings", "create_app"]

@@ -1,0 +1,117 @@
+"""`create_app`: the routes, the state they share, start and end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Scope
+
+from softcosine.serve import (
+    change_routes,
+    document_routes,
+    index_routes,
+    search_routes,
+    status_routes,
+)
+from softcosine.serve.intake import Intake
+from softcosine.serve.logs import record_request
+from softcosine.serve.models import DocumentsBody, NewDocument, ProblemAnswer
+from softcosine.serve.problems import add_handlers
+from softcosine.serve.server import Server
+from softcosine.serve.settings import ServeSettings
+from softcosine.version import __version__
+
+__all__ = ["create_app"]
+
+_REFRESH = 0.5  # seconds between two looks at the commits of other processes
+_log = logging.getLogger(__name__)
+
+
+def create_app(settings: ServeSettings) -> FastAPI:
+    """Return the application of a server, for any ASGI server.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError
+        If there is nothing to serve.
+    """
+    server = Server(settings)
+
+    async def refreshing() -> None:
+        while True:
+            await asyncio.sleep(_REFRESH)
+            try:
+                await asyncio.to_thread(server.catalog.refresh)
+            except Exception:  # one failure must not end the refreshes
+                _log.exception("the indexes cannot be refreshed")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(server.warm)
+        task = asyncio.create_task(refreshing())
+        server.ready = True
+        try:
+            yield
+        finally:
+            server.ready = False
+            task.cancel()
+            await server.close()
+
+    app = FastAPI(
+        title="softcosine",
+        version=__version__,
+        description="Search by meaning: every index of a folder. Errors are problems (RFC 9457).",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        responses={
+            "default": {
+                "description": "A problem",
+                "content": {
+                    "application/problem+json": {"schema": ProblemAnswer.model_json_schema()}
+                },
+            }
+        },
+    )
+    app.state.server = server
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    add_handlers(app)
+    for routes in (status_routes, index_routes, document_routes, search_routes, change_routes):
+        app.include_router(routes.router)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "If-Match", "Idempotency-Key"],
+            expose_headers=["ETag", "Location", "Retry-After", "X-Request-Id"],
+        )
+
+    def record(scope: Scope, status: int, seconds: float) -> None:
+        server.metrics.record(scope, status, seconds)
+        record_request(scope, status, seconds, queries=settings.log_queries)
+
+    app.add_middleware(Intake, limits=settings.limits, hosts=settings.hosts, record=record)
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, with the bodies that a route reads as a stream."""
+    if app.openapi_schema is None:
+        schema = FastAPI.openapi(app)
+        streamed = [(NewDocument, "validation"), (DocumentsBody, "validation")]
+        _, models = models_json_schema(streamed, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+        schema["components"]["schemas"] |= models["$defs"]
+    return app.openapi_schema or {}

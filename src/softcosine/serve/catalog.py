@@ -1,0 +1,264 @@
+"""`Catalog`: the indexes of a folder by name, and their aliases."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from softcosine.errors import IndexFormatError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.lock import WriteLock
+from softcosine.serve.problems import Problem
+from softcosine.serve.served_index import ServedIndex
+from softcosine.serve.settings import ServeSettings
+from softcosine.storage import write_text
+
+__all__ = ["Catalog"]
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_MANIFEST, _ALIASES = "manifest.json", "aliases.json"
+_log = logging.getLogger(__name__)
+
+
+class Catalog:
+    """The indexes of a server; an index is opened at its first request.
+
+    An index is a folder within the folder of the server, and its name that of the folder. If the
+    folder of the server is itself an index, it is the only one.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist.
+    NotADirectoryError
+        If it is a file.
+    """
+
+    def __init__(self, settings: ServeSettings) -> None:
+        path = settings.path.absolute()
+        if not path.exists():
+            raise FileNotFoundError(f"there is no folder {settings.path}.")
+        if not path.is_dir():
+            raise NotADirectoryError(f"{settings.path} is a file; serve an index or a folder.")
+        self._settings = settings
+        self._only = path.name if (path / _MANIFEST).exists() else None
+        self.root = path.parent if self._only is not None else path
+        self._open: dict[str, ServedIndex] = {}
+        self._opening = threading.Lock()
+        self._aliases: dict[str, str] = {}
+        self._aliases_read: tuple[int, int] | None = None
+        if self._only is not None and not _NAME.fullmatch(self._only):
+            raise IndexFormatError(
+                f"the folder {path} is an index whose name cannot stand in an address; rename it "
+                "to letters, digits, '.', '_' and '-'."
+            )
+        self.read_aliases()
+
+    @cached_property
+    def state(self) -> Path:
+        """Folder of what the processes of a server share; nothing is stored beside a lone index."""
+        if self._settings.state is None and self.single:
+            return Path(tempfile.mkdtemp(prefix="softcosine-"))
+        return self._settings.state or self.root / ".serve"
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one index only, and none can be created."""
+        return self._only is not None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all indexes, in order."""
+        if self._only is not None:
+            return [self._only]
+        return sorted(
+            path.name
+            for path in self.root.iterdir()
+            if _NAME.fullmatch(path.name) and (path / _MANIFEST).is_file()
+        )
+
+    @property
+    def opened(self) -> list[ServedIndex]:
+        """The indexes that are open."""
+        return list(self._open.values())
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """For each alias its index."""
+        return dict(self._aliases)
+
+    def opened_as(self, name: str) -> ServedIndex | None:
+        """Return an index by its name or alias if it is open; reads no file."""
+        return self._open.get(self._aliases.get(name, name))
+
+    def get(self, name: str) -> ServedIndex:
+        """Return an index by its name or alias, and open it if needed.
+
+        Raises
+        ------
+        Problem
+            ``unknown-index``.
+        """
+        name = self._aliases.get(name, name)
+        if (served := self._open.get(name)) is not None:
+            return served
+        with self._opening:
+            if (served := self._open.get(name)) is not None:
+                return served
+            if not self._exists(name):
+                raise self._unknown(name)
+            served = self._open[name] = ServedIndex(name, self.root / name, self._settings.limits)
+            return served
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._exists(self._aliases.get(name, name))
+
+    def _exists(self, name: str) -> bool:
+        if self._only is not None:
+            return name == self._only
+        return bool(_NAME.fullmatch(name)) and (self.root / name / _MANIFEST).is_file()
+
+    def _unknown(self, name: str) -> Problem:
+        names = [*self.names, *self._aliases]
+        listed = f"there are {', '.join(names[:20])}" if names else "there is none yet"
+        return Problem("unknown-index", f"there is no index {name!r:.100}; {listed}.")
+
+    def refresh(self) -> None:
+        """Let searches see the commits of other processes, and close indexes that are gone."""
+        self.read_aliases()
+        for served in self.opened:
+            try:
+                served.refresh()
+            except FileNotFoundError:
+                if not self._exists(served.name):
+                    self._open.pop(served.name, None)
+            except Exception:  # a damaged index must not end the refreshes of others
+                _log.exception("the index %s cannot be refreshed", served.name)
+
+    def create(self, name: str, arguments: dict[str, Any]) -> ServedIndex:
+        """Create an index.
+
+        Raises
+        ------
+        Problem, InvalidInputError, AlreadyExistsError
+        """
+        self._check_new(name)
+        SoftIndex.create(self.root / name, **arguments)
+        return self.get(name)
+
+    def new_path(self, name: str, *, overwrite: bool = False) -> Path:
+        """Return the path of a new index.
+
+        Raises
+        ------
+        Problem
+            If the name is invalid or taken.
+        """
+        self._check_new(name, overwrite=overwrite)
+        return self.root / name
+
+    def _check_new(self, name: str, *, overwrite: bool = False) -> None:
+        if self.single:
+            raise Problem(
+                "read-only",
+                f"this server serves the index {self._only} alone; start it on a folder to have "
+                "several.",
+            )
+        _check_name(name)
+        if name in self._aliases or (not overwrite and self._exists(name)):
+            raise Problem("already-exists", f"there is an index or alias {name} already.")
+
+    def delete(self, name: str) -> None:
+        """Delete an index; searches that run on it finish.
+
+        Raises
+        ------
+        Problem, IndexLockedError
+        """
+        if self.single:
+            raise Problem("read-only", "the only index of a server cannot be deleted through it.")
+        if name in self._aliases or not self._exists(name):
+            raise self._unknown(name)
+        if users := [alias for alias, index in self._aliases.items() if index == name]:
+            raise Problem(
+                "already-exists",
+                f"the index {name} is in use by the alias {users[0]}; move or delete that first.",
+            )
+        path, gone = self.root / name, self.root / f".gone-{secrets.token_hex(8)}"
+        lock = WriteLock(path, timeout=self._settings.limits.writer_seconds)
+        try:
+            path.rename(gone)  # at once, so that a crash leaves no half of an index
+        finally:
+            lock.release()
+        self._open.pop(name, None)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def set_alias(self, alias: str, index: str | None) -> None:
+        """Let an alias stand for an index, or delete it.
+
+        Raises
+        ------
+        Problem
+        """
+        if self.single:
+            raise Problem("read-only", "this server has one index alone, and it needs no alias.")
+        if index is None:
+            if alias not in self._aliases:
+                raise Problem("unknown-index", f"there is no alias {alias!r:.100}.")
+        else:
+            _check_name(alias)
+            if self._exists(alias):
+                raise Problem("already-exists", f"there is an index {alias}; choose another name.")
+            if index in self._aliases or not self._exists(index):
+                raise self._unknown(index)
+            self.get(index)
+        self.state.mkdir(parents=True, exist_ok=True)
+        with self._opening:
+            self.read_aliases()
+            changed = dict(self._aliases)
+            changed.pop(alias, None)
+            if index is not None:
+                changed[alias] = index
+            write_text(self.state / _ALIASES, json.dumps(changed, indent=2) + "\n")
+            self._aliases = changed
+
+    def read_aliases(self) -> None:
+        """Read the aliases again if another process has changed them."""
+        if self.single:
+            return
+        file = self.state / _ALIASES
+        try:
+            facts = file.stat()
+        except FileNotFoundError:
+            self._aliases, self._aliases_read = {}, None
+            return
+        key = facts.st_mtime_ns, facts.st_ino
+        if key == self._aliases_read:
+            return
+        try:
+            given = json.loads(file.read_text(encoding="utf-8"))
+            self._aliases = {str(alias): str(index) for alias, index in given.items()}
+        except (ValueError, AttributeError):
+            _log.exception("%s holds no aliases", file)
+        self._aliases_read = key
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise Problem(
+            "invalid-input",
+            f"{name!r:.120} is no name of an index; use up to 100 letters, digits, '.', '_' and "
+            "'-', and begin with a letter, a digit or '_'.",
+        )

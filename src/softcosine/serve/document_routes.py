@@ -1,0 +1,236 @@
+"""Routes of documents: read, list, add, replace, delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import IO, Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from pydantic import TypeAdapter, ValidationError
+from starlette.responses import Response
+
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.serve.answers import document_record, listing_answer
+from softcosine.serve.checked_route import CheckedRoute
+from softcosine.serve.json_text import json_bytes, json_response, json_value
+from softcosine.serve.models import (
+    Changed,
+    DeleteBody,
+    Deleted,
+    DocumentAnswer,
+    DocumentBody,
+    DocumentsAnswer,
+    DocumentsBody,
+    NewDocument,
+)
+from softcosine.serve.problems import Problem, validation_problem
+from softcosine.serve.repeats import IdempotencyKey, once
+from softcosine.serve.server import Served, Shared, may
+from softcosine.serve.spooling import digest_of, spooled
+from softcosine.serve.tags import IfMatch, IfNoneMatch, matching, not_modified
+
+__all__ = ["router"]
+
+_PATH = "/indexes/{i}/documents"
+_LINES = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
+_document = TypeAdapter(NewDocument)
+_documents = TypeAdapter(DocumentsBody)
+_reading, _writing = [may("search")], [may("write", changes=True)]
+
+router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
+
+
+@router.get(_PATH, response_model=DocumentsAnswer, dependencies=_reading)
+async def list_documents(
+    server: Shared,
+    served: Served,
+    where: Annotated[str | None, Query(description="A filter, as JSON.")] = None,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    k: Annotated[int, Query(ge=0)] = 10,
+    sort: Annotated[list[str] | None, Query()] = None,
+    facet: Annotated[list[str] | None, Query()] = None,
+) -> Response:
+    """List the documents that pass a filter."""
+    served.check_page(k, offset)
+    try:
+        passing = None if where is None else json_value(where.encode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        raise Problem("malformed-request", f"where is no JSON: {error}.") from error
+    index = served.view.index
+
+    def listed() -> bytes:
+        found = index.filter(passing, k=k, offset=offset, sort=sort, facets=facet or ())
+        return json_bytes(listing_answer(index, found))
+
+    content = await server.gate.run(listed)
+    return Response(content, media_type="application/json")
+
+
+@router.post(_PATH, response_model=Changed, dependencies=_writing, openapi_extra={
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/DocumentsBody"}},
+            "application/x-ndjson": {"schema": {"$ref": "#/components/schemas/NewDocument"}},
+        },
+    }
+})  # fmt: skip
+async def add_documents(
+    request: Request,
+    server: Shared,
+    served: Served,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Add or replace documents in one commit, or none of them.
+
+    The body is ``{"documents": [...]}``, or JSON lines of one document each, which can be larger.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    lines = kind in _LINES
+    if not lines and kind != "application/json":
+        raise Problem(
+            "unsupported-type",
+            f"the body is {kind or 'of no type'!r:.100}; send application/json or "
+            "application/x-ndjson.",
+        )
+    # On disk first: a slow client does not hold the writer, and the body takes no memory.
+    async with spooled(request) as body:
+
+        def add(writer: IndexWriter, index: SoftIndex) -> tuple[int, int]:
+            n_read, before = 0, len(index)
+            for document in _of_lines(body) if lines else _of_json(body):
+                writer.add(document.id, document.text, document.metadata)
+                n_read += 1
+            return n_read, before
+
+        async def change() -> Response:
+            (n_read, before), view = await served.change(
+                server.writers, add, if_match=matching(if_match)
+            )
+            n_new = max(0, len(view.index) - before)
+            return json_response(
+                {"added": n_new, "replaced": n_read - n_new, "commit": view.commit},
+                commit=view.commit,
+            )
+
+        digest = b"" if idempotency_key is None else await asyncio.to_thread(digest_of, body)
+        return await once(request, server.store, idempotency_key, change, digest)
+
+
+@router.post(f"{_PATH}/delete", response_model=Deleted, dependencies=_writing)
+async def delete_documents(
+    request: Request,
+    server: Shared,
+    served: Served,
+    body: DeleteBody,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Delete documents by their ids, by a filter, or by both, in one commit."""
+    if body.ids is None and body.where is None:
+        raise Problem("invalid-input", "give the ids of documents to delete, or a filter: where.")
+
+    def delete(writer: IndexWriter, _: SoftIndex) -> int:
+        n = sum(
+            writer.delete(id, missing_ok=body.missing_ok) for id in dict.fromkeys(body.ids or ())
+        )
+        return n + (0 if body.where is None else writer.delete(where=body.where))
+
+    async def change() -> Response:
+        n_deleted, view = await served.change(server.writers, delete, if_match=matching(if_match))
+        return json_response({"deleted": n_deleted, "commit": view.commit}, commit=view.commit)
+
+    return await once(request, server.store, idempotency_key, change)
+
+
+@router.get(_PATH + "/{id:any_text}", response_model=DocumentAnswer, dependencies=_reading)
+async def get_document(
+    server: Shared, served: Served, id: str, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return a document."""
+    index = served.view.index
+    if not_modified(if_none_match, index.commit):
+        return Response(status_code=304, headers={"ETag": f'"{index.commit}"'})
+    (document,) = await server.gate.run(lambda: index.get([id]))
+    return json_response({**document_record(document), "commit": index.commit}, commit=index.commit)
+
+
+@router.put(
+    _PATH + "/{id:any_text}", response_model=Changed, dependencies=_writing,
+    responses={201: {"model": Changed}},
+)  # fmt: skip
+async def put_document(
+    request: Request,
+    server: Shared,
+    served: Served,
+    id: str,
+    body: DocumentBody,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Add a document, or replace the one with the same id."""
+
+    def put(writer: IndexWriter, index: SoftIndex) -> bool:
+        new = id not in index
+        writer.add(id, body.text, body.metadata)
+        return new
+
+    async def change() -> Response:
+        new, view = await served.change(server.writers, put, if_match=matching(if_match))
+        return json_response(
+            {"added": int(new), "replaced": int(not new), "commit": view.commit},
+            status=201 if new else 200,
+            commit=view.commit,
+            location=f"/v1/indexes/{served.name}/documents/{quote(id, safe='')}" if new else None,
+        )
+
+    return await once(request, server.store, idempotency_key, change)
+
+
+@router.delete(_PATH + "/{id:any_text}", response_model=Deleted, dependencies=_writing)
+async def delete_document(
+    request: Request,
+    server: Shared,
+    served: Served,
+    id: str,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Delete a document."""
+
+    async def change() -> Response:
+        n_deleted, view = await served.change(
+            server.writers, lambda writer, _: writer.delete(id), if_match=matching(if_match)
+        )
+        return json_response({"deleted": n_deleted, "commit": view.commit}, commit=view.commit)
+
+    return await once(request, server.store, idempotency_key, change)
+
+
+def _of_json(body: IO[bytes]) -> Iterator[NewDocument]:
+    try:
+        given = json_value(body.read())
+    except ValueError as error:
+        raise Problem("malformed-request", f"the body is no JSON: {error}.") from error
+    try:
+        yield from _documents.validate_python(given).documents
+    except ValidationError as error:
+        raise validation_problem(error.errors()) from error
+
+
+def _of_lines(body: IO[bytes]) -> Iterator[NewDocument]:
+    for number, line in enumerate(body, 1):
+        if not line.strip():
+            continue
+        try:
+            yield _document.validate_python(json_value(line))
+        except ValidationError as error:
+            raise validation_problem(error.errors(), f"line {number}") from error
+        except ValueError as error:
+            raise Problem(
+                "malformed-request", f"line {number} is no JSON: {error}; nothing was added."
+            ) from error

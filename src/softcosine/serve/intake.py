@@ -1,0 +1,151 @@
+"""`Intake`: what every request passes before the routes, and every answer after them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from softcosine.serve.problems import Problem, problem_of, problem_response
+from softcosine.serve.settings import Limits
+
+__all__ = ["Intake"]
+
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+
+
+class Intake:
+    """Middleware: request ids, size and pace of bodies, addresses in UTF-8, and a record of each.
+
+    Parameters
+    ----------
+    app : ASGI application
+    limits : Limits
+    hosts : collection of str
+        See `ServeSettings`.
+    record : callable
+        Called at the end of each request with its scope, the status and the seconds.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits,
+        hosts: Collection[str],
+        record: Callable[[Scope, int, float], None],
+    ) -> None:
+        self._app = app
+        self._limits = limits
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._record = record
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status, begun = time.perf_counter(), 500, False
+        request_id = secrets.token_hex(8)
+        state = scope.setdefault("state", {})
+        state["id"] = request_id
+
+        async def sending(message: Message) -> None:
+            nonlocal status, begun
+            if message["type"] == "http.response.start":
+                status, begun = message["status"], True
+                headers = [(b"x-request-id", request_id.encode()), *_HEADERS]
+                message = {**message, "headers": [*message["headers"], *headers]}
+            await send(message)
+
+        async def refuse(problem: Problem) -> None:
+            state["problem"] = problem.kind
+            await problem_response(problem, request_id)(scope, receive, sending)
+
+        try:
+            problem = _address_problem(scope) or self._host_problem(scope)
+            if (problem := problem or self._size_problem(scope)) is not None:
+                await refuse(problem)
+            else:
+                await self._app(scope, self._limited(scope, receive), sending)
+        except Exception as error:
+            # The routes answer known errors; what comes here is a bug.
+            if begun:
+                raise
+            await refuse(problem_of(error))
+        finally:
+            self._record(scope, status, time.perf_counter() - started)
+
+    def _host_problem(self, scope: Scope) -> Problem | None:
+        given = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+        host = given.rpartition(":")[0] if re.search(r":\d*$", given) else given
+        if not self._hosts or host.strip("[]") in self._hosts:
+            return None
+        return Problem(
+            "wrong-host",
+            f"this server is not {given!r:.100}; address it as {min(self._hosts)}, or start it "
+            "with --allow-host NAME.",
+        )
+
+    def _limit(self, scope: Scope) -> int:
+        """Return the greatest size of the body of a request."""
+        if scope["method"] == "POST" and scope["path"].endswith("/documents"):
+            kind = dict(scope["headers"]).get(b"content-type", b"")
+            if not kind.startswith(b"application/json"):
+                return self._limits.bulk_bytes
+        return self._limits.body_bytes
+
+    def _size_problem(self, scope: Scope) -> Problem | None:
+        size = dict(scope["headers"]).get(b"content-length", b"0")
+        limit = self._limit(scope)
+        return _too_large(limit) if size.isdigit() and int(size[:20]) > limit else None
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        """Return a `receive` that refuses large bodies and slow clients."""
+        limit, n_bytes, more = self._limit(scope), 0, True
+
+        async def limited() -> Message:
+            nonlocal n_bytes, more
+            if not more:  # what comes after the body is the end of the connection
+                return await receive()
+            try:
+                async with asyncio.timeout(self._limits.receive_seconds):
+                    message = await receive()
+            except TimeoutError as error:
+                raise Problem(
+                    "slow-request",
+                    f"no bytes of the body came for {self._limits.receive_seconds:g} seconds.",
+                ) from error
+            n_bytes += len(message.get("body", b""))
+            more = bool(message.get("more_body"))
+            if n_bytes > limit:
+                raise _too_large(limit)
+            return message
+
+        return limited
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(
+        "too-large",
+        f"the body is larger than {limit:,} bytes, which this server allows; send it in parts.",
+    )
+
+
+def _address_problem(scope: Scope) -> Problem | None:
+    """Return the problem of an address whose bytes are not UTF-8; servers would replace them."""
+    parts: tuple[Any, ...] = (scope.get("raw_path") or b"", scope.get("query_string") or b"")
+    try:
+        for part in parts:
+            unquote_to_bytes(part).decode()
+    except UnicodeDecodeError:
+        return Problem(
+            "malformed-request", "the address has bytes that are not UTF-8; encode it as UTF-8."
+        )
+    return None

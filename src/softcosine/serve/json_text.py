@@ -1,0 +1,47 @@
+"""JSON of requests and answers: strict reading, fast writing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from softcosine.files import parsed_json
+
+__all__ = ["json_bytes", "json_response", "json_value"]
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON in UTF-8."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # a lone surrogate, or an integer of more than 64 bits
+        return json.dumps(value, allow_nan=False).encode()
+
+
+def json_response(
+    value: Any, *, status: int = 200, commit: str | None = None, location: str | None = None
+) -> Response:
+    """Return a value as an answer, with the commit as its ETag."""
+    headers = {}
+    if commit is not None:
+        headers["ETag"] = f'"{commit}"'
+    if location is not None:
+        headers["Location"] = location
+    return Response(json_bytes(value), status, headers, media_type="application/json")
+
+
+def json_value(body: bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON in UTF-8, is nested too deeply, or holds NaN or a number too large.
+    """
+    try:
+        return parsed_json(body.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8") from error

@@ -1,0 +1,149 @@
+"""`KeyRing`: bearer keys with scopes, stored as hashes in a file.
+
+The file is JSON: for each key its name, its scopes, when it was made, and the SHA-256 of its
+secret. Secrets are random and of 256 bits, so that one fast hash is enough; they are shown once and
+not stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+
+__all__ = ["SCOPES", "Key", "KeyRing", "Scope"]
+
+Scope = Literal["search", "write", "admin"]
+
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_PREFIX = "sc_"  # so that scanners for leaked secrets can recognize a key
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key without its secret."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    made: str
+    sha256: str
+
+
+class KeyRing:
+    """The keys of a file; `current` reads it again after changes.
+
+    Parameters
+    ----------
+    path : Path
+        A missing file has no keys.
+
+    Raises
+    ------
+    MalformedFileError
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read: tuple[int, int] | None = None
+        self._keys: tuple[Key, ...] = ()
+        self.current()
+
+    def current(self) -> tuple[Key, ...]:
+        """Return the keys."""
+        try:
+            facts = self.path.stat()
+        except FileNotFoundError:
+            self._keys, self._read = (), None
+            return ()
+        if (seen := (facts.st_mtime_ns, facts.st_ino)) != self._read:
+            self._keys, self._read = _keys_in(self.path), seen
+        return self._keys
+
+    def find(self, secret: str) -> Key | None:
+        """Return the key of a secret."""
+        digest = _hashed(secret)
+        found = None
+        for key in self.current():  # all of them, so that the time does not tell which fits
+            if hmac.compare_digest(key.sha256, digest):
+                found = key
+        return found
+
+    def add(self, name: str, scopes: Iterable[str]) -> str:
+        """Add a key, and return its secret, which is stored nowhere.
+
+        Raises
+        ------
+        InvalidInputError
+            If the name or a scope is invalid.
+        AlreadyExistsError
+            If a key has the name.
+        """
+        chosen = tuple(one for one in SCOPES if one in set(scopes))
+        if not _NAME.fullmatch(name):
+            raise InvalidInputError(
+                f"{name!r:.120} is no name of a key; use letters, digits, '.', '_' and '-'."
+            )
+        if not chosen or set(scopes) - set(SCOPES):
+            raise InvalidInputError(f"the scopes of a key are some of {', '.join(SCOPES)}.")
+        keys = self.current()
+        if any(key.name == name for key in keys):
+            raise AlreadyExistsError(f"there is a key {name} already; remove it first.")
+        secret = _PREFIX + secrets.token_urlsafe(32)
+        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._write((*keys, Key(name, chosen, made, _hashed(secret))))
+        return secret
+
+    def remove(self, name: str) -> None:
+        """Remove a key; servers refuse it from their next request on.
+
+        Raises
+        ------
+        InvalidInputError
+            If no key has the name.
+        """
+        keys = self.current()
+        left = tuple(key for key in keys if key.name != name)
+        if len(left) == len(keys):
+            raise InvalidInputError(f"there is no key {name!r:.120} in {self.path}.")
+        self._write(left)
+
+    def _write(self, keys: tuple[Key, ...]) -> None:
+        new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
+        text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        new.replace(self.path)
+        self._keys, self._read = keys, None
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _keys_in(path: Path) -> tuple[Key, ...]:
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+        return tuple(map(_key, given["keys"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise MalformedFileError(path, f"it is no file of keys ({error}).") from error
+
+
+def _key(given: Mapping[str, Any]) -> Key:
+    key = Key(given["name"], tuple(given["scopes"]), given["made"], given["sha256"])
+    if not all(isinstance(one, str) for one in (key.name, key.made, key.sha256, *key.scopes)):
+        raise ValueError("a value is no string")
+    return key

@@ -1,0 +1,107 @@
+"""Figures of a server for Prometheus (``/metrics``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from starlette.types import Scope
+
+from softcosine.serve.catalog import Catalog
+from softcosine.serve.gate import SearchGate
+from softcosine.serve.tasks import Tasks
+
+__all__ = ["Metrics"]
+
+_BUCKETS = (.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1.0, 2.5, 5.0, 10.0, 60.0)  # fmt: skip
+
+
+class Metrics:
+    """The figures of one process; of several workers, latencies are those of all of them.
+
+    Parameters
+    ----------
+    catalog : Catalog
+    gate : SearchGate
+    tasks : Tasks
+    """
+
+    def __init__(self, catalog: Catalog, gate: SearchGate, tasks: Tasks) -> None:
+        self._catalog = catalog
+        self._registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "softcosine_request_seconds",
+            "Time from the first byte of a request to the last of its answer.",
+            ("method", "route", "index", "status"),
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self._state = _State(catalog, gate, tasks)
+        self._registry.register(self._state)
+
+    def record(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a request."""
+        given = scope.get("path_params", {}).get("i", "")
+        # Names that requests invent must not make new series.
+        index = given if given in {one.name for one in self._catalog.opened} else ""
+        route = getattr(scope.get("route"), "path", "") or ""
+        method = scope["method"] if route else ""
+        self._seconds.labels(method, route, index, str(status)).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return the figures in the text format of Prometheus."""
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(self._state)
+        return generate_latest(registry)
+
+
+class _State(Collector):
+    """Gauges that are read when somebody asks."""
+
+    def __init__(self, catalog: Catalog, gate: SearchGate, tasks: Tasks) -> None:
+        self._catalog = catalog
+        self._gate = gate
+        self._tasks = tasks
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the gauges."""
+        names = ("documents", "segments", "generation", "changes_waiting")
+        told = (
+            "Documents of an index.",
+            "Segments of an index.",
+            "Number of the last commit.",
+            "Changes of an index that run or wait in this process.",
+        )
+        families = [
+            GaugeMetricFamily(f"softcosine_{name}", text, labels=["index"])
+            for name, text in zip(names, told, strict=True)
+        ]
+        for served in self._catalog.opened:
+            index = served.view.index
+            segments = index.snapshot.segments
+            values = (
+                len(index),
+                sum(segment.n_docs > 0 for segment in segments),
+                index.snapshot.generation,
+                served.n_writes,
+            )
+            for family, value in zip(families, values, strict=True):
+                family.add_metric([served.name], value)
+        yield from families
+        yield GaugeMetricFamily(
+            "softcosine_searches_running",
+            "Searches that run or wait in this process.",
+            value=self._gate.n_running,
+        )
+        yield GaugeMetricFamily(
+            "softcosine_tasks_running",
+            "Tasks that run or wait in this process.",
+            value=self._tasks.n_running,
+        )

@@ -1,0 +1,546 @@
+"""What requests and answers hold; the OpenAPI document is made of these classes.
+
+Unknown fields of requests are refused by name, and values of a wrong type are not converted.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "AliasBody",
+    "Aliases",
+    "BackupBody",
+    "Changed",
+    "CreateBody",
+    "DeleteBody",
+    "Deleted",
+    "DocumentAnswer",
+    "DocumentBody",
+    "DocumentsAnswer",
+    "DocumentsBody",
+    "EncodeBody",
+    "ExpandAnswer",
+    "ExpandBody",
+    "ExplainBody",
+    "ExplanationAnswer",
+    "HitAnswer",
+    "IndexAnswer",
+    "IndexesAnswer",
+    "MultiSearchAnswer",
+    "MultiSearchBody",
+    "NamedSearch",
+    "NewDocument",
+    "ProblemAnswer",
+    "SearchAnswer",
+    "SearchBody",
+    "SimilarBody",
+    "SimilaritiesAnswer",
+    "SimilaritiesBody",
+    "SuggestAnswer",
+    "SuggestBody",
+    "TaskAnswer",
+    "TermAnswer",
+]
+
+
+class Body(BaseModel):
+    """A request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+Query = str | list[str] | dict[str, str | list[str]]
+Filter = dict[str, Any]
+Ask = Literal["words", "static", "encoder"]
+Part = Literal["text", "title", "metadata", "highlights"]
+K = Annotated[int, Field(ge=0, description="Maximum number of hits.")]
+Metadata = dict[str, Any]
+Timeout = Annotated[
+    int | None, Field(ge=1, description="Milliseconds after which the search ends without hits.")
+]
+
+
+class FirstStageBody(Body):
+    """Search in two stages; see ``FirstStage``."""
+
+    terms: int | None = 32
+    candidates: int | None = None
+
+
+class SearchBody(Body):
+    """A search; the parameters are those of ``SoftIndex.search``."""
+
+    q: Query = Field(description="A string, a list of tokens, or a mapping of fields to these.")
+    k: K = 10
+    offset: int = Field(default=0, ge=0)
+    where: Filter | None = None
+    sort: str | list[str] | None = None
+    facets: list[str] = []
+    ranking: str | None = None
+    ask: Ask | None = None
+    meaning: float | None = None
+    mmr: float | None = None
+    exact_first: bool = False
+    fill: bool = False
+    first_stage: int | FirstStageBody | None = None
+    min_score: float = 0.0
+    fuzzy: bool = False
+    syntax: bool = True
+    expand: bool = True
+    keep_stop_words: bool = False
+    max_terms: int | None = 512
+    fields: list[Part] | None = Field(
+        default=None,
+        description="Which parts of a hit to return beside id and score; all by default.",
+    )
+    explain: bool = Field(default=False, description="Whether each hit has the parts of its score.")
+    highlight: bool = Field(default=True, description="Whether each hit has its best passage.")
+    timeout_ms: Timeout = None
+
+
+class NamedSearch(SearchBody):
+    """A search of a multi-search."""
+
+    index: str
+
+
+class MultiSearchBody(Body):
+    """Several searches; each gets its answer or its problem."""
+
+    searches: list[NamedSearch]
+
+
+class SimilarBody(Body):
+    """Documents similar to a document or to a text; exactly one of `id` and `text`."""
+
+    id: str | None = None
+    text: str | None = None
+    k: K = 10
+    where: Filter | None = None
+    min_score: float = 0.0
+    ranking: str = "soft_cosine"
+    meaning: float | None = None
+    fields: list[Part] | None = None
+    highlight: bool = True
+    timeout_ms: Timeout = None
+
+
+class ExplainBody(Body):
+    """The score of one document, as parts that sum to it."""
+
+    q: Query
+    id: str
+    ranking: str | None = None
+    syntax: bool = True
+    max_terms: int | None = 512
+    fuzzy: bool = False
+    keep_stop_words: bool = False
+    ask: Ask | None = None
+    meaning: float | None = None
+    timeout_ms: Timeout = None
+
+
+class ExpandBody(Body):
+    """A query in the language of another server; see ``SoftIndex.expand``."""
+
+    q: str | list[str]
+    to: Literal["elasticsearch", "opensearch", "solr", "lucene"] = "lucene"
+    field: str | dict[str, str] | None = None
+    max_terms: int | None = 64
+    words: Literal["terms", "forms", "analyzed"] = "terms"
+    k1_factor: bool | None = None
+    syntax: bool = True
+    keep_stop_words: bool = False
+    timeout_ms: Timeout = None
+
+
+class SuggestBody(Body):
+    """Indexed words that begin with a prefix."""
+
+    prefix: str = Field(min_length=1, max_length=100)
+    k: K = 10
+
+
+Text = str | list[str] | dict[str, str]
+
+
+class DocumentBody(Body):
+    """The contents of a document."""
+
+    text: Text = Field(description="A string, a list of tokens, or a mapping of fields to strings.")
+    metadata: Metadata | None = None
+
+
+class NewDocument(DocumentBody):
+    """A document to add, or to put in place of the document of the same id."""
+
+    id: str
+
+
+class DocumentsBody(Body):
+    """Documents to add in one commit, or none of them."""
+
+    documents: list[NewDocument]
+
+
+class DeleteBody(Body):
+    """Documents to delete in one commit: by ids, by a filter, or by both."""
+
+    ids: list[str] | None = None
+    where: Filter | None = None
+    missing_ok: bool = Field(
+        default=False, description="Whether ids without a document are allowed."
+    )
+
+
+class CreateBody(Body):
+    """A new index; the parameters are those of ``SoftIndex.create``."""
+
+    similarity: dict[str, Any] | None = Field(
+        default=None, description="A recipe, as SimilarityRecipe.to_dict returns it; no files."
+    )
+    plain: bool = False
+    language: str = "auto"
+    ranking: str | None = None
+    fields: dict[str, float] | list[str] | None = None
+    max_neighbors: int | None = None
+    min_df: int | float = 1
+    max_df: int | float = 1.0
+    positions: bool | None = None
+    keep_texts: bool = True
+    encoder: Literal["auto", "static", "minilm"] | None = "auto"
+    meaning: float | dict[str, float] | None = None
+    note: str = ""
+
+
+class AliasBody(Body):
+    """The index that an alias stands for."""
+
+    index: str
+
+
+class BackupBody(Body):
+    """A copy of the last commit, under another name in the same folder."""
+
+    to: str
+    overwrite: bool = False
+
+
+class EncodeBody(Body):
+    """Coordinates of meaning for all documents that have none."""
+
+    encoder: Literal["static", "minilm"] | None = None
+    meaning: float | dict[str, float] | None = None
+
+
+class Pin(Body):
+    """The similarity of two words."""
+
+    word: str
+    other: str
+    similarity: float = Field(ge=0, le=1)
+
+
+class Pair(Body):
+    """Two words."""
+
+    word: str
+    other: str
+
+
+class Weight(Body):
+    """A factor of the similarity of two words, or of all similarities of one word."""
+
+    word: str
+    other: str | None = None
+    weight: float = Field(ge=0, le=1)
+
+
+class SimilaritiesBody(Body):
+    """Changes of your decisions about words; a later decision on a pair replaces an earlier one."""
+
+    pin: list[Pin] = []
+    forbid: list[Pair] = []
+    weigh: list[Weight] = []
+    remove: list[Pair] = Field(default=[], description="Pairs whose decisions are taken back.")
+
+
+class Mark(BaseModel):
+    """A matching word of a passage."""
+
+    start: int
+    end: int
+    kind: Literal["exact", "near"]
+
+
+class Highlights(BaseModel):
+    """The passage of a text that matches best."""
+
+    text: str
+    marks: list[Mark]
+
+
+class ExplanationPart(BaseModel):
+    """The contribution of one pair of words to a score."""
+
+    query_word: str
+    document_word: str
+    similarity: float
+    contribution: float
+    exact: bool
+    field: str
+    spelled: bool
+    space: Literal["words", "meaning"]
+
+
+class ExplanationAnswer(BaseModel):
+    """A score, and the parts that sum to it, largest first."""
+
+    query: str
+    id: str
+    score: float
+    ranking: str
+    parts: list[ExplanationPart]
+    commit: str
+
+
+class HitAnswer(BaseModel):
+    """A document that was found; parts that were not asked for are missing."""
+
+    id: str
+    score: float
+    text: str | None = None
+    title: str | None = None
+    metadata: Metadata | None = None
+    highlights: Highlights | None = None
+    explanation: list[ExplanationPart] | None = None
+
+
+class Facet(BaseModel):
+    """A value, and the number of documents that have it."""
+
+    value: str | int | float | bool | None
+    documents: int
+
+
+class Candidate(BaseModel):
+    """An indexed word of similar spelling."""
+
+    word: str
+    distance: int
+    documents: int
+
+
+class Suggestion(BaseModel):
+    """An unknown word, and the indexed words of nearest spelling."""
+
+    word: str
+    candidates: list[Candidate]
+
+
+class PlanAnswer(BaseModel):
+    """How a search was executed, and why."""
+
+    method: str
+    reason: str
+    ask: Ask
+    proven: bool
+    n_terms: int | None
+    n_candidates: int | None
+
+
+class SearchAnswer(BaseModel):
+    """Hits, best first."""
+
+    hits: list[HitAnswer]
+    total: int | None = Field(
+        default=None, description="Number of all hits, where it is known: on the last page."
+    )
+    offset: int
+    query: str
+    ranking: str
+    facets: dict[str, list[Facet]] | None = None
+    suggestions: list[Suggestion]
+    outside_words: list[str] = Field(description="In no document; they match by their neighbours.")
+    unknown_words: list[str]
+    left_out_words: list[str] = Field(description="Of a long query, those that were not used.")
+    plan: PlanAnswer
+    mmr: float | None = None
+    took_ms: float
+    commit: str
+
+
+class ProblemAnswer(BaseModel):
+    """An error (RFC 9457); the type does not change between releases."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str | None = Field(default=None, description="The id of the request, as in the log.")
+    errors: list[dict[str, str]] | None = None
+
+
+class MultiSearchAnswer(BaseModel):
+    """For each search its answer or its problem."""
+
+    results: list[SearchAnswer | ProblemAnswer]
+    took_ms: float
+
+
+class ExpandAnswer(BaseModel):
+    """A query for another server: as text, and as JSON if the server takes JSON."""
+
+    to: str
+    query: str
+    body: dict[str, Any] | None
+    n_terms: int
+    n_left_out: int
+    commit: str
+
+
+class Completion(BaseModel):
+    """An indexed word, and the number of documents with its term."""
+
+    word: str
+    documents: int
+
+
+class SuggestAnswer(BaseModel):
+    """Words that begin with the prefix, the most frequent first."""
+
+    words: list[Completion]
+    commit: str
+
+
+class Neighbor(BaseModel):
+    """A similar word, its similarity, and where that comes from."""
+
+    word: str
+    similarity: float
+    origin: dict[str, Any] | None = None
+
+
+class Forbidden(BaseModel):
+    """A word that a person forbids as a neighbour."""
+
+    word: str
+    origin: dict[str, Any]
+
+
+class TermAnswer(BaseModel):
+    """The words similar to a word."""
+
+    word: str
+    indexed: bool
+    neighbors: list[Neighbor]
+    forbidden: list[Forbidden]
+    commit: str
+
+
+class DocumentAnswer(BaseModel):
+    """A document; the text of several fields has one line per field."""
+
+    id: str
+    text: str
+    metadata: Metadata
+    commit: str
+
+
+class StoredDocument(BaseModel):
+    """A document of a list."""
+
+    id: str
+    text: str
+    metadata: Metadata
+
+
+class DocumentsAnswer(BaseModel):
+    """Documents in order of insertion, or as sorted."""
+
+    documents: list[StoredDocument]
+    total: int
+    offset: int
+    facets: dict[str, list[Facet]] | None = None
+    commit: str
+
+
+class Changed(BaseModel):
+    """What a commit has changed."""
+
+    added: int
+    replaced: int
+    commit: str
+
+
+class Deleted(BaseModel):
+    """What a commit has deleted."""
+
+    deleted: int
+    commit: str
+
+
+class FieldAnswer(BaseModel):
+    """A field and its weight."""
+
+    name: str
+    weight: float
+
+
+class IndexAnswer(BaseModel):
+    """State and settings of an index."""
+
+    name: str
+    aliases: list[str]
+    documents: int
+    terms: int
+    segments: int
+    generation: int
+    commit: str
+    epoch: str
+    frozen: bool
+    ranking: str
+    language: str | None
+    fields: list[FieldAnswer]
+    note: str = Field(description="Where the similarities of words come from.")
+    similarity: dict[str, Any] = Field(description="How S was made.")
+    meaning: dict[str, Any] | None = Field(description="The encoder of the documents, if any.")
+
+
+class IndexesAnswer(BaseModel):
+    """The indexes of the server, and the names of those that cannot be opened."""
+
+    indexes: list[IndexAnswer]
+    broken: list[str]
+
+
+class Aliases(BaseModel):
+    """For each alias its index."""
+
+    aliases: dict[str, str]
+
+
+class SimilaritiesAnswer(BaseModel):
+    """Your decisions about words, as lines of a file of decisions and one by one."""
+
+    decisions: list[dict[str, Any]]
+    lines: list[str]
+    note: str
+    commit: str
+
+
+class TaskAnswer(BaseModel):
+    """A long change that goes on in the background."""
+
+    id: str
+    kind: str
+    index: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    step: str | None = None
+    done: int | None = None
+    total: int | None = None
+    result: dict[str, Any] | None = None
+    problem: ProblemAnswer | None = None

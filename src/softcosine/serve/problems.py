@@ -1,0 +1,231 @@
+"""Errors as answers (RFC 9457, ``application/problem+json``): a stable type, and what to do.
+
+=========================  ======  ==============================================================
+type (``urn:softcosine:``)  status  meaning
+=========================  ======  ==============================================================
+malformed-request          400     the body is not JSON in UTF-8, or the address is not UTF-8
+missing-key, wrong-key     401     the server has keys, and the request has none, or an unknown one
+wrong-scope                403     the key does not allow this
+read-only                  403     the server or the folder takes no changes
+not-found                  404     no such route
+unknown-index              404     no index or alias has this name
+unknown-document           404     no document has this id
+unknown-term               404     no document and no source has this word
+unknown-task               404     no task has this id
+method-not-allowed         405     the route has other methods
+slow-request               408     the client paused too long within the body
+already-exists             409     an index or alias has this name
+key-reused                 409     the Idempotency-Key came with another request
+changed-meanwhile          412     If-Match names another commit than the last one
+too-large                  413     the body is too large
+unsupported-type           415     the body is neither JSON nor JSON lines
+wrong-host                 421     the Host header is none of the names of this server
+invalid-request            422     a field is missing, unknown, or of a wrong type; named in errors
+invalid-input              422     the library refuses a value
+over-limit                 422     a number or a query is over a limit of the server
+too-many-searches          429     as many searches as allowed run and wait
+bug                        500     an unexpected error; the log has the request id
+corrupt-index              500     a file of the index is damaged
+missing-dependency         501     an optional package is not installed on the server
+busy                       503     another writer has the index, or too many changes wait
+stopping                   503     the server is about to end
+deadline                   504     the search took longer than its deadline
+disk-full                  507     no space left on the disk; nothing was changed
+=========================  ======  ==============================================================
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from softcosine import errors
+from softcosine.serve.json_text import json_bytes
+
+__all__ = [
+    "PREFIX",
+    "Problem",
+    "add_handlers",
+    "problem_of",
+    "problem_response",
+    "validation_problem",
+]
+
+_log = logging.getLogger(__name__)
+
+PREFIX = "urn:softcosine:"
+
+_STATUS = {
+    "malformed-request": 400,
+    "missing-key": 401,
+    "wrong-key": 401,
+    "wrong-scope": 403,
+    "read-only": 403,
+    "not-found": 404,
+    "unknown-index": 404,
+    "unknown-document": 404,
+    "unknown-term": 404,
+    "unknown-task": 404,
+    "method-not-allowed": 405,
+    "slow-request": 408,
+    "already-exists": 409,
+    "key-reused": 409,
+    "changed-meanwhile": 412,
+    "too-large": 413,
+    "unsupported-type": 415,
+    "wrong-host": 421,
+    "invalid-request": 422,
+    "invalid-input": 422,
+    "over-limit": 422,
+    "too-many-searches": 429,
+    "bug": 500,
+    "corrupt-index": 500,
+    "missing-dependency": 501,
+    "busy": 503,
+    "stopping": 503,
+    "deadline": 504,
+    "disk-full": 507,
+}
+# The first class that fits.
+_OF_ERRORS: tuple[tuple[type[Exception], str], ...] = (
+    (errors.DeadlineExceededError, "deadline"),
+    (errors.UnknownDocumentError, "unknown-document"),
+    (errors.UnknownTermError, "unknown-term"),
+    (errors.IndefiniteMatrixError, "invalid-input"),
+    (errors.InvalidInputError, "invalid-input"),
+    (errors.IndexLockedError, "busy"),
+    (errors.MissingDependencyError, "missing-dependency"),
+    (errors.AlreadyExistsError, "already-exists"),
+    (errors.IndexFormatError, "corrupt-index"),
+    (PermissionError, "read-only"),
+)
+_RETRY = {"too-many-searches": "1", "busy": "2", "stopping": "5"}
+
+
+class Problem(HTTPException):
+    """An error that has an answer.
+
+    Parameters
+    ----------
+    kind : str
+        See the table of this module.
+    detail : str
+        What was seen, what is needed, what to do.
+    errors : sequence of mappings, optional
+        One per faulty field.
+    """
+
+    def __init__(self, kind: str, detail: str, *, errors: Sequence[Mapping[str, str]] = ()) -> None:
+        headers = {"Retry-After": _RETRY[kind]} if kind in _RETRY else {}
+        if _STATUS[kind] == 401:
+            headers["WWW-Authenticate"] = 'Bearer realm="softcosine"'
+        super().__init__(_STATUS[kind], detail, headers)
+        self.kind = kind
+        self.errors = errors
+
+    def to_dict(self, request_id: str | None = None) -> dict[str, Any]:
+        """Return the problem as JSON types."""
+        record: dict[str, Any] = {
+            "type": PREFIX + self.kind,
+            "title": self.kind.replace("-", " ").capitalize(),
+            "status": self.status_code,
+            "detail": self.detail,
+        }
+        if request_id is not None:
+            record["instance"] = request_id
+        if self.errors:
+            record["errors"] = list(self.errors)
+        return record
+
+
+def problem_of(error: BaseException) -> Problem:
+    """Return the problem of an exception; one that is not expected goes to the log."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Problem(
+            "disk-full",
+            "the disk of the server is full; nothing was changed. Free some space, then send the "
+            "request again.",
+        )
+    for kind, name in _OF_ERRORS:
+        if isinstance(error, kind):
+            told = error.strerror if isinstance(error, PermissionError) else str(error)
+            return Problem(name, told or str(error))
+    _log.error("unexpected %s", type(error).__name__, exc_info=error)
+    return Problem("bug", "an unexpected error; the log of the server has it under this request.")
+
+
+def problem_response(problem: Problem, request_id: str | None) -> Response:
+    """Return the answer of a problem."""
+    return Response(
+        json_bytes(problem.to_dict(request_id)),
+        problem.status_code,
+        problem.headers,
+        media_type="application/problem+json",
+    )
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer all errors of an application by problems."""
+
+    def answer(request: Request, problem: Problem) -> Response:
+        request.state.problem = problem.kind
+        return problem_response(problem, getattr(request.state, "id", None))
+
+    async def known(request: Request, error: Exception) -> Response:
+        name = request.path_params.get("i")
+        if isinstance(error, OSError) and name and name not in app.state.server.catalog:
+            return answer(request, Problem("unknown-index", f"the index {name} was deleted."))
+        return answer(request, problem_of(error))
+
+    async def http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if isinstance(error, Problem):
+            return answer(request, error)
+        kinds = {404: "not-found", 405: "method-not-allowed"}
+        method, path = request.method, request.url.path
+        told = {
+            404: f"there is no route {path}; /openapi.json lists them.",
+            405: f"{path} cannot be reached by {method}; /openapi.json lists the methods.",
+        }
+        kind = kinds.get(error.status_code, "malformed-request")
+        problem = Problem(kind, told.get(error.status_code, str(error.detail)))
+        problem.headers = {**(problem.headers or {}), **(error.headers or {})}
+        return answer(request, problem)
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        kind = request.headers.get("content-type", "no type")
+        if not kind.startswith("application/json") and error.errors()[0]["loc"] == ("body",):
+            told = f"the body is of {kind:.100}; send Content-Type: application/json."
+            return answer(request, Problem("unsupported-type", told))
+        return answer(request, validation_problem(error.errors()))
+
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(RequestValidationError, invalid)
+    for kind, _ in _OF_ERRORS:
+        app.add_exception_handler(kind, known)
+    app.add_exception_handler(OSError, known)
+
+
+def validation_problem(found: Sequence[Mapping[str, Any]], place: str = "") -> Problem:
+    """Return the problem of the faults that pydantic found, for example in a line."""
+    faults = []
+    for one in found[:20]:
+        parts = [str(part) for part in one["loc"]]
+        name = ".".join(parts[1:] if parts[:1] == ["body"] and len(parts) > 1 else parts)[:200]
+        told = "unknown field" if one["type"] == "extra_forbidden" else str(one["msg"])
+        faults.append({"field": name, "problem": told})
+    shown = "; ".join(f"{one['field'] or 'the value'}: {one['problem']}" for one in faults[:5])
+    shown = f"{place}: {shown}" if place else shown
+    return Problem(
+        "invalid-request", f"{shown}. /openapi.json describes the fields.", errors=faults
+    )

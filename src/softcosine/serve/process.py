@@ -1,0 +1,215 @@
+"""The processes of a server: bind, start, stop (``softcosine serve``)."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from softcosine.errors import InvalidInputError
+from softcosine.serve.app import create_app
+from softcosine.serve.catalog import Catalog
+from softcosine.serve.keys import KeyRing
+from softcosine.serve.logs import JsonLines
+from softcosine.serve.settings import Limits, ServeSettings
+from softcosine.serve.state_store import StateStore
+
+__all__ = ["Bind", "app_of_environment", "serve"]
+
+_VARIABLE = "SOFTCOSINE_SERVE"  # the settings, for the processes of several workers
+_APP = "softcosine.serve.process:app_of_environment"
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_BACKLOG = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Where a server listens.
+
+    Attributes
+    ----------
+    host : str
+    port : int
+        0 for a free one.
+    insecure : bool
+        Whether other hosts may connect without a key.
+    certificate, private_key : Path or None
+        Files of PEM for TLS.
+    workers : int
+        Processes.
+    grace : float
+        Seconds that requests get to finish at the end.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    insecure: bool = False
+    certificate: Path | None = None
+    private_key: Path | None = None
+    workers: int = 1
+    grace: float = 30.0
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this host can connect."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def serve(settings: ServeSettings, bind: Bind, started: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM; then finish the requests that run.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+    bind : Bind
+    started : callable
+        Called with the address when the first request can come.
+
+    Raises
+    ------
+    InvalidInputError
+        If other hosts could connect and there is no key.
+    FileNotFoundError, NotADirectoryError, MalformedFileError
+    OSError
+        If the port is taken.
+    """
+    _check_keys(settings, bind)
+    if bind.loopback and settings.keys is None:
+        settings = replace(settings, hosts=(*_LOCAL, bind.host, *settings.hosts))
+    catalog = Catalog(settings)  # here, so that errors come before the start
+    _log_json()
+    with ExitStack() as left:
+        if settings.state is None and catalog.single:
+            folder = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-"))
+            settings = replace(settings, state=Path(folder))
+        StateStore(settings.state or catalog.state).start()
+        listening = left.enter_context(_listening(bind))
+        host, port = listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http{'s' if bind.certificate else ''}://{shown}:{port}"
+        options: dict[str, Any] = {
+            "log_config": None,
+            "access_log": False,
+            "server_header": False,
+            "lifespan": "on",
+            "timeout_graceful_shutdown": int(bind.grace),
+            "ssl_certfile": bind.certificate,
+            "ssl_keyfile": bind.private_key,
+        }
+        if bind.workers > 1:
+            _serve_by_workers(settings, bind.workers, listening, options, address, started, left)
+            return
+        server = _Server(uvicorn.Config(create_app(settings), **options), address, started)
+        try:
+            server.run(sockets=[listening])
+        except (KeyboardInterrupt, SystemExit):
+            if not server.started:
+                raise
+
+
+class _Server(uvicorn.Server):
+    def __init__(
+        self, config: uvicorn.Config, address: str, started: Callable[[str], None]
+    ) -> None:
+        super().__init__(config)
+        self._address = address
+        self._announce = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._announce(self._address)
+
+
+def _serve_by_workers(
+    settings: ServeSettings,
+    workers: int,
+    listening: socket.socket,
+    options: dict[str, Any],
+    address: str,
+    started: Callable[[str], None],
+    left: ExitStack,
+) -> None:
+    from uvicorn.supervisors import Multiprocess
+
+    values = asdict(settings) | {
+        name: None if path is None else str(path.absolute())
+        for name in ("path", "keys", "state")
+        for path in (getattr(settings, name),)
+    }
+    os.environ[_VARIABLE] = json.dumps(values)
+    figures = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-metrics-"))
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures  # read by the workers, before their imports
+    config = uvicorn.Config(_APP, factory=True, workers=workers, **options)
+    started(address)
+    Multiprocess(config, sockets=[listening]).run()
+
+
+def app_of_environment() -> FastAPI:
+    """Return the application of a worker; its settings come from the process that starts it."""
+    given = json.loads(os.environ[_VARIABLE])
+    for name in ("path", "keys", "state"):
+        given[name] = None if given[name] is None else Path(given[name])
+    given |= {"limits": Limits(**given["limits"]), "origins": tuple(given["origins"])}
+    given["hosts"] = tuple(given["hosts"])
+    _log_json()
+    return create_app(ServeSettings(**given))
+
+
+def _check_keys(settings: ServeSettings, bind: Bind) -> None:
+    has_key = settings.keys is not None and bool(KeyRing(settings.keys).current())
+    if not (bind.loopback or has_key or bind.insecure):
+        raise InvalidInputError(
+            f"{bind.host} can be reached from other hosts, and no key is needed; make one by "
+            "'softcosine keys add FILE NAME' and pass --keys FILE, or pass --insecure."
+        )
+    if settings.keys is not None and not has_key:
+        raise InvalidInputError(
+            f"{settings.keys} has no key, so every request would be refused; make one by "
+            "'softcosine keys add'."
+        )
+
+
+def _listening(bind: Bind) -> socket.socket:
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    # asyncio turns Nagle's algorithm off if the socket names its protocol; else answers, which are
+    # sent in two parts, take 40 ms more.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((bind.host, bind.port))
+        listening.listen(_BACKLOG)
+        listening.set_inheritable(True)
+    except OSError as error:
+        listening.close()
+        if error.errno is not None:
+            raise OSError(
+                f"{bind.host}:{bind.port} cannot be listened on ({error.strerror}); choose another "
+                "--port, or 0 for a free one."
+            ) from error
+        raise
+    return listening
+
+
+def _log_json() -> None:
+    """Write log lines of this process to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("softcosine.serve").setLevel(logging.INFO)
+    logging.captureWarnings(True)

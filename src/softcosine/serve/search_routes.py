@@ -1,0 +1,189 @@
+"""Routes of searching: search, similar, explain, expand, suggest, terms."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from softcosine.errors import InvalidInputError, UnknownTermError
+from softcosine.index.soft_index import SoftIndex
+from softcosine.serve.answers import explanation_answer, search_answer, similar_answer
+from softcosine.serve.checked_route import CheckedRoute
+from softcosine.serve.json_text import json_bytes, json_response
+from softcosine.serve.models import (
+    ExpandAnswer,
+    ExpandBody,
+    ExplainBody,
+    ExplanationAnswer,
+    MultiSearchAnswer,
+    MultiSearchBody,
+    NamedSearch,
+    SearchAnswer,
+    SearchBody,
+    SimilarBody,
+    SuggestAnswer,
+    SuggestBody,
+    TermAnswer,
+)
+from softcosine.serve.problems import Problem, problem_of
+from softcosine.serve.served_index import ServedIndex
+from softcosine.serve.server import Served, Server, Shared, may
+from softcosine.similarity.provenance import origins, overruled
+from softcosine.text.analyzer import shortened
+
+__all__ = ["router"]
+
+router = APIRouter(
+    prefix="/v1", tags=["search"], route_class=CheckedRoute, dependencies=[may("search")]
+)
+
+
+async def _search(server: Server, served: ServedIndex, body: SearchBody) -> bytes:
+    """Return the answer of a search as JSON, all of it made in a thread."""
+    served.check_query(body.q)
+    served.check_page(body.k, body.offset)
+    index = served.view.index
+    return await server.gate.run(lambda: json_bytes(search_answer(index, body)), body.timeout_ms)
+
+
+@router.post("/indexes/{i}/search", response_model=SearchAnswer)
+async def search(request: Request, server: Shared, served: Served, body: SearchBody) -> Response:
+    """Search an index."""
+    request.state.query = body.q
+    content = await _search(server, served, body)
+    return Response(content, media_type="application/json")
+
+
+@router.post("/search", response_model=MultiSearchAnswer)
+async def multi_search(server: Shared, body: MultiSearchBody) -> Response:
+    """Execute several searches; each gets its answer or its problem."""
+    started = time.perf_counter()
+    if len(body.searches) > server.limits.searches:
+        raise Problem(
+            "over-limit",
+            f"these are {len(body.searches)} searches, and this server allows "
+            f"{server.limits.searches} in one request.",
+        )
+
+    async def one(search: NamedSearch) -> bytes:
+        try:
+            return await _search(server, await server.index(search.index), search)
+        except Exception as error:
+            return json_bytes(problem_of(error).to_dict())
+
+    found = await asyncio.gather(*map(one, body.searches))
+    took = round(1000 * (time.perf_counter() - started), 3)
+    content = b'{"results":[' + b",".join(found) + b'],"took_ms":' + json_bytes(took) + b"}"
+    return Response(content, media_type="application/json")
+
+
+@router.post("/indexes/{i}/similar", response_model=SearchAnswer)
+async def similar(server: Shared, served: Served, body: SimilarBody) -> Response:
+    """Find the documents most similar to a document of the index, or to a text."""
+    if (body.id is None) == (body.text is None):
+        raise Problem("invalid-input", "give the id of a document or a text, one of the two.")
+    served.check_page(body.k)
+    if body.text is not None:
+        served.check_query(body.text)
+    index = served.view.index
+    content = await server.gate.run(
+        lambda: json_bytes(similar_answer(index, body)), body.timeout_ms
+    )
+    return Response(content, media_type="application/json")
+
+
+@router.post("/indexes/{i}/explain", response_model=ExplanationAnswer)
+async def explain(server: Shared, served: Served, body: ExplainBody) -> Response:
+    """Explain the score of a document by pairs of words that sum to it."""
+    served.check_query(body.q)
+    index = served.view.index
+    content = await server.gate.run(
+        lambda: json_bytes(explanation_answer(index, body)), body.timeout_ms
+    )
+    return Response(content, media_type="application/json")
+
+
+@router.post("/indexes/{i}/expand", response_model=ExpandAnswer)
+async def expand(server: Shared, served: Served, body: ExpandBody) -> Response:
+    """Return a query as boosted words for a server that ranks by BM25."""
+    served.check_query(body.q)
+    index = served.view.index
+
+    def expanded() -> dict[str, Any]:
+        found = index.expand(
+            body.q, to=body.to, field=body.field, max_terms=body.max_terms, words=body.words,
+            k1_factor=body.k1_factor, syntax=body.syntax, keep_stop_words=body.keep_stop_words,
+        )  # fmt: skip
+        takes_json = body.to in ("elasticsearch", "opensearch")
+        return {
+            "to": body.to,
+            "query": str(found),
+            "body": found.body if takes_json else None,
+            "n_terms": found.n_terms,
+            "n_left_out": found.n_left_out,
+            "commit": index.commit,
+        }
+
+    return json_response(await server.gate.run(expanded, body.timeout_ms))
+
+
+@router.post("/indexes/{i}/suggest", response_model=SuggestAnswer)
+async def suggest(server: Shared, served: Served, body: SuggestBody) -> Response:
+    """Return the indexed words that begin with a prefix, the most frequent first."""
+    served.check_page(body.k)
+    view = served.view
+    words = await server.gate.run(
+        lambda: view.completions.of_prefix(body.prefix.lower(), body.k), None
+    )
+    shown = [{"word": word, "documents": n_docs} for word, n_docs in words]
+    return json_response({"words": shown, "commit": view.commit})
+
+
+@router.get("/indexes/{i}/terms/{t:any_text}", response_model=TermAnswer)
+async def term(server: Shared, served: Served, t: str, k: int = Query(10, ge=1)) -> Response:
+    """Return the words similar to a word, and where the similarities come from."""
+    served.check_query(t)
+    served.check_page(k)
+    index = served.view.index
+    return json_response(await server.gate.run(lambda: _neighbors(index, t, k)))
+
+
+def _neighbors(index: SoftIndex, word: str, k: int) -> dict[str, Any]:
+    parsed = index.parse_word(word)
+    n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
+    if n_terms != 1:
+        raise InvalidInputError(f"{shortened(word)} has {n_terms} terms; ask for one word.")
+    if parsed.unknown:
+        raise UnknownTermError(
+            f"{shortened(word)} is in no document, and no source has similar words for it."
+        )
+    found = index.neighbors(word, k=k)
+    neighbors: list[dict[str, Any]] = [
+        {"word": other, "similarity": similarity} for other, similarity in found
+    ]
+    forbidden: list[dict[str, Any]] = []
+    if (source := index.source) is not None:
+        # Sources know words, so the representative of the term is looked up.
+        asked = (
+            parsed.outside[0].word if parsed.outside else index.S.representatives[parsed.terms[0]]
+        )
+        kept_off = overruled(source, asked)
+        others = [other for other, _ in found] + kept_off
+        told = [origin.to_dict() for origin in origins(source, [asked] * len(others), others)]
+        for one, origin in zip(neighbors, told, strict=False):
+            one["origin"] = origin
+        forbidden = [
+            {"word": other, "origin": origin}
+            for other, origin in zip(kept_off, told[len(found) :], strict=True)
+        ]
+    return {
+        "word": word,
+        "indexed": not parsed.outside,
+        "neighbors": neighbors,
+        "forbidden": forbidden,
+        "commit": index.commit,
+    }

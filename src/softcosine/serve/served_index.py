@@ -1,0 +1,183 @@
+"""`ServedIndex`: one index, the commit that requests see, and its changes one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from softcosine._progress import Report
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.serve.completion import Completions
+from softcosine.serve.models import Query
+from softcosine.serve.problems import Problem
+from softcosine.serve.settings import Limits
+
+__all__ = ["ServedIndex", "View"]
+
+_T = TypeVar("_T")
+
+
+class View:
+    """An index at one commit, and what is computed from it once.
+
+    Attributes
+    ----------
+    index : SoftIndex
+        No refresh and no commit changes it.
+    """
+
+    __slots__ = ("_completions", "_lock", "index")
+
+    def __init__(self, index: SoftIndex) -> None:
+        self.index = index
+        self._completions: Completions | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def commit(self) -> str:
+        """Checksum of the commit."""
+        return self.index.commit
+
+    @property
+    def completions(self) -> Completions:
+        """The words by prefix; computed on first access."""
+        with self._lock:
+            if self._completions is None:
+                self._completions = Completions.of(self.index)
+            return self._completions
+
+
+class ServedIndex:
+    """An open index of a server.
+
+    Searches use `view`, which a refresh replaces when the new commit is ready to be searched; until
+    then they continue on the last one, and none waits.
+
+    Parameters
+    ----------
+    name : str
+    path : Path
+    limits : Limits
+
+    Raises
+    ------
+    FileNotFoundError, IndexFormatError, CorruptIndexError
+    """
+
+    def __init__(self, name: str, path: Path, limits: Limits) -> None:
+        self.name = name
+        self.path = path
+        self._limits = limits
+        self._index = SoftIndex.open(path)
+        self._refreshing = threading.Lock()
+        self._writing = asyncio.Lock()
+        self.n_writes = 0
+        self.view = View(self._index.at_commit())
+
+    def refresh(self) -> bool:
+        """Let searches see the last commit; return whether it is new.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the index was deleted.
+        """
+        with self._refreshing:
+            self._index.refresh()
+            if self._index.commit == self.view.commit:
+                return False
+            view = View(self._index.at_commit())
+            view.index.searcher()  # prepared here, so that no search waits for it
+            self.view = view
+            return True
+
+    async def change(
+        self,
+        pool: ThreadPoolExecutor,
+        work: Callable[[IndexWriter, SoftIndex], _T],
+        *,
+        if_match: str | None = None,
+        progress: Report | None = None,
+    ) -> tuple[_T, View]:
+        """Run a change in a thread, commit it, and return its result and the new view.
+
+        Changes of an index run one after the other. If `work` raises, nothing is changed.
+
+        Parameters
+        ----------
+        pool : ThreadPoolExecutor
+        work : callable
+            Gets the writer, and the index as of the last commit.
+        if_match : str, optional
+            The commit that must be the last one.
+        progress : callable, optional
+            Called with (task, done, total); total may be None.
+
+        Raises
+        ------
+        Problem
+            ``busy`` if too many changes wait, ``changed-meanwhile`` if there is another commit.
+        """
+
+        def changed() -> tuple[_T, View]:
+            wait = self._limits.writer_seconds
+            with self._index.writer(timeout=wait, progress=progress) as writer:
+                self._index.refresh()
+                if if_match is not None and if_match != self._index.commit:
+                    raise Problem(
+                        "changed-meanwhile",
+                        f"the index {self.name} is at commit {self._index.commit}, and If-Match "
+                        f"names {if_match:.80}; read the index again and repeat the change.",
+                    )
+                result = work(writer, self._index)
+            self.refresh()
+            return result, self.view
+
+        if self.n_writes >= self._limits.writes:
+            raise Problem(
+                "busy",
+                f"{self.n_writes} changes of the index {self.name} run or wait, and no more may; "
+                "send the request again later.",
+            )
+        self.n_writes += 1
+        try:
+            async with self._writing:
+                return await asyncio.get_running_loop().run_in_executor(pool, changed)
+        finally:
+            self.n_writes -= 1
+
+    def check_query(self, query: Query) -> None:
+        """Raise if a query is over the limits."""
+        texts = query.values() if isinstance(query, dict) else (query,)
+        words = [
+            word for text in texts for word in (text.split() if isinstance(text, str) else text)
+        ]
+        n_characters = sum(map(len, words))
+        if len(words) > self._limits.query_words:
+            raise Problem(
+                "over-limit",
+                f"the query has {len(words):,} words, and this server allows "
+                f"{self._limits.query_words:,}; shorten it.",
+            )
+        if n_characters > self._limits.query_characters:
+            raise Problem(
+                "over-limit",
+                f"the query has {n_characters:,} characters, and this server allows "
+                f"{self._limits.query_characters:,}; shorten it.",
+            )
+
+    def check_page(self, k: int, offset: int = 0) -> None:
+        """Raise if a page is over the limits."""
+        for name, value, most in (
+            ("k", k, self._limits.k), ("offset", offset, self._limits.offset)
+        ):  # fmt: skip
+            if value > most:
+                raise Problem(
+                    "over-limit",
+                    f"{name} is {value}, and this server allows {most:,}; ask for less.",
+                )

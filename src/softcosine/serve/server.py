@@ -1,0 +1,118 @@
+"""`Server`: what the routes share, and who may use them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from softcosine.errors import SoftCosineError
+from softcosine.serve.answers import search_answer
+from softcosine.serve.catalog import Catalog
+from softcosine.serve.gate import SearchGate
+from softcosine.serve.keys import KeyRing, Scope
+from softcosine.serve.metrics import Metrics
+from softcosine.serve.models import SearchBody
+from softcosine.serve.problems import Problem
+from softcosine.serve.served_index import ServedIndex
+from softcosine.serve.settings import ServeSettings
+from softcosine.serve.state_store import StateStore
+from softcosine.serve.tasks import Tasks
+
+__all__ = ["Served", "Server", "Shared", "may"]
+
+_WRITERS = 4  # indexes that are changed at the same time
+_log = logging.getLogger(__name__)
+_bearer = HTTPBearer(auto_error=False, description="A key of `softcosine keys add`.")
+
+
+class Server:
+    """The state that all routes of one process share."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.limits = settings.limits
+        self.catalog = Catalog(settings)
+        self.gate = SearchGate(settings.limits)
+        self.writers = ThreadPoolExecutor(_WRITERS, "softcosine-write")
+        self.keys = None if settings.keys is None else KeyRing(settings.keys)
+        self.store = StateStore(self.catalog.state)
+        self.tasks = Tasks(self.store)
+        self.metrics = Metrics(self.catalog, self.gate, self.tasks)
+        self.ready = False
+
+    async def index(self, name: str) -> ServedIndex:
+        """Return an index by its name or alias."""
+        served = self.catalog.opened_as(name)
+        return await asyncio.to_thread(self.catalog.get, name) if served is None else served
+
+    def warm(self) -> None:
+        """Open the first index and search it, so that the first request does not wait for that."""
+        for name in self.catalog.names[:1]:
+            try:
+                search_answer(self.catalog.get(name).view.index, SearchBody(q="warm", k=1))
+            except (SoftCosineError, OSError):
+                _log.exception("the index %s cannot be opened", name)
+
+    async def close(self) -> None:
+        """End the tasks, and wait for searches and changes that run."""
+        await self.tasks.stop()
+        await asyncio.to_thread(self.gate.close)
+        await asyncio.to_thread(self.writers.shutdown)
+
+
+async def _server(request: Request) -> Server:  # async: other dependencies run in a thread
+    server: Server = request.app.state.server
+    return server
+
+
+Shared = Annotated[Server, Depends(_server)]
+
+
+async def _served(server: Shared, i: str) -> ServedIndex:
+    return await server.index(i)
+
+
+Served = Annotated[ServedIndex, Depends(_served)]
+
+
+def may(scope: Scope, *, changes: bool = False) -> Any:
+    """Return the dependency that lets requests pass whose key has a scope.
+
+    Parameters
+    ----------
+    scope : {"search", "write", "admin"}
+    changes : bool
+        Whether a read-only server refuses the route.
+    """
+
+    async def check(
+        request: Request,
+        server: Shared,
+        given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    ) -> None:
+        if server.keys is not None:
+            if given is None:
+                raise Problem(
+                    "missing-key", "send a key of this server: 'Authorization: Bearer KEY'."
+                )
+            key = server.keys.find(given.credentials)
+            if key is None:
+                raise Problem("wrong-key", "this server does not know the key; it may be removed.")
+            request.state.key = key.name
+            if scope not in key.scopes:
+                raise Problem(
+                    "wrong-scope",
+                    f"the key {key.name} is for {', '.join(key.scopes)}, and this route needs "
+                    f"{scope}.",
+                )
+        if changes and server.settings.read_only:
+            raise Problem("read-only", "this server takes no changes (--read-only).")
+
+    checked: Callable[..., Any] = check
+    return Depends(checked)

@@ -1,0 +1,131 @@
+"""`StateStore`: what the processes of a server remember together, in a small SQLite file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["StateStore", "StoredAnswer"]
+
+_FILE = "state.sqlite3"
+_KEPT = 24 * 3600.0  # seconds that answers and ended tasks are remembered
+_LONGEST = 600.0  # seconds after which a change without an answer counts as broken off
+_SCHEMA = """
+create table if not exists answers (
+    key text primary key, fingerprint blob, status integer, headers text, body blob, since real
+);
+create table if not exists tasks (
+    id text primary key, record text, ended integer, cancelled integer, since real
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """The answer to a request; of status 0 while the request still runs."""
+
+    fingerprint: bytes
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class StateStore:
+    """Answers by Idempotency-Key, and tasks. The file is made at its first use.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._folder / _FILE, timeout=10.0, isolation_level=None)
+        try:
+            connection.execute("pragma synchronous = normal")
+            connection.executescript(_SCHEMA)
+            connection.execute("begin immediate")
+            yield connection
+            connection.execute("commit")
+        finally:
+            connection.close()
+
+    def begin(self, key: str, fingerprint: bytes) -> StoredAnswer | None:
+        """Return what is known of a key; if nothing is, note that its request runs."""
+        now = time.time()
+        with self._opened() as connection:
+            connection.execute(
+                "delete from answers where since < ? or (status = 0 and since < ?)",
+                (now - _KEPT, now - _LONGEST),
+            )
+            found = connection.execute(
+                "select fingerprint, status, headers, body from answers where key = ?", (key,)
+            ).fetchone()
+            if found is None:
+                connection.execute(
+                    "insert into answers values (?, ?, 0, '{}', x'', ?)", (key, fingerprint, now)
+                )
+                return None
+        return StoredAnswer(found[0], found[1], json.loads(found[2]), found[3])
+
+    def keep(self, key: str, answer: StoredAnswer) -> None:
+        """Remember the answer of a key."""
+        with self._opened() as connection:
+            connection.execute(
+                "insert or replace into answers values (?, ?, ?, ?, ?, ?)",
+                (
+                    key, answer.fingerprint, answer.status, json.dumps(answer.headers),
+                    answer.body, time.time(),
+                ),
+            )  # fmt: skip
+
+    def forget(self, key: str) -> None:
+        """Forget a key whose request failed, so that it can be repeated."""
+        with self._opened() as connection:
+            connection.execute("delete from answers where key = ?", (key,))
+
+    def put_task(self, id: str, record: dict[str, Any], *, ended: bool) -> bool:
+        """Store the state of a task; return whether it is to be cancelled."""
+        now = time.time()
+        with self._opened() as connection:
+            connection.execute("delete from tasks where ended and since < ?", (now - _KEPT,))
+            connection.execute(
+                "insert into tasks values (?, ?, ?, 0, ?) on conflict (id) do update set"
+                " record = excluded.record, ended = excluded.ended, since = excluded.since",
+                (id, json.dumps(record), ended, now),
+            )
+            row = connection.execute("select cancelled from tasks where id = ?", (id,)).fetchone()
+        return bool(row[0])
+
+    def task(self, id: str) -> dict[str, Any] | None:
+        """Return the state of a task."""
+        with self._opened() as connection:
+            row = connection.execute("select record from tasks where id = ?", (id,)).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    def cancel_task(self, id: str) -> None:
+        """Let a task end at its next step."""
+        with self._opened() as connection:
+            connection.execute("update tasks set cancelled = 1 where id = ?", (id,))
+
+    def start(self) -> None:
+        """Forget what an earlier server left unfinished; before the processes start."""
+        if not (self._folder / _FILE).exists():
+            return
+        with self._opened() as connection:
+            connection.execute("delete from answers where status = 0")
+            for id, text in connection.execute("select id, record from tasks where not ended"):
+                record = json.loads(text) | {"state": "failed", "step": "the server ended"}
+                connection.execute(
+                    "update tasks set record = ?, ended = 1 where id = ?", (json.dumps(record), id)
+                )

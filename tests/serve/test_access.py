@@ -1,0 +1,175 @@
+"""Keys and scopes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from serve_answers import FAQ, problem
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.serve.keys import KeyRing
+from softcosine.serve.process import Bind, serve
+from softcosine.serve.settings import ServeSettings
+
+
+@pytest.fixture
+def ring(tmp_path):
+    return KeyRing(tmp_path / "keys.json")
+
+
+@pytest.fixture
+def secured(serving, ring):
+    secrets = {name: ring.add(name, [name]) for name in ("search", "write", "admin")}
+    return serving(keys=ring.path), secrets
+
+
+def bearer(secret):
+    return {"Authorization": f"Bearer {secret}"}
+
+
+# What needs which scope; the answer to the right key matters less than not being 401 or 403.
+ROUTES = [
+    ("GET", "/metrics", None, "search"),
+    ("GET", "/v1/indexes", None, "search"),
+    ("GET", FAQ, None, "search"),
+    ("POST", f"{FAQ}/search", {"q": "tea"}, "search"),
+    ("POST", "/v1/search", {"searches": []}, "search"),
+    ("POST", f"{FAQ}/similar", {"id": "tea"}, "search"),
+    ("POST", f"{FAQ}/explain", {"q": "tea", "id": "tea"}, "search"),
+    ("POST", f"{FAQ}/expand", {"q": "tea"}, "search"),
+    ("POST", f"{FAQ}/suggest", {"prefix": "t"}, "search"),
+    ("GET", f"{FAQ}/terms/tea", None, "search"),
+    ("GET", f"{FAQ}/documents", None, "search"),
+    ("GET", f"{FAQ}/documents/tea", None, "search"),
+    ("GET", f"{FAQ}/similarities", None, "search"),
+    ("GET", "/v1/aliases", None, "search"),
+    ("GET", "/v1/tasks/x", None, "search"),
+    ("PUT", f"{FAQ}/documents/a", {"text": "x"}, "write"),
+    ("DELETE", f"{FAQ}/documents/a", None, "write"),
+    ("POST", f"{FAQ}/documents", {"documents": []}, "write"),
+    ("POST", f"{FAQ}/documents/delete", {"ids": []}, "write"),
+    ("PATCH", f"{FAQ}/similarities", {}, "write"),
+    ("PUT", "/v1/indexes/new", {"plain": True}, "admin"),
+    ("PUT", "/v1/aliases/best", {"index": "faq"}, "admin"),
+    ("DELETE", "/v1/aliases/best", None, "admin"),
+    ("POST", f"{FAQ}/merge", None, "admin"),
+    ("POST", f"{FAQ}/backup", {"to": "copy"}, "admin"),
+    ("POST", f"{FAQ}/encode", {}, "admin"),
+    ("DELETE", "/v1/tasks/x", None, "admin"),
+    ("DELETE", "/v1/indexes/new", None, "admin"),
+]
+
+
+def test_every_route_needs_its_scope(secured):
+    client, secrets = secured
+    for method, url, body, scope in ROUTES:
+        send = {} if body is None else {"json": body}
+        assert problem(client.request(method, url, **send), 401) == "missing-key"
+        answer = client.request(method, url, **send, headers=bearer("sc_wrong"))
+        assert problem(answer, 401) == "wrong-key"
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        for other in set(secrets) - {scope}:
+            answer = client.request(method, url, **send, headers=bearer(secrets[other]))
+            assert problem(answer, 403) == "wrong-scope", (method, url, other)
+        answer = client.request(method, url, **send, headers=bearer(secrets[scope]))
+        assert answer.status_code not in (401, 403), (method, url, answer.text)
+
+
+def test_the_list_above_is_complete(secured):
+    client, _ = secured
+    told = client.get("/openapi.json").json()["paths"]
+    there = {
+        (method.upper(), path)
+        for path, one in told.items()
+        if path.startswith("/v1")
+        for method in one
+    }
+    import re
+
+    def covered(method, path):
+        pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
+        return any(method == m and re.fullmatch(pattern, url) for m, url, *_ in ROUTES)
+
+    assert [one for one in sorted(there) if not covered(*one)] == []
+
+
+def test_what_needs_no_key(secured):
+    client, _ = secured
+    for url in ("/health", "/ready", "/version", "/openapi.json"):
+        assert client.get(url).status_code == 200
+
+
+def test_a_key_that_is_removed_is_refused_at_once(secured, ring):
+    client, secrets = secured
+    assert client.get(FAQ, headers=bearer(secrets["search"])).status_code == 200
+    ring.remove("search")
+    assert problem(client.get(FAQ, headers=bearer(secrets["search"])), 401) == "wrong-key"
+    new = ring.add("again", ["search", "write"])
+    assert client.get(FAQ, headers=bearer(new)).status_code == 200
+
+
+def test_the_file_has_no_secret_and_belongs_to_its_owner(ring):
+    secret = ring.add("me", ["write", "search"])
+    text = ring.path.read_text()
+    assert secret not in text
+    assert secret.removeprefix("sc_") not in text
+    if os.name == "posix":
+        assert stat.S_IMODE(ring.path.stat().st_mode) == 0o600
+    (key,) = KeyRing(ring.path).current()
+    assert (key.name, key.scopes) == ("me", ("search", "write"))
+    assert ring.find(secret) == key
+    assert ring.find(secret + "x") is None
+    assert ring.find("\ud800") is None
+
+
+def test_wrong_keys_and_files_are_errors(ring, tmp_path):
+    ring.add("me", ["search"])
+    with pytest.raises(AlreadyExistsError):
+        ring.add("me", ["search"])
+    for name, scopes in (("", ["search"]), ("a b", ["search"]), ("you", []), ("you", ["all"])):
+        with pytest.raises(InvalidInputError):
+            ring.add(name, scopes)
+    with pytest.raises(InvalidInputError):
+        ring.remove("you")
+    for text in ("x", "[]", '{"keys": [{}]}', json.dumps({"keys": [{"name": 1}]})):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(MalformedFileError):
+            KeyRing(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_other_hosts_may_connect_with_a_key_only(root, ring, host):
+    settings = ServeSettings(root)
+    for keys in (None, ring.path):  # a file without keys does not count
+        with pytest.raises(InvalidInputError, match="--insecure"):
+            serve(ServeSettings(root, keys=keys), Bind(host), print)
+    assert settings.keys is None
+
+
+def test_which_addresses_are_of_this_host():
+    assert Bind("127.0.0.1").loopback
+    assert Bind("127.8.8.8").loopback
+    assert Bind("::1").loopback
+    assert Bind("localhost").loopback
+    assert not Bind("0.0.0.0").loopback
+
+
+def test_browsers_of_other_sites_are_let_in_by_name_only(serving):
+    ask = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+    assert "access-control-allow-origin" not in serving().get(FAQ, headers=ask).headers
+    client = serving(origins=("https://a.example",))
+    assert client.get(FAQ, headers=ask).headers["access-control-allow-origin"] == ask["Origin"]
+    assert client.options(f"{FAQ}/search", headers=ask).status_code == 200
+    ask["Origin"] = "https://b.example"
+    assert "access-control-allow-origin" not in client.get(FAQ, headers=ask).headers
+
+
+def test_a_server_without_keys_answers_to_its_own_names_only(serving):
+    client = serving(hosts=("localhost", "::1", "Search.example"))
+    for host in ("localhost", "localhost:8080", "[::1]:8080", "[::1]", "search.EXAMPLE"):
+        assert client.get(FAQ, headers={"Host": host}).status_code == 200, host
+    for host in ("evil.example", "localhost.evil.example", "", "[::2]:80", "localhost:80:80"):
+        assert problem(client.get(FAQ, headers={"Host": host}), 421) == "wrong-host", host

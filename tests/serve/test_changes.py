@@ -1,0 +1,168 @@
+"""Similarities, aliases and tasks over HTTP."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+import softcosine as sc
+from serve_answers import FAQ, problem
+from softcosine.index.writer.index_writer import IndexWriter
+
+
+def ended(client, task):
+    end = time.monotonic() + 30
+    while True:
+        record = client.get(f"/v1/tasks/{task['id']}").json()
+        if record["state"] not in ("waiting", "running"):
+            return record
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def first(client, query, index="faq"):
+    hits = client.post(f"/v1/indexes/{index}/search", json={"q": query}).json()["hits"]
+    return hits[0]["id"] if hits else None
+
+
+def test_pairs_are_pinned_forbidden_weighed_and_taken_back(client):
+    assert client.get(f"{FAQ}/similarities").json()["decisions"] == []
+    assert first(client, "bicycle") == "bike"
+    pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
+    answer = client.patch(f"{FAQ}/similarities", json=pin)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["decisions"] == [
+        {"word": "kettle", "sign": "=", "other": "pot", "value": 0.9}
+    ]
+    assert first(client, "kettle") == "pot/1"
+    neighbors = client.get(f"{FAQ}/terms/kettle").json()["neighbors"]
+    assert neighbors[0]["word"] == "pot"
+    assert neighbors[0]["origin"]["parts"][0]["name"] == "pinned"
+    change = {
+        "forbid": [{"word": "bike", "other": "bicycle"}],
+        "weigh": [{"word": "kettle", "weight": 0.5}],
+    }
+    answer = client.patch(f"{FAQ}/similarities", json=change)
+    assert answer.json()["lines"] == ["kettle = pot 0.9", "bike ! bicycle", "kettle * 0.5"]
+    assert first(client, "bicycle") is None
+    undo = {"remove": [{"word": "bicycle", "other": "bike"}, {"word": "pot", "other": "kettle"}]}
+    assert client.patch(f"{FAQ}/similarities", json=undo).json()["lines"] == ["kettle * 0.5"]
+    assert first(client, "bicycle") == "bike"
+    assert first(client, "kettle") is None
+
+
+def test_decisions_that_cannot_be_are_refused(client):
+    before = client.get(f"{FAQ}/similarities").json()
+    for change in (
+        {"pin": [{"word": "a", "other": "A", "similarity": 0.5}]},
+        {"pin": [{"word": "a", "other": "b", "similarity": 1.5}]},
+        {"pin": [{"word": "a", "other": "b"}]},
+        {"pin": [{"word": "", "other": "b", "similarity": 1}]},
+        {
+            "pin": [{"word": "a", "other": "b", "similarity": 0.5}],
+            "forbid": [{"word": "b", "other": "a"}],
+        },
+        {"pins": []},
+    ):
+        assert client.patch(f"{FAQ}/similarities", json=change).status_code == 422, change
+    assert client.get(f"{FAQ}/similarities").json() == before
+    client.put("/v1/indexes/plain", json={"plain": True})
+    answer = client.patch("/v1/indexes/plain/similarities", json={"forbid": []})
+    assert problem(answer, 422) == "invalid-input"
+
+
+def test_an_alias_moves_searches_to_a_rebuilt_index(client, root):
+    assert client.put("/v1/aliases/best", json={"index": "faq"}).json() == {
+        "aliases": {"best": "faq"}
+    }
+    assert first(client, "bicycle", "best") == "bike"
+    sc.SoftIndex.from_texts(["a bicycle"], ids=["new"], plain=True).save(root / "faq2")
+    assert client.put("/v1/aliases/best", json={"index": "faq2"}).status_code == 200
+    assert first(client, "bicycle", "best") == "new"
+    assert client.get("/v1/indexes/faq2").json()["aliases"] == ["best"]
+    assert problem(client.put("/v1/aliases/faq", json={"index": "faq2"}), 409) == "already-exists"
+    assert problem(client.put("/v1/aliases/b", json={"index": "gone"}), 404) == "unknown-index"
+    assert problem(client.put("/v1/aliases/..x", json={"index": "faq"}), 422) == "invalid-input"
+    assert problem(client.put("/v1/indexes/best", json={}), 409) == "already-exists"
+    assert problem(client.delete("/v1/indexes/faq2"), 409) == "already-exists"
+    assert client.delete("/v1/aliases/best").status_code == 204
+    assert problem(client.get("/v1/indexes/best"), 404) == "unknown-index"
+    assert problem(client.delete("/v1/aliases/best"), 404) == "unknown-index"
+
+
+def test_aliases_survive_and_are_shared(serving):
+    serving().put("/v1/aliases/best", json={"index": "faq"})
+    other = serving()
+    assert other.get("/v1/aliases").json() == {"aliases": {"best": "faq"}}
+    assert first(other, "bicycle", "best") == "bike"
+
+
+def test_segments_are_merged_in_the_background(client):
+    for id in "ab":
+        client.put(f"{FAQ}/documents/{id}", json={"text": "x"})
+    client.delete(f"{FAQ}/documents/a")
+    answer = client.post(f"{FAQ}/merge")
+    assert answer.status_code == 202
+    assert answer.headers["location"] == f"/v1/tasks/{answer.json()['id']}"
+    record = ended(client, answer.json())
+    assert record["state"] == "done", record
+    assert record["result"]["commit"] == client.get(FAQ).json()["commit"]
+    assert client.get(FAQ).json()["segments"] == 1
+
+
+def test_an_index_is_copied_in_the_background(client):
+    record = ended(client, client.post(f"{FAQ}/backup", json={"to": "copy"}).json())
+    assert record["state"] == "done", record
+    assert first(client, "bicycle", "copy") == "bike"
+    assert problem(client.post(f"{FAQ}/backup", json={"to": "copy"}), 409) == "already-exists"
+    assert problem(client.post(f"{FAQ}/backup", json={"to": "../x"}), 422) == "invalid-input"
+    again = client.post(f"{FAQ}/backup", json={"to": "copy", "overwrite": True})
+    assert ended(client, again.json())["state"] == "done"
+
+
+def test_documents_are_encoded_in_the_background(client):
+    record = ended(client, client.post(f"{FAQ}/encode", json={"encoder": "static"}).json())
+    assert record["state"] == "done", record
+    assert record["result"]["encoded"] == 4
+    assert client.get(FAQ).json()["meaning"]["encoder"] == "static"
+    record = ended(client, client.post(f"{FAQ}/encode", json={"meaning": -1.0}).json())
+    assert record["state"] == "failed"
+    assert record["problem"]["type"] == "urn:softcosine:invalid-input"
+
+
+@pytest.fixture
+def slow_merge(monkeypatch):
+    """Let merges report progress until they are cancelled or released."""
+    release = threading.Event()
+
+    def merge(writer):
+        while not release.wait(0.01):
+            writer._report("merging slowly", 0, None)
+            time.sleep(0.3)
+            writer._report("still merging", 1, None)
+
+    monkeypatch.setattr(IndexWriter, "merge", merge)
+    yield release
+    release.set()
+
+
+def test_a_task_is_cancelled(client, slow_merge):
+    commit = client.get(FAQ).json()["commit"]
+    task = client.post(f"{FAQ}/merge", headers={"Idempotency-Key": "m"}).json()
+    assert client.post(f"{FAQ}/merge", headers={"Idempotency-Key": "m"}).json() == task
+    assert client.delete(f"/v1/tasks/{task['id']}").status_code == 200
+    assert ended(client, task)["state"] == "cancelled"
+    assert client.get(FAQ).json()["commit"] == commit
+    assert problem(client.get("/v1/tasks/none"), 404) == "unknown-task"
+    assert problem(client.delete("/v1/tasks/none"), 404) == "unknown-task"
+
+
+def test_the_end_of_the_server_cancels_its_tasks(serving, slow_merge):
+    client = serving()
+    task = client.post(f"{FAQ}/merge").json()
+    time.sleep(0.2)
+    client.__exit__(None, None, None)
+    client.__enter__ = lambda *_: None
+    assert client.app.state.server.store.task(task["id"])["state"] == "cancelled"

@@ -1,0 +1,123 @@
+"""Indexes over HTTP: names, creation, deletion; what a server serves."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import softcosine as sc
+from serve_answers import FAQ, problem
+from softcosine.serve import ServeSettings, create_app
+
+
+def test_all_indexes_of_a_folder_are_listed(client, root):
+    sc.SoftIndex.create(root / "second", plain=True)
+    (root / "no index").mkdir()
+    (root / ".hidden").mkdir()
+    answer = client.get("/v1/indexes").json()
+    assert [one["name"] for one in answer["indexes"]] == ["faq", "second"]
+    faq = client.get(FAQ).json()
+    assert faq == answer["indexes"][0]
+    assert faq["documents"] == 4
+    assert faq["ranking"] == "soft_bm25"
+    assert faq["commit"] == sc.SoftIndex.open(root / "faq").commit
+
+
+def test_one_index_is_served_by_the_name_of_its_folder(serving, root):
+    client = serving(root / "faq")
+    assert client.get(FAQ).status_code == 200
+    assert not (root / ".serve").exists()
+    assert problem(client.put("/v1/indexes/new", json={}), 403) == "read-only"
+    assert problem(client.delete(FAQ), 403) == "read-only"
+    assert problem(client.put("/v1/aliases/a", json={"index": "faq"}), 403) == "read-only"
+    key = {"Idempotency-Key": "k"}
+    assert client.put(f"{FAQ}/documents/a", json={"text": "x"}, headers=key).status_code == 201
+    assert [path.name for path in root.iterdir()] == ["faq"]
+
+
+def test_an_index_is_created_filled_and_deleted(client, root):
+    recipe = {"sources": ["edit-distance"], "max_neighbors": 5}
+    made = client.put(
+        "/v1/indexes/new", json={"similarity": recipe, "language": "english", "note": "mine"}
+    )
+    assert made.status_code == 201, made.text
+    assert made.headers["location"] == "/v1/indexes/new"
+    assert problem(client.put("/v1/indexes/new", json={}), 409) == "already-exists"
+    client.put("/v1/indexes/new/documents/a", json={"text": "tyres and tyre"})
+    assert client.post("/v1/indexes/new/search", json={"q": "tyre"}).json()["hits"]
+    assert client.delete("/v1/indexes/new").status_code == 204
+    assert not (root / "new").exists()
+    assert problem(client.delete("/v1/indexes/new"), 404) == "unknown-index"
+    assert client.put("/v1/indexes/new", json={"plain": True}).status_code == 201
+    assert client.get("/v1/indexes/new").json()["documents"] == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "a b", ".x", "-x", "x" * 101, "ü", "a\x00", "..%2F..%2Fetc", "a%2Fb", "CON:"]
+)
+def test_names_that_could_leave_the_folder_are_refused(client, root, name):
+    from urllib.parse import quote
+
+    url = f"/v1/indexes/{quote(name, safe='%')}"
+    assert client.put(url, json={"plain": True}).status_code in (404, 405, 422)
+    assert client.get(url).status_code in (404, 405)
+    assert client.post(f"{url}/search", json={"q": "x"}).status_code in (404, 422)
+    assert sorted(path.name for path in root.parent.iterdir()) == ["indexes"]
+    assert [path.name for path in root.iterdir()] == ["faq"]
+
+
+@pytest.mark.parametrize(
+    "similarity",
+    [
+        {"sources": ["/etc/passwd"]},
+        {"sources": ["synonyms:/etc/passwd"]},
+        {"sources": ["vectors:../x.txt"]},
+        {"sources": ["english"], "proposer": "faiss"},
+        {"sources": "english"},
+        {"sources": [5]},
+        {"format": "other"},
+        {"odd": 1},
+    ],
+)
+def test_a_recipe_reads_no_files_of_the_server(client, similarity):
+    answer = client.put("/v1/indexes/new", json={"similarity": similarity})
+    assert problem(answer, 422) == "invalid-input"
+    assert (
+        "passwd" not in answer.json()["detail"] or "requests cannot name" in answer.json()["detail"]
+    )
+
+
+def test_an_index_that_is_gone_is_unknown(client, root):
+    import time
+
+    assert client.get(FAQ).status_code == 200
+    shutil.rmtree(root / "faq")
+    end = time.monotonic() + 5
+    while client.get(FAQ).status_code != 404:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert client.get("/health").status_code == 200
+
+
+def test_what_cannot_be_served_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        create_app(ServeSettings(tmp_path / "gone"))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NotADirectoryError):
+        create_app(ServeSettings(tmp_path / "file"))
+
+
+def test_a_read_only_server_refuses_changes_only(serving):
+    client = serving(read_only=True)
+    assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
+    for answer in (
+        client.put(f"{FAQ}/documents/a", json={"text": "x"}),
+        client.delete(f"{FAQ}/documents/tea"),
+        client.post(f"{FAQ}/documents", json={"documents": []}),
+        client.post(f"{FAQ}/documents/delete", json={"ids": ["tea"]}),
+        client.put("/v1/indexes/new", json={}),
+        client.delete(FAQ),
+    ):
+        assert problem(answer, 403) == "read-only"
+    assert client.get(FAQ).json()["documents"] == 4

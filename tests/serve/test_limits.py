@@ -1,0 +1,178 @@
+"""Limits: bodies, pages, queries, searches at the same time, deadlines, waiting changes."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import softcosine as sc
+from serve_answers import FAQ, problem
+
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_body_over_the_limit_is_refused(serving):
+    client = serving(limits={"body_bytes": 1000, "bulk_bytes": 5000})
+    large = json.dumps({"q": "x" * 2000})
+    assert problem(client.post(f"{FAQ}/search", content=large, headers=JSON), 413) == "too-large"
+    pieces = (large[i : i + 100].encode() for i in range(0, len(large), 100))
+    answer = client.post(f"{FAQ}/search", content=pieces, headers=JSON)  # without Content-Length
+    assert problem(answer, 413) == "too-large"
+    lines = "\n".join(json.dumps({"id": str(i), "text": "x" * 50}) for i in range(40))
+    headers = {"Content-Type": "application/x-ndjson"}
+    assert client.post(f"{FAQ}/documents", content=lines, headers=headers).status_code == 200
+    answer = client.post(f"{FAQ}/documents", content=lines * 3, headers=headers)
+    assert problem(answer, 413) == "too-large"
+
+
+def test_pages_and_queries_over_the_limits_are_refused(serving):
+    client = serving(limits={"k": 5, "offset": 7, "query_words": 3, "query_characters": 20})
+    for asked in (
+        {"q": "tea", "k": 6},
+        {"q": "tea", "offset": 8},
+        {"q": "a b c d"},
+        {"q": ["a", "b", "c", "d"]},
+        {"q": "x" * 21},
+        {"q": {"text": "a b c d"}},
+    ):
+        assert problem(client.post(f"{FAQ}/search", json=asked), 422) == "over-limit"
+    assert problem(client.get(f"{FAQ}/documents?k=6"), 422) == "over-limit"
+    assert problem(client.get(f"{FAQ}/terms/tea?k=6"), 422) == "over-limit"
+    assert problem(client.post(f"{FAQ}/similar", json={"id": "tea", "k": 6}), 422) == "over-limit"
+    searches = [{"index": "faq", "q": "tea"}] * 33
+    assert problem(client.post("/v1/search", json={"searches": searches}), 422) == "over-limit"
+    assert client.post(f"{FAQ}/search", json={"q": "tea", "k": 5}).status_code == 200
+
+
+class Slow:
+    """Searches that last until they are released."""
+
+    def __init__(self, monkeypatch):
+        self.release, self.started = threading.Event(), threading.Semaphore(0)
+        search = sc.SoftIndex.search
+
+        def slow(index, *arguments, **options):
+            self.started.release()
+            self.release.wait(30)
+            return search(index, *arguments, **options)
+
+        monkeypatch.setattr(sc.SoftIndex, "search", slow)
+
+
+def test_more_searches_than_may_wait_are_refused(serving, monkeypatch):
+    client = serving(limits={"threads": 1, "waiting": 1})
+    slow = Slow(monkeypatch)
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(client.post, f"{FAQ}/search", json={"q": "tea"}) for _ in range(2)]
+        slow.started.acquire(timeout=20)
+        gate = client.app.state.server.gate
+        while gate.n_running < 2:
+            time.sleep(0.01)
+        refused = client.post(f"{FAQ}/search", json={"q": "tea"})
+        slow.release.set()
+        assert problem(refused, 429) == "too-many-searches"
+        assert refused.headers["retry-after"] == "1"
+        assert [one.result().status_code for one in running] == [200, 200]
+    assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
+    assert gate.n_running == 0
+
+
+def test_a_search_ends_at_its_deadline(serving, monkeypatch):
+    client = serving(limits={"timeout_ms": 300})
+    search = sc.SoftIndex.search
+
+    def slow(index, *arguments, **options):
+        time.sleep(0.4)
+        return search(index, *arguments, **options)
+
+    monkeypatch.setattr(sc.SoftIndex, "search", slow)
+    for asked in ({"q": "tea"}, {"q": "tea", "timeout_ms": 1}, {"q": "tea", "timeout_ms": 10**6}):
+        answer = client.post(f"{FAQ}/search", json=asked)
+        assert problem(answer, 504) == "deadline"
+    monkeypatch.undo()
+    assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
+
+
+def test_more_changes_than_may_wait_are_refused(serving, root):
+    client = serving(limits={"writes": 2, "writer_seconds": 20.0})
+    other = sc.SoftIndex.open(root / "faq").writer()
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [
+            pool.submit(client.put, f"{FAQ}/documents/{id}", json={"text": id}) for id in "ab"
+        ]
+        served = client.app.state.server.catalog.get("faq")
+        while served.n_writes < 2:
+            time.sleep(0.01)
+        refused = client.put(f"{FAQ}/documents/c", json={"text": "c"})
+        other.close()
+        assert problem(refused, 503) == "busy"
+        assert refused.headers["retry-after"]
+        assert [one.result().status_code for one in waiting] == [201, 201]
+    assert client.get(FAQ).json()["documents"] == 6
+
+
+def test_a_writer_of_another_process_is_waited_for_and_named(serving, root):
+    client = serving(limits={"writer_seconds": 0.1})
+    with sc.SoftIndex.open(root / "faq").writer():
+        answer = client.put(f"{FAQ}/documents/a", json={"text": "x"})
+        assert problem(answer, 503) == "busy"
+        assert "writer" in answer.json()["detail"]
+    assert client.put(f"{FAQ}/documents/a", json={"text": "x"}).status_code == 201
+
+
+def test_a_repeated_request_changes_nothing(client):
+    url = f"{FAQ}/documents/new"
+    headers = {"Idempotency-Key": "k1"}
+    first = client.put(url, json={"text": "one"}, headers=headers)
+    again = client.put(url, json={"text": "one"}, headers=headers)
+    assert again.status_code == first.status_code == 201
+    assert again.json() == first.json()
+    assert again.headers["etag"] == first.headers["etag"]
+    assert again.headers["idempotency-replayed"] == "true"
+    assert problem(client.put(url, json={"text": "two"}, headers=headers), 409) == "key-reused"
+    gone = {"Idempotency-Key": "k2"}
+    assert client.delete(url, headers=gone).json() == client.delete(url, headers=gone).json()
+    failing = {"Idempotency-Key": "k3"}
+    assert problem(client.delete(url, headers=failing), 404) == "unknown-document"
+    client.put(url, json={"text": "one"})
+    assert client.delete(url, headers=failing).status_code == 200  # failures are not kept
+    assert problem(client.delete(url, headers={"Idempotency-Key": "x" * 201}), 422)
+    lines = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "k4"}
+    answers = [
+        client.post(f"{FAQ}/documents", content='{"id": "b", "text": "c"}', headers=lines)
+        for _ in range(2)
+    ]
+    assert answers[0].json()["added"] == 1
+    assert answers[0].json() == answers[1].json()
+    other = client.post(f"{FAQ}/documents", content='{"id": "b", "text": "d"}', headers=lines)
+    assert problem(other, 409) == "key-reused"
+
+
+def test_a_full_disk_changes_nothing(client, monkeypatch):
+    import errno
+
+    before = client.get(FAQ).json()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    from softcosine.index.directory.store_writer import StoreWriter
+
+    monkeypatch.setattr(StoreWriter, "commit", full)
+    body = "\n".join(json.dumps({"id": str(i), "text": "kettle"}) for i in range(20))
+    headers = {"Content-Type": "application/x-ndjson"}
+    assert problem(client.post(f"{FAQ}/documents", content=body, headers=headers), 507)
+    assert client.get(FAQ).json() == before
+    monkeypatch.undo()
+    assert client.post(f"{FAQ}/documents", content=body, headers=headers).json()["added"] == 20
+
+
+@pytest.mark.parametrize(
+    "where", ["/v1/indexes/faq%FF/search", "/v1/indexes/faq/documents?where=%FF"]
+)
+def test_an_address_that_is_not_utf_8_is_refused(client, where):
+    assert problem(client.request("GET", where), 400) == "malformed-request"

@@ -1,0 +1,243 @@
+"""A server as a process: start, stop, kill, workers, TLS."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPSConnection
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+import softcosine as sc
+from softcosine.serve.process import Bind, _listening
+
+FAQ = "/v1/indexes/faq"
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
+
+
+class Running:
+    """A server and a connection to it."""
+
+    def __init__(self, process, address, errors):
+        self.process, self.errors = process, errors
+        self.address = urlsplit(address)
+
+    def ask(self, method, path, body=None, *, headers=None, timeout=60.0):
+        if self.address.scheme == "https":
+            context = ssl._create_unverified_context()
+            connection = HTTPSConnection(self.address.netloc, timeout=timeout, context=context)
+        else:
+            connection = HTTPConnection(self.address.netloc, timeout=timeout)
+        try:
+            content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+            given = {"Content-Type": "application/json", **(headers or {})}
+            connection.request(method, path, content, given)
+            answer = connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if text else None
+        finally:
+            connection.close()
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def begin(*arguments):
+        errors = (tmp_path / f"errors-{len(started)}").open("w+")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "softcosine", "serve", *map(str, arguments), "--port", "0"],
+            stdout=subprocess.PIPE, stderr=errors, text=True,
+        )  # fmt: skip
+        started.append((process, errors))
+        line = process.stdout.readline()
+        errors.seek(0)
+        assert " at http" in line, errors.read()
+        return Running(process, line.split(" at ")[1].split()[0], errors)
+
+    yield begin
+    for process, errors in started:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        errors.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_starts_answers_and_ends(start, root, number):
+    server = start(root)
+    assert server.ask("GET", "/ready")[0] == 200
+    assert server.ask("GET", "/ready", headers={"Host": "evil.example"})[0] == 421
+    status, answer = server.ask("POST", f"{FAQ}/search", {"q": "bicycle"})
+    assert (status, answer["hits"][0]["id"]) == (200, "bike")
+    assert server.end(number) == 0
+    server.errors.seek(0)
+    lines = [json.loads(line) for line in server.errors]
+    assert [line["status"] for line in lines] == [200, 421, 200]
+
+
+def test_ids_are_decoded_once(start, root):
+    server = start(root / "faq")
+    for id in ("%2F", "a/b", "\r\nX: y", "..%2f", "ü"):
+        path = f"{FAQ}/documents/{quote(id, safe='')}"
+        assert server.ask("PUT", path, {"text": "x"})[0] == 201
+        assert server.ask("GET", path)[1]["id"] == id
+    assert set(sc.SoftIndex.open(root / "faq")) >= {"%2F", "a/b", "\r\nX: y", "..%2f", "ü"}
+
+
+def test_the_last_requests_are_answered_before_the_end(start, root):
+    server = start(root)
+    body = "\n".join(json.dumps({"id": f"n{i}", "text": f"kettle {i}"}) for i in range(3000))
+    headers = {"Content-Type": "application/x-ndjson"}
+    found = []
+
+    def add():
+        found.append(server.ask("POST", f"{FAQ}/documents", body.encode(), headers=headers))
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    time.sleep(0.15)
+    assert server.end() == 0
+    thread.join()
+    if found:  # it was accepted before the end
+        assert found[0][0] == 200
+        assert len(sc.SoftIndex.open(root / "faq")) == 3004
+
+
+def test_a_killed_server_leaves_whole_commits(start, root):
+    known = 4
+    headers = {"Content-Type": "application/x-ndjson"}
+    for round in range(int(os.environ.get("SOFTCOSINE_KILLS", "4"))):
+        server = start(root)
+        acknowledged = []
+
+        def add(server=server, round=round, acknowledged=acknowledged):
+            for bulk in range(1000):
+                names = [f"{round}-{bulk}-{i}" for i in range(20)]
+                body = "\n".join(json.dumps({"id": id, "text": "kettle"}) for id in names)
+                try:
+                    status, _ = server.ask(
+                        "POST", f"{FAQ}/documents", body.encode(), headers=headers
+                    )
+                except OSError:
+                    return
+                except Exception:  # a broken answer
+                    return
+                assert status == 200
+                acknowledged.extend(names)
+
+        thread = threading.Thread(target=add)
+        thread.start()
+        time.sleep(0.3 + 0.17 * (round % 7))
+        server.end(signal.SIGKILL)
+        thread.join()
+        ids = list(sc.SoftIndex.open(root / "faq", verify=True))
+        assert len(ids) == len(set(ids))
+        assert set(acknowledged) <= set(ids)
+        # At most the bulk in flight beside the acknowledged ones, and that one whole.
+        assert len(ids) - known - len(acknowledged) in (0, 20)
+        known = len(ids)
+
+
+def test_workers_share_an_index(start, root):
+    server = start(root, "--workers", "2")
+    assert server.ask("PUT", f"{FAQ}/documents/x", {"text": "kettle"})[0] == 201
+    end = time.monotonic() + 10
+    seen = 0
+    while seen < 20:  # every worker sees the commit
+        status, _ = server.ask("GET", f"{FAQ}/documents/x")
+        seen = seen + 1 if status == 200 else 0
+        assert time.monotonic() < end
+    assert server.end() == 0
+
+
+def test_a_slow_client_does_not_hold_the_server(start, root):
+    server = start(root)
+    with socket.create_connection((server.address.hostname, server.address.port)) as slow:
+        slow.sendall(
+            f"POST {FAQ}/documents HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+            "Content-Length: 1000\r\n\r\n{".encode()
+        )
+        assert server.ask("PUT", f"{FAQ}/documents/x", {"text": "kettle"})[0] == 201
+
+
+def test_answers_are_sent_at_once():
+    """Asyncio sets TCP_NODELAY on connections of sockets of this protocol alone."""
+    with _listening(Bind(port=0)) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+
+
+@contextmanager
+def certificate(folder):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+         "/CN=localhost", "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    yield folder / "cert.pem", folder / "key.pem"
+
+
+def test_tls(start, root, tmp_path):
+    with certificate(tmp_path) as (public, private):
+        server = start(root, "--certificate", public, "--private-key", private)
+        assert server.address.scheme == "https"
+        assert server.ask("GET", "/health") == (200, {"status": "ok"})
+        assert server.end() == 0
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "softcosine", *map(str, arguments)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_keys_by_the_command_line(start, root, tmp_path):
+    file = tmp_path / "keys.json"
+    made = run("keys", "add", file, "me", "--scope", "search", "--scope", "write")
+    secret = made.stdout.strip()
+    assert secret.startswith("sc_")
+    listed = json.loads(run("keys", "list", file, "--json").stdout)
+    assert (listed["name"], listed["scopes"]) == ("me", ["search", "write"])
+    server = start(root, "--keys", file, "--host", "127.0.0.1")
+    assert server.ask("GET", FAQ)[0] == 401
+    assert server.ask("GET", FAQ, headers={"Authorization": f"Bearer {secret}"})[0] == 200
+    assert run("keys", "remove", file, "me").returncode == 0
+    assert server.ask("GET", FAQ, headers={"Authorization": f"Bearer {secret}"})[0] == 401
+    assert run("keys", "remove", file, "me").returncode == 2
+
+
+def test_what_cannot_start_says_why(root, tmp_path):
+    for arguments, told in (
+        ((tmp_path / "gone",), "no folder"),
+        ((root, "--host", "0.0.0.0"), "--insecure"),
+        ((root, "--private-key", "x"), "--certificate"),
+        ((root, "--keys", tmp_path / "none.json"), "has no key"),
+    ):
+        done = run("serve", *arguments)
+        assert done.returncode in (1, 2)
+        assert told in done.stderr
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = run("serve", root, "--port", taken.getsockname()[1])
+        assert done.returncode == 1
+        assert "--port" in done.stderr

@@ -1,0 +1,118 @@
+"""Deadlines of searches: they end, and the index stays usable."""
+
+from __future__ import annotations
+
+import pytest
+
+import softcosine as sc
+from softcosine import _deadline
+from softcosine._deadline import check_deadline, has_deadline, using_deadline
+from softcosine.errors import DeadlineExceededError, InvalidInputError
+from softcosine.index.search import searcher
+
+TEXTS = [f"tea {'green ' * (i % 3)} pot {i}" for i in range(40)]
+
+
+@pytest.fixture(scope="module")
+def index():
+    made = sc.SoftIndex.create(
+        source=sc.PairSimilarity({("tea", "coffee"): 0.5}), language="none", ranking="soft_bm25"
+    )
+    for begin in range(0, len(TEXTS), 4):  # ten segments
+        with made.writer(merge=None) as writer:
+            for number in range(begin, begin + 4):
+                writer.add(str(number), TEXTS[number])
+    return made
+
+
+class Clock:
+    """A clock that stands still for some looks, and has then passed every deadline."""
+
+    def __init__(self) -> None:
+        self.allow(10**9)
+
+    def allow(self, n_looks: int) -> None:
+        self.n_looks, self.allowed = 0, n_looks
+
+    def monotonic(self) -> float:
+        self.n_looks += 1
+        return 0.0 if self.n_looks <= self.allowed else 1e9
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(_deadline, "time", made)
+    return made
+
+
+SEARCHES = [
+    {},
+    {"ranking": "soft_cosine"},
+    {"ranking": "soft_tf_bm25"},
+    {"facets": ["x"]},
+    {"sort": "x"},
+    {"mmr": 0.5},
+    {"fill": True},
+    {"exact_first": True},
+    {"where": {"x": None}},
+    {"first_stage": 3},
+    {"query": '+tea "green tea"'},
+    {"expand": False},
+]
+
+
+@pytest.mark.parametrize("options", SEARCHES)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_search_can_end_at_every_look_at_the_clock(index, clock, options, threads):
+    options = dict(options)
+    query = options.pop("query", "green coffee")
+
+    def search():
+        with sc.using_threads(threads):
+            return index.search(query, **options)
+
+    plain = search()
+    clock.allow(10**9)
+    with using_deadline(5):
+        limited = search()
+    assert [(hit.id, hit.score) for hit in limited] == [(hit.id, hit.score) for hit in plain]
+    n_looks = clock.n_looks
+    assert n_looks >= 3
+    for allowed in range(1, n_looks):
+        clock.allow(allowed)
+        with using_deadline(5), pytest.raises(DeadlineExceededError, match="after its deadline"):
+            search()
+    assert search() == plain  # scratch arrays are clean
+
+
+def test_several_segments_are_searched_between_two_looks(index, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        searcher, "find_candidates",
+        lambda *arguments: seen.append(len(arguments[0])) or find(*arguments),
+    )  # fmt: skip
+    from softcosine.kernels.search import find_candidates as find
+
+    index.search("tea", ranking="soft_bm25")
+    with using_deadline(60):
+        index.search("tea", ranking="soft_bm25")
+    assert seen == [10, 4, 8, 10]
+
+
+def test_the_earliest_of_nested_deadlines_counts():
+    assert not has_deadline()
+    with using_deadline(0), using_deadline(100):
+        assert has_deadline()
+        with pytest.raises(DeadlineExceededError, match="0 seconds"):
+            check_deadline()
+    with using_deadline(100), using_deadline(None):
+        check_deadline()
+    assert not has_deadline()
+    with pytest.raises(InvalidInputError, match="seconds"), using_deadline(-1):
+        pass
+
+
+def test_a_batch_on_several_threads_ends_too(index):
+    with using_deadline(0), pytest.raises(DeadlineExceededError):
+        index.search_batch(["tea"] * 200, threads=2)
