@@ -26,7 +26,7 @@ DOCUMENTS = {
 def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("asking") / "a.index"
     texts, metadata = zip(*DOCUMENTS.values(), strict=True)
-    SoftIndex.from_texts(texts, ids=DOCUMENTS, metadata=metadata).save(path)
+    SoftIndex.from_texts(texts, ids=DOCUMENTS, metadata=metadata, encoder=None).save(path)
     return path
 
 

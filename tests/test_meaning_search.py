@@ -468,7 +468,7 @@ def test_an_index_without_coordinates_says_what_to_do():
             index.search("tea", **options)
     assert index.search("tea", ask="words").ids == ["0"]
     with pytest.raises(InvalidInputError, match='encoder="minilm"'):
-        sc.SoftIndex.create(meaning=4)
+        sc.SoftIndex.create(meaning=4, plain=True)
     with index.writer() as writer, pytest.raises(InvalidInputError, match="no encoder yet"):
         writer.encode()
 

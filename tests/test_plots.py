@@ -68,6 +68,7 @@ def index(texts) -> SoftIndex:
         ids=[f"d{i}" for i in range(len(texts))],
         metadata=[{"kind": ["odd", "even"][i % 2], "deep": {"n": i}} for i in range(len(texts))],
         source=SOURCE,
+        encoder=None,
     )
 
 
@@ -255,7 +256,7 @@ def test_all_documents_of_a_small_index_are_drawn_but_deleted_ones(tmp_path):
 def test_several_fields_are_summed_by_their_weights(tmp_path):
     texts = [{"title": "ant", "body": "cat dog"}, {"title": "bee", "body": "dog"},
              {"title": "ant ant", "body": ""}]  # fmt: skip
-    index = SoftIndex.from_texts(texts, fields={"title": 2, "body": 1}, source=SOURCE)
+    index = SoftIndex.from_texts(texts, fields={"title": 2, "body": 1}, source=SOURCE, encoder=None)
     heat = similarity_heat_map(index, order="given")
     assert heat.unit == "soft cosine: 2 title + body"
     assert_close(np.diag(heat.values), [3.0, 3.0, 2.0])

@@ -172,7 +172,7 @@ def test_outside_words_are_axes_of_a_larger_space(tf, ranking, documents, querie
     documents = [*documents, list(INSIDE_TERMS)]
     index = SoftIndex.from_texts(
         documents, source=OUTSIDE, analyzer=Analyzer(), weighting=Weighting(tf, idf),
-        ranking=ranking,
+        ranking=ranking, encoder=None,
     )  # fmt: skip
     assert index.vocabulary.terms == INSIDE_TERMS
     if not balanced:
