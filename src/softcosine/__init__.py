@@ -17,9 +17,11 @@ from softcosine.version import __version__
 _HOMES = {
     "Analyzer": "softcosine.text.analyzer",
     "Antonyms": "softcosine.similarity.overrides.antonyms",
+    "AsyncClient": "softcosine.client",
     "ApproximateSimilarity": "softcosine.similarity.embeddings.approximate",
     "Calibration": "softcosine.similarity.combine.isotonic",
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
+    "Client": "softcosine.client",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
     "Decisions": "softcosine.similarity.overrides.decisions",
     "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
@@ -95,6 +97,8 @@ if TYPE_CHECKING:
     from softcosine import plots as plots
     from softcosine._deadline import using_deadline as using_deadline
     from softcosine._threads import using_threads as using_threads
+    from softcosine.client import AsyncClient as AsyncClient
+    from softcosine.client import Client as Client
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder
     from softcosine.engines.engine_index import EngineIndex as EngineIndex

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from softcosine._validation import check_number
 from softcosine.errors import DeadlineExceededError
 
-__all__ = ["check_deadline", "has_deadline", "using_deadline"]
+__all__ = ["check_deadline", "has_deadline", "seconds_left", "using_deadline"]
 
 _end: ContextVar[float] = ContextVar("softcosine_deadline", default=math.inf)  # monotonic seconds
 _given: ContextVar[float] = ContextVar("softcosine_deadline_given", default=math.inf)
@@ -54,6 +54,11 @@ def using_deadline(seconds: float | None) -> Iterator[None]:
 def has_deadline() -> bool:
     """Return whether the current context has a deadline."""
     return _end.get() != math.inf
+
+
+def seconds_left() -> float:
+    """Return the seconds until the deadline of the current context; infinite without one."""
+    return _end.get() - time.monotonic()
 
 
 def check_deadline() -> None:

@@ -17,6 +17,7 @@
      ├─ IndexLockedError (TimeoutError)         another writer has the index open
      ├─ DeadlineExceededError (TimeoutError)    a search took longer than `using_deadline` allows
      ├─ ServerError (ConnectionError)           a server is down, refuses or holds another index
+     │   └─ ProblemError                        a softcosine server refuses; `kind` says why
      └─ AlreadyExistsError (FileExistsError)    the target exists and overwriting is off
 
     SoftCosineWarning (UserWarning)             the answer is right, but slow or worth a check
@@ -42,6 +43,7 @@ __all__ = [
     "MalformedFileError",
     "MissingDependencyError",
     "NotFittedError",
+    "ProblemError",
     "ServerError",
     "SoftCosineError",
     "SoftCosineWarning",
@@ -149,6 +151,20 @@ class ServerError(SoftCosineError, ConnectionError):
         self.server = server
         self.address = address
         super().__init__(f"{server} at {address}: {problem}")
+
+
+class ProblemError(ServerError):
+    """A softcosine server refuses a request, for a reason that has no class of its own.
+
+    Attributes
+    ----------
+    kind : str
+        Such as ``changed-meanwhile``; see `softcosine.serve.problems`.
+    """
+
+    def __init__(self, address: str, problem: str, *, kind: str) -> None:
+        self.kind = kind
+        super().__init__("softcosine", address, problem)
 
 
 class AlreadyExistsError(SoftCosineError, FileExistsError):

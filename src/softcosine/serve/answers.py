@@ -28,7 +28,7 @@ __all__ = [
     "similar_answer",
 ]
 
-_PARTS = ("text", "title", "metadata", "highlights")
+_PARTS = ("number", "text", "title", "metadata", "highlights")
 
 
 def search_answer(index: SoftIndex, body: SearchBody) -> dict[str, Any]:
@@ -155,7 +155,12 @@ def _hits_record(
             {
                 "word": one.word,
                 "candidates": [
-                    {"word": other.word, "distance": other.distance, "documents": other.n_docs}
+                    {
+                        "word": other.word,
+                        "distance": other.distance,
+                        "documents": other.n_docs,
+                        "similarity": other.similarity,
+                    }
                     for other in one.candidates
                 ],
             }
@@ -186,7 +191,7 @@ def _hit_record(
 ) -> dict[str, Any]:
     check_deadline()
     record: dict[str, Any] = {"id": hit.id, "score": hit.score}
-    for name in ("text", "title", "metadata"):
+    for name in ("number", "text", "title", "metadata"):
         if name in wanted:
             record[name] = getattr(hit, name)
     if "highlights" in wanted:

@@ -55,7 +55,7 @@ class Body(BaseModel):
 Query = str | list[str] | dict[str, str | list[str]]
 Filter = dict[str, Any]
 Ask = Literal["words", "static", "encoder"]
-Part = Literal["text", "title", "metadata", "highlights"]
+Part = Literal["number", "text", "title", "metadata", "highlights"]
 K = Annotated[int, Field(ge=0, description="Maximum number of hits.")]
 Metadata = dict[str, Any]
 Timeout = Annotated[
@@ -312,6 +312,7 @@ class HitAnswer(BaseModel):
 
     id: str
     score: float
+    number: int | None = Field(default=None, description="Number of documents inserted before it.")
     text: str | None = None
     title: str | None = None
     metadata: Metadata | None = None
@@ -332,6 +333,7 @@ class Candidate(BaseModel):
     word: str
     distance: int
     documents: int
+    similarity: float
 
 
 class Suggestion(BaseModel):
@@ -391,14 +393,35 @@ class MultiSearchAnswer(BaseModel):
     took_ms: float
 
 
+class BoostedWord(BaseModel):
+    """A word in a field of another server, and its boost."""
+
+    field: str
+    text: str
+    boost: float
+
+
+class Condition(BaseModel):
+    """What documents must, or must not, contain: each word in one of its forms, or a phrase."""
+
+    words: list[list[str]]
+    phrase: str | None
+    excluded: bool
+
+
 class ExpandAnswer(BaseModel):
-    """A query for another server: as text, and as JSON if the server takes JSON."""
+    """A query for another server: as text, as JSON if the server takes JSON, and its words."""
 
     to: str
     query: str
     body: dict[str, Any] | None
+    words: list[BoostedWord]
+    conditions: list[Condition]
+    fields: list[str]
+    analyzed: bool = Field(description="Whether the server analyzes the words.")
     n_terms: int
     n_left_out: int
+    n_negative: int
     commit: str
 
 

@@ -120,11 +120,9 @@ async def expand(server: Shared, served: Served, body: ExpandBody) -> Response:
         )  # fmt: skip
         takes_json = body.to in ("elasticsearch", "opensearch")
         return {
-            "to": body.to,
+            **found.to_dict(),
             "query": str(found),
             "body": found.body if takes_json else None,
-            "n_terms": found.n_terms,
-            "n_left_out": found.n_left_out,
             "commit": index.commit,
         }
 

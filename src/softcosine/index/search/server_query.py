@@ -12,9 +12,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -123,6 +123,27 @@ class ServerQuery:
                 clauses = [{"bool": {"filter": clauses}}]
             parts.setdefault(kind, []).extend(clauses)
         return {"query": {"bool": parts}}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the query as JSON types."""
+        return {name.removeprefix("_"): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the query of `to_dict`."""
+        return cls(
+            record["to"],
+            tuple(_Word(**one) for one in record["words"]),
+            record["n_terms"],
+            record["n_left_out"],
+            record["n_negative"],
+            tuple(
+                _Condition(tuple(map(tuple, one["words"])), one["phrase"], one["excluded"])
+                for one in record["conditions"]
+            ),
+            tuple(record["fields"]),
+            record["analyzed"],
+        )
 
     def _clause(self, name: str, text: str, boost: float | None = None) -> dict[str, Any]:
         weight = {} if boost is None else {"boost": boost}

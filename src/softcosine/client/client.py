@@ -1,0 +1,269 @@
+"""`Client` and `AsyncClient`: connections to a server by httpx, which run the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from ssl import SSLContext
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlsplit
+
+from softcosine._validation import check_number, check_whole
+from softcosine.client.calls import Awaiting, Blocking, Lost, Reply, Request, Steps
+from softcosine.client.exchange import Exchange
+from softcosine.client.index_calls import IndexCalls
+from softcosine.client.server_calls import ServerCalls
+from softcosine.errors import InvalidInputError, MissingDependencyError, UnknownDocumentError
+from softcosine.version import __version__
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["AsyncClient", "AsyncRemoteIndex", "Client", "RemoteIndex"]
+
+_T = TypeVar("_T")
+_KEY = "SOFTCOSINE_KEY"
+
+
+class _Connected(ServerCalls):
+    """What both clients do with an address and a key; see `Client`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 3,
+        verify: SSLContext | bool = True,
+        transport: Any = None,
+    ) -> None:
+        check_number("timeout", timeout, least=0)
+        check_whole("retries", retries, least=0)
+        address = _checked_address(url)
+        headers = {"User-Agent": f"softcosine/{__version__}", "Accept": "application/json"}
+        if secret := _checked_key(os.environ.get(_KEY) if key is None else key):
+            headers["Authorization"] = f"Bearer {secret}"
+        self._exchange = Exchange(address, timeout, retries)
+        self._options: dict[str, Any] = {
+            "base_url": address, "headers": headers, "timeout": timeout, "verify": verify,
+            "transport": transport,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._exchange.address!r})"
+
+
+class Client(_Connected, Blocking):
+    """A client of ``softcosine serve``.
+
+    Connections are kept, and shared by threads. A request that the server refuses for now (429,
+    503) is repeated after its ``Retry-After``; one whose connection broke is repeated if that
+    cannot change anything twice.
+
+    Parameters
+    ----------
+    url : str
+        ``http://host:8080`` or ``https://host``, perhaps with a path in front of ``/v1``.
+    key : str, optional
+        A key of ``softcosine keys add``; by default that of the environment variable
+        ``SOFTCOSINE_KEY``, if any.
+    timeout : float
+        Seconds to connect, and to wait for a reply.
+    retries : int
+        How often one request is repeated.
+    verify : ssl.SSLContext or bool
+        How certificates are checked, as in httpx.
+    transport : httpx.BaseTransport, optional
+        In place of TCP, such as ``httpx.HTTPTransport(uds=...)``.
+
+    Raises
+    ------
+    InvalidInputError
+        If the address or the key cannot be used.
+    MissingDependencyError
+        If httpx is not installed.
+    """
+
+    def __init__(self, url: str, **options: Any) -> None:
+        super().__init__(url, **options)
+        self._http = _httpx().Client(**self._options)
+
+    def index(self, name: str) -> RemoteIndex:
+        """Return an index or alias of the server; sends no request."""
+        return RemoteIndex(name, self)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[_T]) -> _T:
+        outcome: Reply | Lost | None = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as end:
+                result: _T = end.value
+                return result
+            if isinstance(step, Request):
+                outcome = self._sent(step)
+            else:
+                time.sleep(step)
+                outcome = None
+
+    def _sent(self, request: Request) -> Reply | Lost:
+        try:
+            reply = self._http.request(**_arguments(request))
+        except _httpx().HTTPError as error:
+            return _lost(error)
+        return Reply(reply.status_code, reply.headers, reply.content)
+
+
+class AsyncClient(_Connected, Awaiting):
+    """The client for asyncio: as `Client`, with ``await`` before each call."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        super().__init__(url, **options)
+        self._http = _httpx().AsyncClient(**self._options)
+
+    def index(self, name: str) -> AsyncRemoteIndex:
+        """Return an index or alias of the server; sends no request."""
+        return AsyncRemoteIndex(name, self)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _run(self, steps: Steps[_T]) -> _T:
+        outcome: Reply | Lost | None = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as end:
+                result: _T = end.value
+                return result
+            if isinstance(step, Request):
+                outcome = await self._sent(step)
+            else:
+                await asyncio.sleep(step)
+                outcome = None
+
+    async def _sent(self, request: Request) -> Reply | Lost:
+        try:
+            reply = await self._http.request(**_arguments(request))
+        except _httpx().HTTPError as error:
+            return _lost(error)
+        return Reply(reply.status_code, reply.headers, reply.content)
+
+
+class RemoteIndex(IndexCalls, Blocking):
+    """An index of a server, by `Client.index`."""
+
+    def __init__(self, name: str, client: Client) -> None:
+        super().__init__(name, client._exchange)
+        self._client = client
+
+    def _run(self, steps: Steps[_T]) -> _T:
+        return self._client._run(steps)
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __iter__(self) -> Iterator[str]:
+        """Ids of the documents, in order of insertion."""
+        return iter(self.filter(k=None).ids)
+
+    def __contains__(self, id: object) -> bool:
+        try:
+            return isinstance(id, str) and bool(self.get([id]))
+        except UnknownDocumentError:
+            return False
+
+
+class AsyncRemoteIndex(IndexCalls, Awaiting):
+    """An index of a server, by `AsyncClient.index`."""
+
+    def __init__(self, name: str, client: AsyncClient) -> None:
+        super().__init__(name, client._exchange)
+        self._client = client
+
+    async def _run(self, steps: Steps[_T]) -> _T:
+        return await self._client._run(steps)
+
+
+def _httpx() -> Any:
+    try:
+        import httpx
+    except ImportError as error:
+        raise MissingDependencyError("httpx", "client", "softcosine.Client") from error
+    return httpx
+
+
+def _arguments(request: Request) -> dict[str, Any]:
+    """Return the arguments of ``httpx.Client.request``."""
+    return {
+        "method": request.method, "url": request.path, "content": request.body,
+        "headers": request.headers, "params": request.params or None,
+    }  # fmt: skip
+
+
+def _lost(error: httpx.HTTPError) -> Lost:
+    httpx = _httpx()
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
+        return Lost("connect", error)
+    return Lost("timeout" if isinstance(error, httpx.TimeoutException) else "lost", error)
+
+
+def _checked_address(url: str) -> str:
+    """Return the address of a server; InvalidInputError, without its password, if it is none."""
+    try:
+        parts = urlsplit(url)
+        right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except (ValueError, AttributeError, TypeError):
+        right = False
+    if not right:
+        raise InvalidInputError(
+            "the address of the server is no URL of HTTP; write it as http://127.0.0.1:8080."
+        )
+    if parts.username is not None or parts.query or parts.fragment:
+        raise InvalidInputError(
+            "the address of the server has a user, a query or a fragment; leave them out, and pass "
+            "the key by key= or SOFTCOSINE_KEY."
+        )
+    return url.rstrip("/")
+
+
+def _checked_key(key: str | None) -> str:
+    """Return a key without white space around it; InvalidInputError, without the key, if wrong."""
+    secret = "" if key is None else str(key).strip()
+    if not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise InvalidInputError(
+            "the key has characters that no key has; pass key= or SOFTCOSINE_KEY as 'softcosine "
+            "keys add' printed it."
+        )
+    return secret

@@ -1,0 +1,510 @@
+"""`IndexCalls`: searches and changes of an index on a server, as `SoftIndex` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from softcosine._validation import check_list
+from softcosine.client.calls import Steps, call
+from softcosine.client.exchange import Exchange, json_bytes, segment
+from softcosine.client.failures import error_of
+from softcosine.client.results import (
+    Changed,
+    changed_of,
+    document_of,
+    explanation_of,
+    hits_of,
+    listing_of,
+)
+from softcosine.client.server_calls import ended_task
+from softcosine.errors import InvalidInputError, UnknownDocumentError, UnknownTermError
+from softcosine.index.query.query_vectors import Query
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.search.query_encoding import Ask
+from softcosine.index.search.results import Hits, Listing
+from softcosine.index.search.server_query import ServerQuery, Words
+from softcosine.index.segment.documents import Document
+from softcosine.index.writer.document import from_columns
+
+__all__ = ["IndexCalls"]
+
+_Text = str | Sequence[str] | Mapping[str, str]
+_SEARCHES = 32  # searches of one request, as many as a server allows by default
+_PAGE = 1000  # documents of one request, likewise
+
+
+class IndexCalls:
+    """Calls of an index on a server; parameters and errors are those of `SoftIndex`.
+
+    Attributes
+    ----------
+    name : str
+        Of the index, or of an alias.
+    """
+
+    def __init__(self, name: str, exchange: Exchange) -> None:
+        self.name = name
+        self._exchange = exchange
+        self._path = f"indexes/{segment(name)}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self._exchange.address!r})"
+
+    @call
+    def search(
+        self,
+        query: Query,
+        *,
+        k: int = 10,
+        offset: int = 0,
+        min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        exact_first: bool = False,
+        ranking: str | None = None,
+        expand: bool = True,
+        syntax: bool = True,
+        max_terms: int | None = 512,
+        fill: bool = False,
+        mmr: float | None = None,
+        fuzzy: bool = False,
+        keep_stop_words: bool = False,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
+        ask: Ask | None = None,
+        meaning: float | None = None,
+        first_stage: FirstStage | int | None = None,
+    ) -> Steps[Hits]:
+        """Return the k best documents; see `SoftIndex.search`.
+
+        The server ends the search at the deadline of `softcosine.using_deadline`.
+        """
+        body = _search_body(
+            k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
+            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
+            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
+            meaning=meaning, first_stage=first_stage,
+        )  # fmt: skip
+        return hits_of((yield from self._exchange.search(f"{self._path}/search", body(query))))
+
+    @call
+    def search_batch(self, /, queries: Iterable[Query], **options: Any) -> Steps[list[Hits]]:
+        """Search many queries, several in one request; the options are those of `search`."""
+        check_list("queries", queries, "queries, or call search with a single one")
+        body = _search_body(**options)
+        searches = [{"index": self.name, **body(query)} for query in queries]
+        found: list[Hits] = []
+        for begin in range(0, len(searches), _SEARCHES):
+            some = searches[begin : begin + _SEARCHES]
+            answer = yield from self._exchange.ask("POST", "search", {"searches": some})
+            for record in answer["results"]:
+                if "hits" not in record:
+                    raise error_of(record, self._exchange.address)
+                found.append(hits_of(record))
+        return found
+
+    @call
+    def similar(
+        self,
+        id: str,
+        *,
+        k: int = 10,
+        min_score: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        ranking: str = "soft_cosine",
+        meaning: float | None = None,
+    ) -> Steps[Hits]:
+        """Return the k documents most similar to a document; see `SoftIndex.similar`."""
+        body = {
+            "id": id, "k": k, "min_score": min_score, "where": _mapping(where), "ranking": ranking,
+            "meaning": meaning,
+        }  # fmt: skip
+        return hits_of((yield from self._exchange.search(f"{self._path}/similar", body)))
+
+    @call
+    def explain(
+        self,
+        query: Query,
+        id: str,
+        *,
+        ranking: str | None = None,
+        syntax: bool = True,
+        max_terms: int | None = 512,
+        fuzzy: bool = False,
+        keep_stop_words: bool = False,
+        ask: Ask | None = None,
+        meaning: float | None = None,
+    ) -> Steps[Explanation]:
+        """Return the pairs of words that sum to a score; see `SoftIndex.explain`."""
+        body = {
+            "q": _query(query), "id": id, "ranking": ranking, "syntax": syntax,
+            "max_terms": max_terms, "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask,
+            "meaning": meaning,
+        }  # fmt: skip
+        return explanation_of((yield from self._exchange.search(f"{self._path}/explain", body)))
+
+    @call
+    def expand(
+        self,
+        query: str | Sequence[str],
+        *,
+        to: str,
+        field: str | Mapping[str, str] | None = None,
+        max_terms: int | None = 64,
+        words: Words = "terms",
+        k1_factor: bool | None = None,
+        syntax: bool = True,
+        keep_stop_words: bool = False,
+    ) -> Steps[ServerQuery]:
+        """Return soft BM25 of a query for a server that ranks by BM25; see `SoftIndex.expand`."""
+        body = {
+            "q": _query(query), "to": to, "field": field if isinstance(field, str) else
+            _mapping(field), "max_terms": max_terms, "words": words, "k1_factor": k1_factor,
+            "syntax": syntax, "keep_stop_words": keep_stop_words,
+        }  # fmt: skip
+        answer = yield from self._exchange.search(f"{self._path}/expand", body)
+        return ServerQuery.from_dict(answer)
+
+    @call
+    def suggest(self, prefix: str, *, k: int = 10) -> Steps[list[tuple[str, int]]]:
+        """Return the k most frequent indexed words with a prefix, and their numbers of documents.
+
+        Raises
+        ------
+        InvalidInputError
+            If the prefix is empty.
+        """
+        body = {"prefix": prefix, "k": k}
+        answer = yield from self._exchange.ask("POST", f"{self._path}/suggest", body)
+        return [(one["word"], one["documents"]) for one in answer["words"]]
+
+    @call
+    def term(self, word: str, *, k: int = 10) -> Steps[dict[str, Any]]:
+        """Return the words similar to a word, and where the similarities come from.
+
+        Returns
+        -------
+        dict
+            ``neighbors`` with ``word``, ``similarity`` and ``origin``, ``forbidden``, ``indexed``.
+
+        Raises
+        ------
+        UnknownTermError, InvalidInputError
+        """
+        return (yield from self._term(word, k))
+
+    @call
+    def neighbors(self, word: str, *, k: int = 10) -> Steps[list[tuple[str, float]]]:
+        """Return the k indexed words most similar to a word; see `SoftIndex.neighbors`."""
+        try:
+            answer = yield from self._term(word, k)
+        except UnknownTermError:
+            return []
+        return [(one["word"], one["similarity"]) for one in answer["neighbors"]]
+
+    @call
+    def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> Steps[list[Document]]:
+        """Return documents by their ids, with one request for each; see `SoftIndex.get`."""
+        check_list("ids", ids)
+        documents = []
+        for id in ids:
+            try:
+                record = yield from self._exchange.ask("GET", self._document(id))
+            except UnknownDocumentError:
+                if not missing_ok:
+                    raise
+            else:
+                documents.append(document_of(record))
+        return documents
+
+    @call
+    def filter(
+        self,
+        where: Mapping[str, Any] | None = None,
+        *,
+        k: int | None = 10,
+        offset: int = 0,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
+    ) -> Steps[Listing]:
+        """Return documents that pass a filter, without a query; see `SoftIndex.filter`.
+
+        With ``k=None`` they come page by page; a commit in between can move documents.
+        """
+        listing = yield from self._page(where, _PAGE if k is None else k, offset, sort, facets)
+        if k is not None:
+            return listing
+        documents, total = list(listing.documents), listing.n_matching
+        while len(listing) == _PAGE:
+            listing = yield from self._page(where, _PAGE, offset + len(documents), sort, ())
+            documents += listing.documents
+        return Listing(tuple(documents), total, offset, listing.facets)
+
+    @call
+    def count(self, where: Mapping[str, Any] | None = None) -> Steps[int]:
+        """Return the number of documents that pass a filter; all without a filter."""
+        return (yield from self._page(where, 0, 0, None, ())).n_matching
+
+    @call
+    def info(self) -> Steps[dict[str, Any]]:
+        """Return the state and the settings of the index, such as ``documents`` and ``commit``."""
+        return (yield from self._exchange.ask("GET", self._path))
+
+    @call
+    def add(
+        self,
+        id: str,
+        text: _Text,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        if_match: str | None = None,
+    ) -> Steps[Changed]:
+        """Add a document, or replace the one with the same id, and commit.
+
+        Parameters
+        ----------
+        id, text, metadata
+            See `IndexWriter.add`.
+        if_match : str, optional
+            A commit; if it is not the last one, nothing is changed.
+
+        Raises
+        ------
+        ProblemError
+            With the kind ``changed-meanwhile``, if there is another commit.
+        InvalidInputError, IndexLockedError, PermissionError
+        """
+        body = _document(id, text, metadata)
+        del body["id"]
+        answer = yield from self._exchange.ask(
+            "PUT", self._document(id), body, changes=True, if_match=if_match
+        )
+        return changed_of(answer)
+
+    @call
+    def add_many(
+        self,
+        ids: Iterable[str],
+        texts: Iterable[_Text],
+        metadata: Iterable[Mapping[str, Any] | None] | None = None,
+        *,
+        if_match: str | None = None,
+    ) -> Steps[Changed]:
+        """Add or replace documents in one commit, or none of them; see `add`.
+
+        The request is held in memory; for millions of documents, call it several times.
+        """
+        body = b"\n".join(json_bytes(_document(*one)) for one in from_columns(texts, ids, metadata))
+        answer = yield from self._exchange.ask(
+            "POST", f"{self._path}/documents", body, changes=True, if_match=if_match
+        )
+        return changed_of(answer)
+
+    @call
+    def delete(
+        self,
+        id: str | Sequence[str] | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        missing_ok: bool = False,
+        if_match: str | None = None,
+    ) -> Steps[int]:
+        """Delete a document, several, or all that pass a filter, and commit.
+
+        Parameters
+        ----------
+        id : str or list of str, optional
+        where, missing_ok
+            See `IndexWriter.delete`.
+        if_match : str, optional
+            See `add`.
+
+        Returns
+        -------
+        int
+            Number of documents deleted.
+
+        Raises
+        ------
+        UnknownDocumentError
+            If no document has an id and `missing_ok` is false; nothing is deleted.
+        InvalidInputError
+        """
+        if (id is None) == (where is None):
+            raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
+        body: dict[str, Any] = {"missing_ok": missing_ok}
+        if where is not None:
+            body["where"] = _mapping(where)
+        else:
+            body["ids"] = [id] if isinstance(id, str) else list(id or ())
+        answer = yield from self._exchange.ask(
+            "POST", f"{self._path}/documents/delete", body, changes=True, if_match=if_match
+        )
+        return int(answer["deleted"])
+
+    @call
+    def similarities(self) -> Steps[dict[str, Any]]:
+        """Return the decisions about words: ``decisions``, and ``lines`` as in a file of them."""
+        return (yield from self._exchange.ask("GET", f"{self._path}/similarities"))
+
+    @call
+    def decide(
+        self,
+        *,
+        pin: Mapping[tuple[str, str], float] | None = None,
+        forbid: Iterable[tuple[str, str]] = (),
+        weigh: Mapping[tuple[str, str], float] | None = None,
+        remove: Iterable[tuple[str, str]] = (),
+        if_match: str | None = None,
+    ) -> Steps[dict[str, Any]]:
+        """Change the decisions about pairs of words, build S anew, and commit.
+
+        Parameters
+        ----------
+        pin : mapping of (word, other) to float, optional
+            Their similarity.
+        forbid : iterable of (word, other)
+            Pairs that are not similar.
+        weigh : mapping of (word, other) to float, optional
+            A factor of their similarity.
+        remove : iterable of (word, other)
+            Pairs whose decisions are taken back.
+        if_match : str, optional
+            See `add`.
+
+        Returns
+        -------
+        dict
+            As `similarities`.
+        """
+        body = {
+            "pin": [{**_pair(pair), "similarity": value} for pair, value in (pin or {}).items()],
+            "forbid": [_pair(pair) for pair in forbid],
+            "weigh": [{**_pair(pair), "weight": value} for pair, value in (weigh or {}).items()],
+            "remove": [_pair(pair) for pair in remove],
+        }
+        return (
+            yield from self._exchange.ask(
+                "PATCH", f"{self._path}/similarities", body, if_match=if_match,
+                repeatable=if_match is None,
+            )
+        )  # fmt: skip
+
+    @call
+    def merge(self, *, wait: bool = True) -> Steps[dict[str, Any]]:
+        """Merge all segments, and free the space of deleted documents.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to return after the end of the task; if False, see `Client.wait`.
+
+        Returns
+        -------
+        dict
+            The task: ``id``, ``state``, ``result`` and others.
+        """
+        return (yield from self._task("merge", None, wait))
+
+    @call
+    def backup(
+        self, to: str, *, overwrite: bool = False, wait: bool = True
+    ) -> Steps[dict[str, Any]]:
+        """Copy the last commit to an index of another name on the server; see `merge`.
+
+        Raises
+        ------
+        AlreadyExistsError
+        """
+        return (yield from self._task("backup", {"to": to, "overwrite": overwrite}, wait))
+
+    @call
+    def encode(
+        self,
+        encoder: str | None = None,
+        *,
+        meaning: float | Mapping[str, float] | None = None,
+        wait: bool = True,
+    ) -> Steps[dict[str, Any]]:
+        """Give coordinates of meaning to documents without them; see `merge`.
+
+        Parameters
+        ----------
+        encoder : {"static", "minilm"}, optional
+        meaning : float, or mapping of rankings to float, optional
+            See `SoftIndex.create`.
+        wait : bool
+            See `merge`.
+        """
+        weight = dict(meaning) if isinstance(meaning, Mapping) else meaning
+        return (yield from self._task("encode", {"encoder": encoder, "meaning": weight}, wait))
+
+    def _document(self, id: str) -> str:
+        return f"{self._path}/documents/{segment(id)}"
+
+    def _term(self, word: str, k: int) -> Steps[dict[str, Any]]:
+        path = f"{self._path}/terms/{segment(word)}"
+        return (yield from self._exchange.ask("GET", path, params=(("k", str(k)),)))
+
+    def _page(
+        self,
+        where: Mapping[str, Any] | None,
+        k: int,
+        offset: int,
+        sort: str | Sequence[str] | None,
+        facets: Sequence[str],
+    ) -> Steps[Listing]:
+        params = [("k", str(k)), ("offset", str(offset))]
+        if where is not None:
+            params.append(("where", json_bytes(dict(where)).decode()))
+        keys = [sort] if isinstance(sort, str) else sort or ()
+        params += [("sort", key) for key in keys] + [("facet", key) for key in facets]
+        path = f"{self._path}/documents"
+        return listing_of((yield from self._exchange.ask("GET", path, params=tuple(params))))
+
+    def _task(self, kind: str, body: Mapping[str, Any] | None, wait: bool) -> Steps[dict[str, Any]]:
+        path = f"{self._path}/{kind}"
+        record = yield from self._exchange.ask("POST", path, body, changes=True)
+        return (yield from ended_task(self._exchange, record["id"])) if wait else record
+
+
+def _search_body(
+    *,
+    where: Mapping[str, Any] | None = None,
+    first_stage: FirstStage | int | None = None,
+    sort: str | Sequence[str] | None = None,
+    facets: Sequence[str] = (),
+    **options: Any,
+) -> Any:
+    """Return a function that gives the body of a search for a query."""
+    body = {
+        **options,
+        "where": _mapping(where),
+        "first_stage": asdict(first_stage) if isinstance(first_stage, FirstStage) else first_stage,
+        "sort": sort if sort is None or isinstance(sort, str) else list(sort),
+        "facets": facets if isinstance(facets, str) else list(facets),
+    }
+    return lambda query: {"q": _query(query), **body}
+
+
+def _query(query: Any) -> Any:
+    """Return a query as JSON types."""
+    if isinstance(query, Mapping):
+        return {name: _query(own) for name, own in query.items()}
+    return query if isinstance(query, str) else list(query)
+
+
+def _mapping(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _pair(pair: tuple[str, str]) -> dict[str, str]:
+    word, other = pair
+    return {"word": word, "other": other}
+
+
+def _document(id: Any, text: Any, metadata: Any) -> dict[str, Any]:
+    own = dict(metadata) if isinstance(metadata, Mapping) else metadata
+    return {"id": id, "text": _query(text), "metadata": own}
