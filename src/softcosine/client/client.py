@@ -31,6 +31,8 @@ _KEY = "SOFTCOSINE_KEY"
 class _Connected(ServerCalls):
     """What both clients do with an address and a key; see `Client`."""
 
+    _kind: str  # of client in httpx
+
     def __init__(
         self,
         url: str,
@@ -48,10 +50,9 @@ class _Connected(ServerCalls):
         if secret := _checked_key(os.environ.get(_KEY) if key is None else key):
             headers["Authorization"] = f"Bearer {secret}"
         self._exchange = Exchange(address, timeout, retries)
-        self._options: dict[str, Any] = {
-            "base_url": address, "headers": headers, "timeout": timeout, "verify": verify,
-            "transport": transport,
-        }  # fmt: skip
+        self._http: Any = getattr(_httpx(), self._kind)(
+            base_url=address, headers=headers, timeout=timeout, verify=verify, transport=transport
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._exchange.address!r})"
@@ -88,9 +89,7 @@ class Client(_Connected, Blocking):
         If httpx is not installed.
     """
 
-    def __init__(self, url: str, **options: Any) -> None:
-        super().__init__(url, **options)
-        self._http = _httpx().Client(**self._options)
+    _kind = "Client"
 
     def index(self, name: str) -> RemoteIndex:
         """Return an index or alias of the server; sends no request."""
@@ -136,9 +135,7 @@ class Client(_Connected, Blocking):
 class AsyncClient(_Connected, Awaiting):
     """The client for asyncio: as `Client`, with ``await`` before each call."""
 
-    def __init__(self, url: str, **options: Any) -> None:
-        super().__init__(url, **options)
-        self._http = _httpx().AsyncClient(**self._options)
+    _kind = "AsyncClient"
 
     def index(self, name: str) -> AsyncRemoteIndex:
         """Return an index or alias of the server; sends no request."""

@@ -167,7 +167,7 @@ def json_bytes(value: Any) -> bytes:
 def segment(text: str) -> str:
     """Return a text as one part of a path; dots alone would be removed from it."""
     if not isinstance(text, str):
-        raise InvalidInputError(f"an id or name is {text!r:.100}; pass a string.")
+        raise InvalidInputError(f"a name or word is {text!r:.100}; pass a string.")
     if text in (".", ".."):
         return text.replace(".", "%2E")
     return quote(text, safe="", errors="surrogatepass")

@@ -27,7 +27,7 @@ from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words
 from softcosine.index.segment.documents import Document
-from softcosine.index.writer.document import from_columns
+from softcosine.index.writer.document import checked_id, from_columns
 
 __all__ = ["IndexCalls"]
 
@@ -442,7 +442,7 @@ class IndexCalls:
         return (yield from self._task("encode", {"encoder": encoder, "meaning": weight}, wait))
 
     def _document(self, id: str) -> str:
-        return f"{self._path}/documents/{segment(id)}"
+        return f"{self._path}/documents/{segment(checked_id(id))}"
 
     def _term(self, word: str, k: int) -> Steps[dict[str, Any]]:
         path = f"{self._path}/terms/{segment(word)}"

@@ -22,12 +22,6 @@ class ServerCalls:
     _exchange: Exchange
 
     @call
-    def version(self) -> Steps[str]:
-        """Return the release of the server."""
-        answer = yield from self._exchange.ask("GET", "version")
-        return str(answer["version"])
-
-    @call
     def indexes(self) -> Steps[list[dict[str, Any]]]:
         """Return the state of each index, as `RemoteIndex.info`."""
         return list((yield from self._exchange.ask("GET", "indexes"))["indexes"])

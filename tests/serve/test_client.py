@@ -1,0 +1,522 @@
+"""The client answers as the index in process does: one suite for both, and for asyncio."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import threading
+import traceback
+from functools import partial
+
+import anyio
+import pytest
+
+import softcosine as sc
+from softcosine import errors
+from softcosine.serve.keys import KeyRing
+
+httpx = pytest.importorskip("httpx")
+URL = "http://server"
+
+
+class Bridge(httpx.BaseTransport):
+    """Requests of a blocking client to a server in this process."""
+
+    def __init__(self, server):
+        self._server = server
+
+    def handle_request(self, request):
+        reply = self._server.request(
+            request.method, str(request.url), headers=dict(request.headers), content=request.read()
+        )
+        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
+
+
+class Awaited:
+    """Calls of a client for asyncio, run in the event loop of the server."""
+
+    def __init__(self, portal, awaiting):
+        self._portal, self._awaiting = portal, awaiting
+
+    def __getattr__(self, name):
+        method = getattr(self._awaiting, name)
+        if name == "index":
+            return lambda *args: Awaited(self._portal, method(*args))
+        return lambda *args, **kwargs: self._portal.call(partial(method, *args, **kwargs))
+
+
+def connected(server, kind, **options):
+    """Return a client of a server in this process."""
+    if kind == "client":
+        return sc.Client(URL, transport=Bridge(server), **options)
+    transport = httpx.ASGITransport(server.app)
+    return Awaited(server.portal, sc.AsyncClient(URL, transport=transport, **options))
+
+
+@pytest.fixture
+def index(root):
+    return sc.SoftIndex.open(root / "faq")
+
+
+@pytest.fixture(params=["client", "async"])
+def remote(request, serving):
+    return connected(serving(), request.param)
+
+
+@pytest.fixture(params=["index", "client", "async"])
+def searched(request):
+    """Return an index in process, or the same one on a server."""
+    if request.param == "index":
+        return request.getfixturevalue("index")
+    server = request.getfixturevalue("serving")()
+    return connected(server, request.param).index("faq")
+
+
+def everything(hits):
+    """Return what hits hold, also what their comparison leaves out."""
+    return hits, hits.plan, hits.suggestions, [hit.snippet for hit in hits], repr(hits)
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("bicycle tyre", {}),
+        ("tea -cold", {"k": 1}),
+        ("tea", {"offset": 1, "where": {"n": {">": 1}}}),
+        (["tea", "tyre"], {"ranking": "soft_cosine", "mmr": 0.5}),
+        (("tea", "tyre"), {"sort": ["-n", "kind"], "facets": ("kind", "n")}),
+        ({"text": "tea"}, {}),
+        ("green tea", {"exact_first": True, "fill": True}),
+        ("teo", {"fuzzy": True}),
+        ("grene tea", {}),
+        ("tyre of the car", {"first_stage": sc.FirstStage(4, 20), "min_score": 0.01}),
+        ("tyre of the car", {"first_stage": 2, "keep_stop_words": True}),
+        ("+tea", {"syntax": False, "expand": False, "max_terms": None}),
+        ("nothing of this", {"ask": "words"}),
+    ],
+)
+def test_a_search_is_that_of_the_index(searched, index, query, options):
+    assert everything(searched.search(query, **options)) == everything(
+        index.search(query, **options)
+    )
+
+
+def test_many_searches_are_those_of_the_index(searched, index):
+    queries = ["tea", "bicycle", ["green", "tea"], "tyre"] * 20
+    found = searched.search_batch(queries, k=2, facets=["kind"])
+    assert found == index.search_batch(queries, k=2, facets=["kind"])
+    assert searched.search_batch([]) == []
+
+
+def test_similar_documents_and_explanations_are_those_of_the_index(searched, index):
+    for id in index:
+        options = {"k": 2, "min_score": 0.01, "where": {"any": [{"n": {">=": 1}}]}}
+        assert everything(searched.similar(id, **options)) == everything(
+            index.similar(id, **options)
+        )
+        for query in ("bicycle tires", ["tea", "tyre"]):
+            assert searched.explain(query, id) == index.explain(query, id)
+
+
+@pytest.mark.parametrize("to", ["lucene", "elasticsearch"])
+@pytest.mark.parametrize("words", ["terms", "forms", "analyzed"])
+def test_an_expanded_query_is_that_of_the_index(searched, index, to, words):
+    options = {"to": to, "words": words, "field": "body", "max_terms": 4}
+    for query in ("tires +tea", '-"flat tyre" bicycle', ["tea"], "zzz"):
+        found, expected = searched.expand(query, **options), index.expand(query, **options)
+        assert found == expected
+        assert str(found) == str(expected)
+        if to == "elasticsearch":
+            assert found.body == expected.body
+
+
+def test_documents_are_those_of_the_index(searched, index):
+    ids = ["tea", "pot/1", "tea"]
+    assert searched.get(ids) == index.get(ids)
+    assert searched.get(["gone", "car"], missing_ok=True) == index.get(["car"])
+    for options in (
+        {"k": 1, "offset": 1, "sort": "-n", "facets": ["kind"]},
+        {"where": {"kind": "drink"}},
+        {"k": None, "offset": 1},
+        {"k": 0, "facets": ["n"]},
+    ):
+        assert searched.filter(**options) == index.filter(**options)
+    assert searched.count() == 4
+    assert searched.count({"n": {"in": [1, 3]}}) == 2
+
+
+def test_neighbors_are_those_of_the_index(searched, index):
+    for word in ("bicycle", "tyre", "zzzz"):
+        assert searched.neighbors(word, k=2) == index.neighbors(word, k=2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda index: index.search("tea", ranking="best"),
+        lambda index: index.search("tea", mmr=2.0),
+        lambda index: index.search("tea", where={"n": {"?": 1}}),
+        lambda index: index.search("tea", sort="n", exact_first=True),
+        lambda index: index.search({"title": "tea"}),
+        lambda index: index.search_batch(["tea"], facets=["kind"], first_stage=4),
+        lambda index: index.search_batch("tea"),
+        lambda index: index.search("tea", ask="encoder"),
+        lambda index: index.similar("gone"),
+        lambda index: index.explain("tea", "gone"),
+        lambda index: index.get(["gone"]),
+        lambda index: index.get([1]),
+        lambda index: index.filter({"n": {"?": 1}}),
+        lambda index: index.expand("tea", to="lucene", field={"title": "x"}),
+    ],
+)
+def test_errors_are_those_of_the_index(searched, index, wrong):
+    def outcome(of):
+        try:
+            return wrong(of)
+        except Exception as error:
+            return type(error), str(error)
+
+    assert outcome(searched) == outcome(index)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"k": "3"}, {"mmr": float("nan")}, {"where": {"n": object()}}, {"k": 10**6}, {"speed": 9}],
+)
+def test_values_that_cannot_be_sent_or_are_refused(remote, wrong):
+    with pytest.raises((errors.InvalidInputError, TypeError)) as caught:
+        remote.index("faq").search("tea", **wrong)
+    assert isinstance(caught.value, TypeError) is ("speed" in wrong)
+
+
+def test_a_deadline_ends_a_search(searched):
+    with sc.using_deadline(0), pytest.raises(errors.DeadlineExceededError):
+        searched.search("tea")
+    with sc.using_deadline(60):
+        assert searched.search("tea").ids == ["tea", "pot/1"]
+
+
+def test_results_can_be_pickled(remote):
+    hits = remote.index("faq").search("grene tea")
+    assert everything(pickle.loads(pickle.dumps(hits))) == everything(hits)
+
+
+def test_documents_are_added_and_deleted(remote, root):
+    from datetime import date
+
+    faq = remote.index("faq")
+    ids = ["..", "a/b", "\r\nX: y", "ü", "?k=1#x"]
+    for id in ids:
+        added = faq.add(id, f"kettle {id}", {"day": date(2026, 5, 1)})
+        assert (added.added, added.replaced) == (1, 0)
+    assert [one.id for one in faq.get(ids)] == ids
+    assert faq.get([".."])[0].metadata == {"day": "2026-05-01"}
+    assert faq.count({"day": {">=": date(2026, 4, 30)}}) == len(ids)
+    changed = faq.add_many(["ü", "x"], [["tea", "pot"], "kettle"], [{"n": 7}, None])
+    assert changed[:2] == (1, 1)
+    assert changed.commit == faq.info()["commit"]
+    assert faq.search("kettle", where={"day": {"exists": False}}).ids == ["x"]
+    assert faq.delete("..") == 1
+    assert faq.delete(["a/b", "gone"], missing_ok=True) == 1
+    assert faq.delete(where={"n": 7}) == 1
+    with pytest.raises(errors.UnknownDocumentError, match="gone"):
+        faq.delete(["x", "gone"])
+    for both in ({}, {"id": "x", "where": {}}):
+        with pytest.raises(errors.InvalidInputError, match="where="):
+            faq.delete(**both)
+    with pytest.raises(errors.InvalidInputError, match="fewer ids"):
+        faq.add_many(["x"], ["tea", "pot"])
+    with pytest.raises(errors.InvalidInputError):
+        faq.add_many(["y", "z"], ["tea", 3])
+    assert list(sc.SoftIndex.open(root / "faq"))[4:] == ["\r\nX: y", "?k=1#x", "x"]
+
+
+def test_a_change_of_another_commit_is_refused(remote):
+    faq = remote.index("faq")
+    commit = faq.info()["commit"]
+    assert faq.add("x", "kettle", if_match=commit).added == 1
+    for change in (
+        lambda: faq.add("y", "kettle", if_match=commit),
+        lambda: faq.add_many(["y"], ["kettle"], if_match=commit),
+        lambda: faq.delete("x", if_match=commit),
+        lambda: faq.decide(forbid=[("tea", "pot")], if_match=commit),
+    ):
+        with pytest.raises(errors.ProblemError, match="read the index again") as caught:
+            change()
+        assert caught.value.kind == "changed-meanwhile"
+    assert "y" not in faq.filter(k=None).ids
+
+
+def test_the_blocking_index_is_a_collection_of_ids(serving):
+    faq = connected(serving(), "client").index("faq")
+    assert len(faq) == 4
+    assert list(faq) == ["bike", "tea", "pot/1", "car"]
+    assert "pot/1" in faq
+    assert "gone" not in faq
+    assert 7 not in faq
+
+
+def test_words(remote):
+    faq = remote.index("faq")
+    assert faq.suggest("t", k=1) == [("the", 3)]
+    assert faq.term("bicycle")["neighbors"][0]["origin"]["name"]
+    with pytest.raises(errors.UnknownTermError, match="zzzz"):
+        faq.term("zzzz")
+    told = faq.decide(pin={("tea", "pot"): 0.5}, forbid=[("tyre", "tire")])
+    assert told == faq.similarities()
+    assert len(told["lines"]) == 2
+    assert dict(faq.neighbors("tea"))["pot"] == pytest.approx(0.5, abs=0.2)
+    assert faq.decide(remove=[("tea", "pot")], weigh={("tea", "coffee"): 0.5})["lines"]
+
+
+def test_indexes_aliases_and_tasks(remote):
+    recipe = sc.SimilarityRecipe(sources=("edit-distance",))
+    made = remote.create("new", similarity=recipe, language="english", note="mine")
+    assert (made["documents"], made["note"]) == (0, "mine")
+    with pytest.raises(errors.AlreadyExistsError):
+        remote.create("new")
+    with pytest.raises(errors.InvalidInputError, match="speed"):
+        remote.create("other", speed=3)
+    assert {one["name"] for one in remote.indexes()} == {"faq", "new"}
+    remote.set_alias("current", "faq")
+    assert remote.aliases() == {"current": "faq"}
+    assert remote.index("current").search("tea").ids == ["tea", "pot/1"]
+    with pytest.raises(errors.AlreadyExistsError, match="alias"):
+        remote.delete("faq")
+    remote.delete_alias("current")
+    with pytest.raises(FileNotFoundError, match="there are faq, new"):
+        remote.index("current").search("tea")
+    faq = remote.index("faq")
+    assert faq.merge()["state"] == "done"
+    task = faq.backup("copy", wait=False)
+    assert remote.wait(task["id"])["result"]["index"] == "copy"
+    assert remote.task(task["id"]) == remote.cancel(task["id"])
+    assert remote.index("copy").search("tea") == faq.search("tea")
+    with pytest.raises(errors.AlreadyExistsError):
+        faq.backup("copy")
+    assert faq.encode("static")["result"]["encoded"] == 4
+    remote.delete("copy")
+
+
+def test_a_failed_task_raises_its_error():
+    problem = {"type": "urn:softcosine:busy", "detail": "another writer has it."}
+    record = {"id": "1", "kind": "merge", "index": "faq", "state": "failed"}
+    for task, kind in (
+        (record | {"problem": problem}, errors.IndexLockedError),
+        (record | {"step": "the server ended"}, errors.ServerError),
+        (record | {"state": "cancelled"}, errors.ServerError),
+    ):
+        client = scripted(httpx.Response(202, json=record), httpx.Response(200, json=task))
+        with pytest.raises(kind, match=r"another writer|the server ended|cancelled"):
+            client.index("faq").merge()
+
+
+# Connections.
+
+
+def scripted(*replies, **options):
+    """Return a client whose requests get these replies, or errors, one after the other."""
+    left, seen = list(replies), []
+
+    def handle(request):
+        seen.append(request)
+        reply = left.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    client = sc.Client(URL, transport=httpx.MockTransport(handle), **options)
+    client.seen = seen
+    return client
+
+
+def busy(status, kind="busy", wait="0"):
+    problem = {"type": f"urn:softcosine:{kind}", "status": status, "detail": "later.", "title": ""}
+    headers = {"Content-Type": "application/problem+json", "Retry-After": wait}
+    return httpx.Response(status, headers=headers, content=json.dumps(problem))
+
+
+def changed():
+    return httpx.Response(200, json={"added": 1, "replaced": 0, "commit": "c"})
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        busy(503), busy(429, "too-many-searches"), busy(503, wait="soon"),
+        httpx.RemoteProtocolError("gone"), httpx.ReadError("gone"),
+    ],
+)  # fmt: skip
+def test_a_change_is_repeated_with_the_same_key(first):
+    client = scripted(first, changed())
+    assert client.index("faq").add("x", "tea").added == 1
+    keys = {request.headers["Idempotency-Key"] for request in client.seen}
+    assert len(client.seen) == 2
+    assert len(keys) == 1
+
+
+def test_what_cannot_be_repeated_is_not():
+    for reply, told in (
+        (httpx.ReadError("broken"), r"lost: broken.*may have been made"),
+        (httpx.ReadTimeout("slow"), r"no reply within 30 seconds.*may have been made"),
+        (httpx.ConnectError("refused"), "no connection: refused"),
+    ):
+        client = scripted(reply)
+        with pytest.raises(errors.ServerError, match=told):
+            client.create("new")
+    client = scripted(busy(503), httpx.Response(201, json={"name": "new"}))
+    assert client.create("new") == {"name": "new"}  # it was refused before it began
+
+
+def test_repetitions_end():
+    client = scripted(*[busy(503)] * 3, retries=2)
+    with pytest.raises(errors.IndexLockedError, match=r"later\."):
+        client.index("faq").add("x", "tea")
+    assert len(client.seen) == 3
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        httpx.Response(404, text="<html>"),
+        httpx.Response(200, text="<html>"),
+        httpx.Response(200, json=[1]),
+        httpx.Response(302, headers={"Location": "/login"}),
+        httpx.Response(500, json={"detail": "x"}),
+    ],
+)
+def test_another_program_at_the_address(reply):
+    with pytest.raises(errors.ServerError, match="another program"):
+        scripted(reply).indexes()
+
+
+def test_every_problem_of_the_server_has_an_exception():
+    from softcosine.serve.problems import _STATUS
+
+    for kind, status in _STATUS.items():
+        client = scripted(busy(status, kind), retries=0)
+        with pytest.raises((errors.SoftCosineError, OSError)) as caught:
+            client.indexes()
+        if isinstance(caught.value, errors.ProblemError):
+            assert caught.value.kind == kind
+
+
+def test_the_deadline_goes_to_the_server():
+    client = scripted(busy(504, "deadline"))
+    with sc.using_deadline(5), pytest.raises(errors.DeadlineExceededError, match="later"):
+        client.index("faq").search("tea")
+    assert 4000 < json.loads(client.seen[0].content)["timeout_ms"] <= 5000
+
+
+# Addresses and keys.
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["server:8080", "ftp://x", "http://", "http://x:99999", "http://[x", "", None, b"http://x"],
+)
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(errors.InvalidInputError, match="http://127"):
+        sc.Client(url)
+
+
+def test_no_secret_is_shown():
+    secret = "sc_geheim"
+    with pytest.raises(errors.InvalidInputError) as caught:
+        sc.Client(f"http://me:{secret}@server")
+    assert secret not in str(caught.value)
+    for wrong in (f"{secret} x", f"{secret}\nX: y", f"{secret}ü"):
+        with pytest.raises(errors.InvalidInputError) as caught:
+            sc.Client(URL, key=wrong)
+        assert secret not in str(caught.value)
+    client = scripted(httpx.ConnectError("refused"), key=secret)
+    with pytest.raises(errors.ServerError, match=URL) as refused:
+        client.indexes()
+    assert client.seen[0].headers["Authorization"] == f"Bearer {secret}"
+    shown = "".join(traceback.format_exception(refused.value))
+    for text in (shown, repr(client), repr(client.index("faq")), repr(vars(client))):
+        assert secret not in text
+
+
+@pytest.mark.parametrize("kind", ["client", "async"])
+def test_keys(serving, tmp_path, monkeypatch, kind):
+    ring = KeyRing(tmp_path / "keys.json")
+    secret = ring.add("me", ["search"])
+    server = serving(keys=tmp_path / "keys.json")
+    with pytest.raises(errors.ProblemError, match="pass key=") as caught:
+        connected(server, kind).index("faq").search("tea")
+    assert caught.value.kind == "missing-key"
+    with pytest.raises(errors.ProblemError, match="SOFTCOSINE_KEY") as caught:
+        connected(server, kind, key="sc_other").index("faq").search("tea")
+    monkeypatch.setenv("SOFTCOSINE_KEY", f"{secret}\n")
+    client = connected(server, kind)
+    assert client.index("faq").search("tea").ids == ["tea", "pot/1"]
+    with pytest.raises(errors.ProblemError, match="needs write") as caught:
+        client.index("faq").add("x", "tea")
+    assert caught.value.kind == "wrong-scope"
+
+
+def test_a_server_that_takes_no_changes(serving):
+    client = connected(serving(read_only=True), "client")
+    with pytest.raises(PermissionError, match="--read-only"):
+        client.index("faq").add("x", "tea")
+
+
+# A server in a process of its own.
+
+
+@pytest.fixture
+def address(root):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "softcosine", "serve", str(root), "--port", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    yield process.stdout.readline().split(" at ")[1].split()[0]
+    process.terminate()
+    process.wait(60)
+    process.stdout.close()
+
+
+def test_clients_of_a_server_process(address, index):
+    with sc.Client(address) as client:
+        faq = client.index("faq")
+        assert faq.search("bicycle") == index.search("bicycle")
+        ids = [".", "..", "%2F", "a/b"]
+        for id in ids:
+            faq.add(id, "kettle")
+        assert [one.id for one in faq.get(ids)] == ids
+        found = []
+        threads = [
+            threading.Thread(target=lambda: found.append(faq.search("kettle").ids))
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [sorted(one) for one in found] == [ids] * 8
+
+    async def many():
+        async with sc.AsyncClient(address) as client:
+            faq = client.index("faq")
+            found = []
+
+            async def one():
+                found.append((await faq.search("kettle")).ids)
+
+            async with anyio.create_task_group() as group:
+                for _ in range(8):
+                    group.start_soon(one)
+            return found
+
+    assert [sorted(one) for one in anyio.run(many)] == [ids] * 8
+
+
+def test_nothing_listens():
+    with (
+        sc.Client("http://127.0.0.1:1") as client,
+        pytest.raises(errors.ServerError, match=r"http://127\.0\.0\.1:1: .*softcosine serve"),
+    ):
+        client.indexes()
