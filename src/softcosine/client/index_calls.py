@@ -338,7 +338,7 @@ class IndexCalls:
         if where is not None:
             body["where"] = _mapping(where)
         else:
-            body["ids"] = [id] if isinstance(id, str) else list(id or ())
+            body["ids"] = [id] if isinstance(id, str) else _query(id)
         answer = yield from self._exchange.ask(
             "POST", f"{self._path}/documents/delete", body, changes=True, if_match=if_match
         )
@@ -493,7 +493,7 @@ def _query(query: Any) -> Any:
     """Return a query as JSON types."""
     if isinstance(query, Mapping):
         return {name: _query(own) for name, own in query.items()}
-    return query if isinstance(query, str) else list(query)
+    return list(query) if isinstance(query, Iterable) and not isinstance(query, str) else query
 
 
 def _mapping(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
