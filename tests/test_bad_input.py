@@ -167,7 +167,9 @@ def test_every_error_is_also_the_builtin_that_one_would_catch():
         "IndexFormatError": OSError,
         "CorruptIndexError": OSError,
         "AlreadyExistsError": FileExistsError,
+        "DeadlineExceededError": TimeoutError,
         "IndexLockedError": TimeoutError,
+        "ProblemError": ConnectionError,
         "ServerError": ConnectionError,
     }
     for name, builtin in expected.items():

@@ -22,6 +22,7 @@ unsupported-type           415     the body is neither JSON nor JSON lines
 wrong-host                 421     the Host header is none of the names of this server
 invalid-request            422     a field is missing, unknown, or of a wrong type; named in errors
 invalid-input              422     the library refuses a value
+indefinite-matrix          422     S is not positive semidefinite where a norm is needed
 over-limit                 422     a number or a query is over a limit of the server
 too-many-searches          429     as many searches as allowed run and wait
 bug                        500     an unexpected error; the log has the request id
@@ -83,6 +84,7 @@ _STATUS = {
     "wrong-host": 421,
     "invalid-request": 422,
     "invalid-input": 422,
+    "indefinite-matrix": 422,
     "over-limit": 422,
     "too-many-searches": 429,
     "bug": 500,
@@ -98,7 +100,7 @@ _OF_ERRORS: tuple[tuple[type[Exception], str], ...] = (
     (errors.DeadlineExceededError, "deadline"),
     (errors.UnknownDocumentError, "unknown-document"),
     (errors.UnknownTermError, "unknown-term"),
-    (errors.IndefiniteMatrixError, "invalid-input"),
+    (errors.IndefiniteMatrixError, "indefinite-matrix"),
     (errors.InvalidInputError, "invalid-input"),
     (errors.IndexLockedError, "busy"),
     (errors.MissingDependencyError, "missing-dependency"),
