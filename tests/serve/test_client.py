@@ -520,3 +520,27 @@ def test_nothing_listens():
         pytest.raises(errors.ServerError, match=r"http://127\.0\.0\.1:1: .*softcosine serve"),
     ):
         client.indexes()
+
+
+def test_the_command_line_searches_an_index_of_a_server(address, root):
+    def run(place, *options):
+        return subprocess.run(
+            [sys.executable, "-m", "softcosine", "search", str(place), "bicycle tire", *options],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+
+    for options in (("--explain", "--json", "--plan", "--where", "n<9"), ("-k", "1", "--json")):
+        found, expected = (
+            json.loads(run(place, *options).stdout) for place in (f"{address}/faq", root / "faq")
+        )
+        assert found | {"seconds": 0} == expected | {"seconds": 0}
+    shown = run(f"{address}/faq")
+    assert "puncture" in shown.stdout
+    assert "of 4 documents" in shown.stdout
+    for place, options, told in (
+        (f"{address}/gone", (), "there is no index 'gone'"),
+        (f"{address}/faq", ("--engine", "faiss"), "leave them out"),
+    ):
+        failed = run(place, *options)
+        assert failed.returncode in (1, 2)
+        assert told in " ".join(failed.stderr.split())

@@ -179,6 +179,7 @@ def search(
       softcosine search faq.index "tire repair" --server http://localhost:9200/faq --field body
       softcosine search faq.index "bicycle tire repair" --json | jq -r '.hits[].id'
       softcosine search faq.index - --json < queries.txt > answers.jsonl
+      softcosine search http://127.0.0.1:8080/faq "bicycle tire repair"
 
     Query syntax: documents must contain +word, must not contain -word, and must contain "some
     words" as a phrase; word^2 doubles the weight of a word. Put the query in single quotes, so that
@@ -219,6 +220,8 @@ def search(
     index, such as one of 'learn-from', scores the 100 best documents exactly. Documents that it
     lacks are scored by their texts or term vectors on the server; --explain cannot explain them.
 
+    INDEX can be the address of an index of 'serve'; SOFTCOSINE_KEY is the key, if it needs one.
+
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
     seconds, outside (words in no document), unknown and left_out (words not
     used), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan also
@@ -229,6 +232,7 @@ def search(
     """
     from softcosine.cli.conditions import read_where
     from softcosine.cli.meaning import MeaningOptions, open_index
+    from softcosine.cli.remote import search_remotely, server_address
     from softcosine.index.search.first_stage import FirstStage
 
     if plot is not None and words == ["-"]:
@@ -239,13 +243,32 @@ def search(
     passed = (page - 1) * k if page is not None else offset or 0
     only, most = read_where(where), max_terms or None
     stage = None if first_stage is None else FirstStage.parse(first_stage)
+    page_of: dict[str, Any] = {
+        "k": k, "offset": passed, "min_score": min_score, "syntax": syntax, "max_terms": most
+    }  # fmt: skip
+    own_options: dict[str, Any] = {
+        "where": only, "exact_first": exact_first, "ranking": ranking, "fuzzy": fuzzy, "fill": fill,
+        "keep_stop_words": keep_stop_words, "mmr": mmr, "sort": sort, "facets": facets or (),
+        "ask": ask, "meaning": meaning, "first_stage": stage,
+    }  # fmt: skip
+    why_options: dict[str, Any] = {
+        "ranking": ranking, "syntax": syntax, "max_terms": most, "fuzzy": fuzzy,
+        "keep_stop_words": keep_stop_words, "ask": ask, "meaning": meaning,
+    }  # fmt: skip
+    if (place := server_address(index)) is not None:
+        if (engine, server, field, encoder, plot, rerank, width, exact) != (None,) * 7 + (False,):
+            raise InvalidInputError(
+                "--engine, --rerank, --width, --server, --field, --exact, --encoder and --plot are "
+                "for an index in a folder; leave them out."
+            )
+        search_remotely(
+            place, _queries(words), {**own_options, **page_of}, why_options if explain else None,
+            plan=plan, as_json=as_json, heading=_show_query if words == ["-"] else None,
+        )  # fmt: skip
+        return
     opened = open_index(index, encoder)
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
-    find: Callable[..., Hits] = partial(
-        opened.search, where=only, exact_first=exact_first, ranking=ranking, fuzzy=fuzzy, fill=fill,
-        keep_stop_words=keep_stop_words, mmr=mmr, sort=sort, facets=facets or (), ask=asked.ask,
-        meaning=meaning, first_stage=stage,
-    )  # fmt: skip
+    find: Callable[..., Hits] = partial(opened.search, **own_options)
     connection = ExitStack()
     if engine is not None and server is not None:
         raise InvalidInputError("--engine and --server exclude each other; give one of them.")
@@ -305,13 +328,8 @@ def search(
         for number, query in enumerate(_queries(words)):
             if words == ["-"] and not as_json:
                 _show_query(query, first=number == 0)
-            search_it = partial(
-                find, query, k=k, offset=passed, min_score=min_score, syntax=syntax, max_terms=most
-            )
-            why = partial(
-                opened.explain, query, ranking=ranking, syntax=syntax, max_terms=most, fuzzy=fuzzy,
-                keep_stop_words=keep_stop_words, ask=asked.ask, meaning=meaning,
-            )  # fmt: skip
+            search_it = partial(find, query, **page_of)
+            why = partial(opened.explain, query, **{**why_options, "ranking": ranking, "ask": asked.ask})
             _answer(
                 asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
                 syntax=syntax, plot=plot, notes=notes, countable=engine is None and server is None,
