@@ -68,7 +68,7 @@ collect_ignore = [
         if find_spec("mcp")
         else ["docs/mcp.md", *(f"src/softcosine/mcp/{one}.py" for one in ("server", "tools"))]
     ),
-    *([] if find_spec("fastapi") else ["src/softcosine/serve", "tests/serve"]),
+    *([] if find_spec("fastapi") else ["src/softcosine/serve", "tests/serve", "docs/serve.md"]),
     *([] if find_spec("qdrant_edge") else ["src/softcosine/servers/qdrant_in_process.py"]),
     *(
         []

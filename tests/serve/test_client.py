@@ -194,8 +194,10 @@ def test_values_that_cannot_be_sent_or_are_refused(remote, wrong):
 def test_a_deadline_ends_a_search(searched):
     with sc.using_deadline(0), pytest.raises(errors.DeadlineExceededError):
         searched.search("tea")
+    with sc.using_deadline(0), pytest.raises(errors.DeadlineExceededError):
+        searched.search_batch(["tea", "tyre"])
     with sc.using_deadline(60):
-        assert searched.search("tea").ids == ["tea", "pot/1"]
+        assert searched.search_batch(["tea"]) == [searched.search("tea")]
 
 
 def test_results_can_be_pickled(remote):
@@ -401,6 +403,20 @@ def test_every_problem_of_the_server_has_an_exception():
             client.indexes()
         if isinstance(caught.value, errors.ProblemError):
             assert caught.value.kind == kind
+
+
+def test_a_search_of_many_that_is_refused_is_repeated_alone():
+    hits = {
+        "hits": [], "offset": 0, "query": "q", "ranking": "soft_bm25", "suggestions": [],
+        "outside_words": [], "unknown_words": [], "left_out_words": [],
+        "plan": {"method": "terms", "reason": "", "ask": "words", "proven": True},
+    }  # fmt: skip
+    results = [hits, json.loads(busy(429).content)]
+    client = scripted(
+        httpx.Response(200, json={"results": results}), busy(429), httpx.Response(200, json=hits)
+    )
+    assert len(client.index("faq").search_batch(["a", "b"])) == 2
+    assert [json.loads(request.content).get("q") for request in client.seen] == [None, "b", "b"]
 
 
 def test_the_deadline_goes_to_the_server():

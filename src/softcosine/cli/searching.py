@@ -329,7 +329,9 @@ def search(
             if words == ["-"] and not as_json:
                 _show_query(query, first=number == 0)
             search_it = partial(find, query, **page_of)
-            why = partial(opened.explain, query, **{**why_options, "ranking": ranking, "ask": asked.ask})
+            why = partial(
+                opened.explain, query, **{**why_options, "ranking": ranking, "ask": asked.ask}
+            )
             _answer(
                 asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
                 syntax=syntax, plot=plot, notes=notes, countable=engine is None and server is None,

@@ -88,6 +88,8 @@ class call(Generic[_P, _T]):  # noqa: N801  # a decorator
     def __init__(self, steps: Callable[Concatenate[Any, _P], Steps[_T]]) -> None:
         self._steps = steps
         self.__doc__ = steps.__doc__
+        told = steps.__annotations__["return"]  # for help(): the result alone
+        steps.__annotations__["return"] = told.removeprefix("Steps[").removesuffix("]")
 
     @overload
     def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, _P], Steps[_T]]: ...

@@ -17,7 +17,7 @@ from softcosine.client.failures import error_of
 from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["Exchange", "json_bytes", "segment"]
+__all__ = ["Exchange", "json_bytes", "segment", "time_limit"]
 
 _REFUSED = (429, 503)  # the server has not begun
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0  # seconds
@@ -94,10 +94,7 @@ class Exchange:
 
     def search(self, path: str, body: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Return the JSON of a search; it ends at the deadline of the context."""
-        check_deadline()
-        left = seconds_left()
-        limit = {} if left == math.inf else {"timeout_ms": max(1, int(1000 * left))}
-        return (yield from self.ask("POST", path, {**body, **limit}))
+        return (yield from self.ask("POST", path, {**body, **time_limit()}))
 
     def _wait(self, request: Request, outcome: Reply | Lost, attempt: int) -> float | None:
         """Return after how many seconds a request is to be repeated; None if not."""
@@ -149,6 +146,19 @@ class Exchange:
 
     def _error(self, problem: str) -> ServerError:
         return ServerError("softcosine", self.address, problem)
+
+
+def time_limit() -> dict[str, int]:
+    """Return the field of a search that ends it at the deadline of the context, if there is one.
+
+    Raises
+    ------
+    DeadlineExceededError
+        If it has passed.
+    """
+    check_deadline()
+    left = seconds_left()
+    return {} if left == math.inf else {"timeout_ms": max(1, int(1000 * left))}
 
 
 def json_bytes(value: Any) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from softcosine._validation import check_list
 from softcosine.client.calls import Steps, call
-from softcosine.client.exchange import Exchange, json_bytes, segment
+from softcosine.client.exchange import Exchange, json_bytes, segment, time_limit
 from softcosine.client.failures import error_of
 from softcosine.client.results import (
     Changed,
@@ -94,12 +94,15 @@ class IndexCalls:
         """Search many queries, several in one request; the options are those of `search`."""
         check_list("queries", queries, "queries, or call search with a single one")
         body = _search_body(**options)
-        searches = [{"index": self.name, **body(query)} for query in queries]
+        searches = [body(query) for query in queries]
         found: list[Hits] = []
         for begin in range(0, len(searches), _SEARCHES):
             some = searches[begin : begin + _SEARCHES]
-            answer = yield from self._exchange.ask("POST", "search", {"searches": some})
-            for record in answer["results"]:
+            named = [{"index": self.name, **one, **time_limit()} for one in some]
+            answer = yield from self._exchange.ask("POST", "search", {"searches": named})
+            for one, record in zip(some, answer["results"], strict=True):
+                if record.get("status") == 429:  # alone, it is repeated until the server takes it
+                    record = yield from self._exchange.search(f"{self._path}/search", one)
                 if "hits" not in record:
                     raise error_of(record, self._exchange.address)
                 found.append(hits_of(record))
