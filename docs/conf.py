@@ -46,11 +46,13 @@ FOLDERS = {
     "space": "Measures and transforms",
     "engines": "Engines",
     "servers": "Servers",
+    "client": "The client of a server",
     "evaluate": "Evaluation",
     "plots": "Pictures",
 }
 # What calls return: not imported, but looked up.
 RESULTS = (
+    "softcosine.client.RemoteIndex",
     "softcosine.index.search.results.Hits",
     "softcosine.index.search.results.Hit",
     "softcosine.index.search.results.Listing",
