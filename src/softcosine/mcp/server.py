@@ -97,7 +97,7 @@ def mcp_server(
         )
 
 
-def asgi_app(server: Any, *, path: str = "/mcp", hosts: Sequence[str] = ()) -> Any:
+def asgi_app(server: Any, *, path: str = "/mcp", hosts: Sequence[str] | None = ()) -> Any:
     """Return an ASGI application that serves an MCP server over HTTP, without sessions.
 
     To mount it in another application, add its ``routes`` to those of the other, and enter
@@ -108,18 +108,18 @@ def asgi_app(server: Any, *, path: str = "/mcp", hosts: Sequence[str] = ()) -> A
     server : MCPServer
         From `mcp_server`.
     path : str
-    hosts : sequence of str
+    hosts : sequence of str, or None
         Host names, with the port if it is not the default one, under which clients may call the
         server beside those of this machine; requests to others are answered by 421, so that no
-        page of a browser can reach the server by another name.
+        page of a browser can reach the server by another name. None leaves the check to others.
 
     Returns
     -------
     starlette.applications.Starlette
     """
-    allowed = [*(f"{host}:*" for host in _LOOPBACK), *_LOOPBACK, *hosts]
+    allowed = [*(f"{host}:*" for host in _LOOPBACK), *_LOOPBACK, *(hosts or ())]
     security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
+        enable_dns_rebinding_protection=hosts is not None,
         allowed_hosts=allowed,
         allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in allowed],
     )

@@ -22,6 +22,7 @@ from softcosine.serve import (
 )
 from softcosine.serve.intake import Intake
 from softcosine.serve.logs import record_request
+from softcosine.serve.mcp_route import add_mcp
 from softcosine.serve.models import DocumentsBody, NewDocument, ProblemAnswer
 from softcosine.serve.problems import add_handlers
 from softcosine.serve.server import Server
@@ -62,7 +63,8 @@ def create_app(settings: ServeSettings) -> FastAPI:
         task = asyncio.create_task(refreshing())
         server.ready = True
         try:
-            yield
+            async with running_mcp():
+                yield
         finally:
             server.ready = False
             task.cancel()
@@ -86,6 +88,7 @@ def create_app(settings: ServeSettings) -> FastAPI:
         },
     )
     app.state.server = server
+    running_mcp = add_mcp(app, server)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     add_handlers(app)
     for routes in (status_routes, index_routes, document_routes, search_routes, change_routes):

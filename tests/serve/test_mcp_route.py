@@ -1,0 +1,53 @@
+"""`/mcp` of the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from softcosine.serve.keys import KeyRing
+
+pytest.importorskip("mcp")
+
+HEADERS = {"Accept": "application/json, text/event-stream"}
+
+
+def called(client, tool, *, headers=None, **arguments):
+    """Answer of a tool."""
+    request = {
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }  # fmt: skip
+    return client.post("/mcp", json=request, headers={**HEADERS, **(headers or {})})
+
+
+def result(answer):
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]["structuredContent"]
+
+
+def test_tools_search_the_indexes_of_the_server(serving):
+    client = serving()
+    assert result(called(client, "search", query="bicycle"))["hits"][0]["id"] == "bike"
+    document = {"text": "a bicycle bell"}
+    assert client.put("/v1/indexes/faq/documents/bell", json=document).status_code < 300
+    found = result(called(client, "search", query="bicycle bell", index="faq"))
+    assert found["hits"][0]["id"] == "bell"
+    unknown = called(client, "search", query="x", index="none").json()["result"]
+    assert unknown["isError"]
+    assert "faq" in unknown["content"][0]["text"]
+
+
+def test_the_tools_read_only(serving):
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    listed = serving().post("/mcp", json=request, headers=HEADERS).json()["result"]["tools"]
+    assert {tool["name"] for tool in listed} >= {"search", "explain"}
+    assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
+
+
+def test_a_key_is_needed_where_keys_are(serving, tmp_path):
+    path = tmp_path / "keys.json"
+    secret = KeyRing(path).add("reader", ["search"])
+    client = serving(keys=path)
+    assert called(client, "search", query="tea").status_code == 401
+    given = {"Authorization": f"Bearer {secret}"}
+    assert result(called(client, "search", query="tea", headers=given))["hits"]
