@@ -212,7 +212,7 @@ class MeaningSpace:
         return unit
 
     def static_query(
-        self, words: Sequence[tuple[str, float]], frequencies: PieceFrequencies
+        self, words: Sequence[tuple[str, float]], frequencies: PieceFrequencies | None = None
     ) -> StaticQuery | None:
         r"""Return the coordinates of a query by the query table.
 
@@ -225,7 +225,8 @@ class MeaningSpace:
         ----------
         words : sequence of (str, float)
             Words, or other parts of the query, with their weights.
-        frequencies : PieceFrequencies
+        frequencies : PieceFrequencies, optional
+            Without them every idf is 1, as in `static_coordinates`.
 
         Returns
         -------
@@ -249,7 +250,8 @@ class MeaningSpace:
         terms: list[list[float]] = [[] for _ in pieces]
         for place, weight in zip(places.tolist(), given.tolist(), strict=True):
             terms[place].append(weight)
-        roots = np.sqrt(frequencies.idf(pieces))
+        idf = np.ones(len(pieces)) if frequencies is None else frequencies.idf(pieces)
+        roots = np.sqrt(idf)
         # fsum rounds once, so that the order of the words changes no bit.
         weights = np.array([math.fsum(own) for own in terms]) * roots
         rows = table.coordinates(pieces)

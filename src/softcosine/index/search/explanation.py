@@ -38,6 +38,7 @@ __all__ = [
 
 # In parts of meaning: the document as a whole, what words do not explain, and words of less weight.
 DOCUMENT, REST = "(meaning)", "(the rest of what the encoder read)"
+ROUNDING = "(rounding)"
 OTHERS = "(other words)"
 _SHOWN_PAIRS = 16  # strongest pairs of the meaning; the others are merged
 _ROUNDING = 1e-12
@@ -213,6 +214,7 @@ def meaning_parts(
     unit: NDArray[np.float64] | None,
     meaning: QueryMeaning,
     static: tuple[StaticQuery | None, StaticQuery | None],
+    rest: str = REST,
 ) -> list[Part]:
     """Return the contributions of pairs of words to a weighted cosine, and the rest (theory T19).
 
@@ -225,20 +227,23 @@ def meaning_parts(
     meaning : QueryMeaning
     static : tuple of StaticQuery or None
         The words of the query and of the document, where they are known.
+    rest : str
+        What the words of the document leave.
     """
     if unit is None:
         return []
-    queries, left = _decomposed(meaning.unit, static[0], REST)
-    words, right = _decomposed(unit, static[1], DOCUMENT)
+    queries, left = _decomposed(meaning.unit, static[0], REST, REST)
+    words, right = _decomposed(unit, static[1], DOCUMENT, rest)
     cosines = left @ right.T
     merged = np.zeros(cosines.shape, np.bool_)
     if words != [DOCUMENT]:
         order = np.argsort(-np.abs(cosines), axis=None, kind="stable")
         merged.flat[order[_SHOWN_PAIRS:]] = True
     cells = [(queries[i], words[j], float(cosines[i, j])) for i, j in np.argwhere(~merged).tolist()]
-    rest = np.array([word == REST for word in queries]), np.array([word == REST for word in words])
-    for first, rows in ((OTHERS, ~rest[0]), (REST, rest[0])):
-        for second, columns in ((OTHERS, ~rest[1]), (REST, rest[1])):
+    left_over = np.array([word == REST for word in queries])
+    right_over = np.array([word == rest for word in words])
+    for first, rows in ((OTHERS, ~left_over), (REST, left_over)):
+        for second, columns in ((OTHERS, ~right_over), (rest, right_over)):
             cell = merged & rows[:, np.newaxis] & columns
             if cell.any():
                 cells.append((first, second, float(cosines[cell].sum())))
@@ -249,7 +254,7 @@ def meaning_parts(
 
 
 def _decomposed(
-    unit: NDArray[np.float64], static: StaticQuery | None, whole: str
+    unit: NDArray[np.float64], static: StaticQuery | None, whole: str, rest: str
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Return distinct words and their summands of some coordinates, the rest last.
 
@@ -264,7 +269,7 @@ def _decomposed(
     summands[-1] = unit - summands.sum(axis=0)
     if np.abs(summands[-1]).max() <= _ROUNDING:
         return [*rows], summands[:-1]
-    return [*rows, REST], summands
+    return [*rows, rest], summands
 
 
 def _parts(

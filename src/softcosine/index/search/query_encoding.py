@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
-from softcosine.index.search.explanation import Part, meaning_parts
+from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
@@ -86,8 +87,17 @@ class QueryEncoding:
         self, meaning: QueryMeaning, clauses: Sequence[tuple[str, float]], number: int
     ) -> list[Part]:
         """Return the contributions of words to the cosine of a query and a document."""
-        static = self.static(clauses), self.static(self.clauses_of(number))
-        return meaning_parts(self.searcher.unit(number), meaning, static)
+        unit, asked = self.searcher.unit(number), self.static(clauses)
+        if self.space.static:
+            return meaning_parts(unit, meaning, (asked, self._summed(number)), ROUNDING)
+        return meaning_parts(unit, meaning, (asked, self.static(self.clauses_of(number))))
+
+    def _summed(self, number: int) -> StaticQuery | None:
+        """Return the coordinates of a document without an encoder, word by word."""
+        assert self.space.table is not None
+        text = self.snapshot.documents.text(number)
+        counts = Counter(word for word, _ in self.space.table.words_of(text))
+        return self.space.static_query([(word, float(n)) for word, n in counts.items()])
 
     def clauses_of(self, number: int) -> tuple[tuple[str, float], ...]:
         """Return the beginning of a document's stored text as a query."""
