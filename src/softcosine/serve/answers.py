@@ -35,9 +35,10 @@ def search_answer(index: SoftIndex, body: SearchBody) -> dict[str, Any]:
     """Return the answer of a search."""
     started = time.perf_counter()
     stage = body.first_stage
+    ask = "words" if body.plain else body.ask
     hits = index.search(
         body.q, k=body.k, offset=body.offset, where=body.where, sort=body.sort,
-        facets=body.facets, ranking=body.ranking, ask=body.ask, meaning=body.meaning, mmr=body.mmr,
+        facets=body.facets, ranking=body.ranking, ask=ask, meaning=body.meaning, mmr=body.mmr,
         exact_first=body.exact_first, fill=body.fill, min_score=body.min_score, fuzzy=body.fuzzy,
         syntax=body.syntax, expand=body.expand, keep_stop_words=body.keep_stop_words,
         max_terms=body.max_terms,
@@ -49,8 +50,7 @@ def search_answer(index: SoftIndex, body: SearchBody) -> dict[str, Any]:
     if body.explain:
         explain = ExplainBody(
             q=body.q, id="", ranking=body.ranking, syntax=body.syntax, max_terms=body.max_terms,
-            fuzzy=body.fuzzy, keep_stop_words=body.keep_stop_words, ask=body.ask,
-            meaning=body.meaning,
+            fuzzy=body.fuzzy, keep_stop_words=body.keep_stop_words, ask=ask, meaning=body.meaning,
         )  # fmt: skip
         why = {hit.id: _parts(_explained(index, explain, body.q, hit.id)) for hit in hits}
     wanted = _wanted(body.fields, highlight=body.highlight)

@@ -17,6 +17,7 @@ from softcosine.serve import (
     change_routes,
     document_routes,
     index_routes,
+    page_routes,
     search_routes,
     status_routes,
 )
@@ -91,7 +92,9 @@ def create_app(settings: ServeSettings) -> FastAPI:
     running_mcp = add_mcp(app, server)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     add_handlers(app)
-    for routes in (status_routes, index_routes, document_routes, search_routes, change_routes):
+    for routes in (
+        page_routes, status_routes, index_routes, document_routes, search_routes, change_routes,
+    ):  # fmt: skip
         app.include_router(routes.router)
     if settings.origins:
         app.add_middleware(

@@ -92,6 +92,10 @@ class SearchBody(Body):
     expand: bool = True
     keep_stop_words: bool = False
     max_terms: int | None = 512
+    plain: bool = Field(
+        default=False,
+        description="Whether equal words alone match: ordinary BM25 or cosine, to compare with.",
+    )
     fields: list[Part] | None = Field(
         default=None,
         description="Which parts of a hit to return beside id and score; all by default.",

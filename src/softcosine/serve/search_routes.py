@@ -46,8 +46,12 @@ async def _search(server: Server, served: ServedIndex, body: SearchBody) -> byte
     """Return the answer of a search as JSON, all of it made in a thread."""
     served.check_query(body.q)
     served.check_page(body.k, body.offset)
-    index = served.view.index
-    return await server.gate.run(lambda: json_bytes(search_answer(index, body)), body.timeout_ms)
+    view = served.view
+
+    def found() -> bytes:
+        return json_bytes(search_answer(view.plain if body.plain else view.index, body))
+
+    return await server.gate.run(found, body.timeout_ms)
 
 
 @router.post("/indexes/{i}/search", response_model=SearchAnswer)

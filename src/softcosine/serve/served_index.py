@@ -12,6 +12,7 @@ from typing import TypeVar
 from softcosine._progress import Report
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.serve.completion import Completions
 from softcosine.serve.models import Query
 from softcosine.serve.problems import Problem
@@ -31,11 +32,12 @@ class View:
         No refresh and no commit changes it.
     """
 
-    __slots__ = ("_completions", "_lock", "index")
+    __slots__ = ("_completions", "_lock", "_plain", "index")
 
     def __init__(self, index: SoftIndex) -> None:
         self.index = index
         self._completions: Completions | None = None
+        self._plain: SoftIndex | None = None
         self._lock = threading.Lock()
 
     @property
@@ -50,6 +52,15 @@ class View:
             if self._completions is None:
                 self._completions = Completions.of(self.index)
             return self._completions
+
+    @property
+    def plain(self) -> SoftIndex:
+        """The index with the identity as S; made on first access."""
+        with self._lock:
+            if self._plain is None:
+                identity = TermSimilarityMatrix.identity(self.index.vocabulary)
+                self._plain = self.index.with_similarity(identity)
+            return self._plain
 
 
 class ServedIndex:

@@ -1,0 +1,171 @@
+// Hits: the passage with its marks, facts, and the pairs of words of a score.
+
+import { ask, at } from "./api.js";
+import { byId, counted, el, number, score, showProblem, text } from "./dom.js";
+
+const MOST_PARTS = 12;
+const MOST_CHARACTERS = 20000;
+
+/** Return a passage; marks count code points, strings of JavaScript count UTF-16 units. */
+function passage({ text: content, marks }) {
+  const characters = Array.from(content);
+  const piece = (begin, end) => text(characters.slice(begin, end).join(""));
+  const shown = [];
+  let end = 0;
+  for (const mark of marks) {
+    const title = mark.kind === "exact" ? "a word of the query" : "similar to a word of the query";
+    shown.push(piece(end, mark.start), el("mark", { class: mark.kind, title }, piece(mark.start, mark.end)));
+    end = mark.end;
+  }
+  return el("p", { class: "passage", dir: "auto" }, shown, piece(end));
+}
+
+/** Return the pairs of words of a score; each bar begins where the one before it ends. */
+export function bars(explanation, showWord) {
+  const shown = explanation.parts.slice(0, MOST_PARTS);
+  const rest = explanation.parts.slice(MOST_PARTS);
+  const remainder = rest.reduce((sum, part) => sum + part.contribution, 0);
+  const whole = Math.max(explanation.score, 1e-12);
+  const word = (name) => name.startsWith("(") ? text(name)
+    : el("button", { type: "button", class: "link", onclick: () => showWord(name) }, text(name));
+  let reached = 0;
+  const bar = (contribution, kind) => {
+    const from = Math.min(reached, reached + contribution) / whole;
+    reached += contribution;
+    const style = { left: `${Math.max(0, 100 * from)}%`, width: `${Math.min(100, 100 * Math.abs(contribution) / whole)}%` };
+    return el("td", { "aria-hidden": "true" }, el("div", { class: "track" }, el("i", { class: contribution < 0 ? "less" : kind, style })));
+  };
+  const rows = shown.map((part) => {
+    const sign = part.space === "meaning" ? " ≈ " : part.exact ? " = " : " ~ ";
+    return el("tr", {},
+      el("th", { scope: "row" }, word(part.query_word), sign, word(part.document_word),
+        part.field ? el("span", { class: "soft" }, " in ", text(part.field)) : null,
+        part.spelled ? el("span", { class: "soft" }, " by spelling") : null),
+      el("td", { class: "number likeness" }, part.similarity.toFixed(2)),
+      bar(part.contribution, part.exact ? "exact" : ""),
+      el("td", { class: "number" }, score(part.contribution)));
+  });
+  if (rest.length) {
+    rows.push(el("tr", {}, el("th", { scope: "row", class: "soft" }, counted(rest.length, "smaller pair")),
+      el("td", { class: "likeness" }), bar(remainder, ""), el("td", { class: "number" }, score(remainder))));
+  }
+  return el("table", { class: "why" },
+    el("caption", {}, `Pairs of words that add up to the score (${explanation.ranking})`),
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "query and document"),
+      el("th", { scope: "col", class: "number likeness" }, "similar"), el("td"),
+      el("th", { scope: "col", class: "number" }, "points"))),
+    el("tbody", {}, rows),
+    el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, "Score"), el("td", { class: "likeness" }), el("td"),
+      el("td", { class: "number" }, score(explanation.score)))));
+}
+
+function facts(metadata) {
+  const entries = Object.entries(metadata ?? {});
+  if (!entries.length) return null;
+  const shown = (value) => (typeof value === "object" && value !== null ? JSON.stringify(value) : String(value));
+  return el("ul", { class: "facts" }, entries.slice(0, 8).map(([name, value]) => {
+    const full = shown(value);
+    return el("li", { title: full.length > 80 ? full.slice(0, 500) : null },
+      text(name), ": ", text(full.length > 80 ? `${full.slice(0, 80)}…` : full));
+  }));
+}
+
+/** Return a button that opens and closes what `make` returns, made at the first time. */
+function opener(label, place, make) {
+  let made = null;
+  const button = el("button", { type: "button", class: "quiet", "aria-expanded": "false" }, label);
+  button.addEventListener("click", async () => {
+    const open = button.getAttribute("aria-expanded") !== "true";
+    button.setAttribute("aria-expanded", String(open));
+    if (made) made.hidden = !open;
+    if (made || !open) return;
+    made = el("div");
+    place.append(made);
+    try {
+      made.append(await make());
+    } catch (problem) {
+      showProblem(made, problem);
+      const failed = made;
+      made = null;
+      button.setAttribute("aria-expanded", "false");
+      button.addEventListener("click", () => failed.remove(), { once: true });
+    }
+  });
+  return button;
+}
+
+async function whole(index, id) {
+  const found = await ask("GET", at(index, "documents", id));
+  const make = (end) => el("div", { class: "whole", dir: "auto", tabindex: "0", role: "region", "aria-label": "Whole text" },
+    text(found.text.slice(0, end)));
+  if (found.text.length <= MOST_CHARACTERS) return make();
+  const shown = el("div", {}, make(MOST_CHARACTERS));
+  shown.append(el("button", { type: "button", class: "link", onclick: () => shown.replaceChildren(make()) },
+    `The other ${number(found.text.length - MOST_CHARACTERS)} characters`));
+  return shown;
+}
+
+/** Return a hit. */
+function item(hit, rank, { index, query, badge, openLike, showWord }) {
+  const below = el("div");
+  const title = hit.title && hit.title !== hit.highlights?.text ? hit.title : "";
+  const actions = [];
+  if (query) {
+    actions.push(opener("Why", below, async () => bars(await ask("POST", at(index, "explain"), { ...query, id: hit.id }), showWord)));
+  }
+  actions.push(
+    el("button", { type: "button", class: "quiet", onclick: () => openLike(hit.id) }, "Similar to this"),
+    opener("Whole text", below, () => whole(index, hit.id)));
+  return el("li", {}, el("article", { class: "hit" },
+    el("div", { class: "top" },
+      el("h3", {}, el("span", { class: "soft" }, `${rank}. `), text(title || hit.id)),
+      badge ? el("span", { class: "badge" }, badge) : null,
+      el("span", { class: "score", title: "score" }, score(hit.score))),
+    hit.highlights?.text ? passage(hit.highlights) : null,
+    title ? el("ul", { class: "facts" }, el("li", {}, "id: ", text(hit.id))) : null,
+    facts(hit.metadata),
+    el("div", { class: "actions" }, actions),
+    below));
+}
+
+/** Return the list of hits; `badge` returns a short remark on one. */
+export function list(answer, context) {
+  return el("ol", { class: "hits", start: answer.offset + 1 }, answer.hits.map((hit, number) =>
+    item(hit, answer.offset + number + 1, { ...context, badge: context.badge?.(hit, number) })));
+}
+
+/** Return what a page says where nothing is found. */
+export function nothing(answer, choose) {
+  const others = answer.suggestions.flatMap((one) => one.candidates.slice(0, 3).map((candidate) => [one.word, candidate.word]));
+  return el("div", { class: "empty" }, el("p", {}, "Nothing found."),
+    answer.unknown_words.length ? el("p", {}, "No document and no source has: ", text(answer.unknown_words.join(", ")), ".") : null,
+    others.length ? el("p", {}, "Did you mean ", others.map(([word, other], number) => [number ? ", " : "",
+      el("button", { type: "button", class: "link", onclick: () => choose(word, other) }, text(other))]), "?") : null);
+}
+
+/** Show the values of facets as boxes to tick. */
+export function showFacets(facets, filters, change) {
+  const place = byId("facets");
+  const groups = Object.entries(facets ?? {}).map(([name, counts]) => {
+    const chosen = filters[name] ?? [];
+    const missing = chosen.filter((value) => !counts.some((one) => one.value === value)).map((value) => ({ value, documents: 0 }));
+    const telling = counts.length > 1 || chosen.length;
+    const scattered = counts.length > 30 && counts[0].documents < 3;
+    if (!telling || (scattered && !chosen.length)) return null;
+    return el("fieldset", {}, el("legend", {}, text(name)), [...missing, ...counts].slice(0, 10).map((one) => {
+      const box = el("input", { type: "checkbox", checked: chosen.includes(one.value) });
+      box.addEventListener("change", () => {
+        const others = chosen.filter((value) => value !== one.value);
+        change(name, box.checked ? [...others, one.value] : others);
+      });
+      return el("label", { class: "switch" }, box, el("span", {}, text(String(one.value))), el("b", {}, number(one.documents)));
+    }), counts.length > 10 ? el("p", { class: "small" }, `and ${number(counts.length - 10)} more values`) : null);
+  }).filter(Boolean);
+  place.hidden = !groups.length;
+  const clear = Object.keys(filters).length
+    ? el("button", { type: "button", class: "link", onclick: () => change(null) }, "Remove all filters") : null;
+  // Closed at first on a narrow screen, where the hits would be far below.
+  const was = place.querySelector("details");
+  const open = was ? was.open : matchMedia("(min-width: 46rem)").matches;
+  place.replaceChildren(el("details", { open }, el("summary", {}, "Filters"), groups, clear));
+}
