@@ -19,6 +19,7 @@ from softcosine.serve.models import (
     SearchBody,
     SimilarBody,
 )
+from softcosine.serve.served_index import View
 
 __all__ = [
     "document_record",
@@ -31,8 +32,9 @@ __all__ = [
 _PARTS = ("number", "text", "title", "metadata", "highlights")
 
 
-def search_answer(index: SoftIndex, body: SearchBody) -> dict[str, Any]:
+def search_answer(view: View, body: SearchBody) -> dict[str, Any]:
     """Return the answer of a search."""
+    index = view.plain if body.plain else view.index
     started = time.perf_counter()
     stage = body.first_stage
     ask = "words" if body.plain else body.ask
@@ -57,6 +59,7 @@ def search_answer(index: SoftIndex, body: SearchBody) -> dict[str, Any]:
     record = _hits_record(index, hits, wanted, body.k, why)
     if body.facets:
         record["facets"] = _facets(hits.facets)
+    record["commit"] = view.commit  # an index with another S has none
     record["took_ms"] = _milliseconds(started)
     return record
 

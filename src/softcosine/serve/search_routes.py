@@ -47,11 +47,7 @@ async def _search(server: Server, served: ServedIndex, body: SearchBody) -> byte
     served.check_query(body.q)
     served.check_page(body.k, body.offset)
     view = served.view
-
-    def found() -> bytes:
-        return json_bytes(search_answer(view.plain if body.plain else view.index, body))
-
-    return await server.gate.run(found, body.timeout_ms)
+    return await server.gate.run(lambda: json_bytes(search_answer(view, body)), body.timeout_ms)
 
 
 @router.post("/indexes/{i}/search", response_model=SearchAnswer)

@@ -55,7 +55,7 @@ class Server:
         """Open the first index and search it, so that the first request does not wait for that."""
         for name in self.catalog.names[:1]:
             try:
-                search_answer(self.catalog.get(name).view.index, SearchBody(q="warm", k=1))
+                search_answer(self.catalog.get(name).view, SearchBody(q="warm", k=1))
             except (SoftCosineError, OSError):
                 _log.exception("the index %s cannot be opened", name)
 

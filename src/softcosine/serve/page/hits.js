@@ -33,7 +33,7 @@ export function bars(explanation, showWord) {
     const from = Math.min(reached, reached + contribution) / whole;
     reached += contribution;
     const style = { left: `${Math.max(0, 100 * from)}%`, width: `${Math.min(100, 100 * Math.abs(contribution) / whole)}%` };
-    return el("td", { "aria-hidden": "true" }, el("div", { class: "track" }, el("i", { class: contribution < 0 ? "less" : kind, style })));
+    return el("td", { class: "bars", "aria-hidden": "true" }, el("div", { class: "track" }, el("i", { class: contribution < 0 ? "less" : kind, style })));
   };
   const rows = shown.map((part) => {
     const sign = part.space === "meaning" ? " ≈ " : part.exact ? " = " : " ~ ";
@@ -52,7 +52,7 @@ export function bars(explanation, showWord) {
   return el("table", { class: "why" },
     el("caption", {}, `Pairs of words that add up to the score (${explanation.ranking})`),
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "query and document"),
-      el("th", { scope: "col", class: "number likeness" }, "similar"), el("td"),
+      el("th", { scope: "col", class: "number likeness" }, "similar"), el("td", { class: "bars" }),
       el("th", { scope: "col", class: "number" }, "points"))),
     el("tbody", {}, rows),
     el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, "Score"), el("td", { class: "likeness" }), el("td"),
@@ -114,8 +114,10 @@ function item(hit, rank, { index, query, badge, openLike, showWord }) {
     actions.push(opener("Why", below, async () => bars(await ask("POST", at(index, "explain"), { ...query, id: hit.id }), showWord)));
   }
   actions.push(
-    el("button", { type: "button", class: "quiet", onclick: () => openLike(hit.id) }, "Similar to this"),
-    opener("Whole text", below, () => whole(index, hit.id)));
+    el("button", { type: "button", class: "quiet", onclick: () => openLike(hit.id) }, "Similar to this"));
+  if (title || /^…|…$/.test(hit.highlights?.text ?? "…")) {
+    actions.push(opener("Whole text", below, () => whole(index, hit.id)));
+  }
   return el("li", {}, el("article", { class: "hit" },
     el("div", { class: "top" },
       el("h3", {}, el("span", { class: "soft" }, `${rank}. `), text(title || hit.id)),

@@ -103,7 +103,7 @@ function show(answer, plain, milliseconds) {
   const context = { index: wanted.index, query: wanted.like ? null : question(), openLike, showWord };
   const full = answer.hits.length > 0;
   byId("status").replaceChildren(...[
-    wanted.like ? ["Similar to ", text(wanted.like), ": "] : "",
+    wanted.like ? ["Similar to ", text(wanted.like), ". "] : "",
     summary(answer, plain), `, in ${Math.max(1, Math.round(milliseconds))} ms`,
     answer.outside_words.length ? [". In no document, found by similar words: ", text(answer.outside_words.join(", "))] : "",
     answer.unknown_words.length && full ? [". Unknown and ignored: ", text(answer.unknown_words.join(", "))] : "",
@@ -151,9 +151,9 @@ function summary(answer, plain) {
   const n = answer.hits.length;
   if (plain) return `${counted(n, "result")} by meaning, ${number(plain.hits.length)} by plain words on this page`;
   if (answer.total != null && answer.total === n) return counted(n, "result");
-  if (!n) return wanted.offset ? "no further results" : "0 results";
-  const range = `results ${number(answer.offset + 1)} to ${number(answer.offset + n)}`;
-  return answer.total == null ? (wanted.like ? range : `${range}, and there may be more`) : `${range} of ${number(answer.total)}`;
+  if (!n) return wanted.offset ? "No further results" : "0 results";
+  const range = `Results ${number(answer.offset + 1)} to ${number(answer.offset + n)}`;
+  return answer.total == null ? (wanted.like ? range : `${range}, and more follow`) : `${range} of ${number(answer.total)}`;
 }
 
 function welcome() {

@@ -14,12 +14,15 @@ let timer = 0;
 const track = (share) => el("div", { class: "track", "aria-hidden": "true" },
   el("i", { style: { left: "0", width: `${Math.min(100, 100 * share)}%` } }));
 
-/** Return the sources of a similarity that count, such as "english × 0.5, texts". */
-function told(origin) {
-  if (!origin) return "";
+/** Return the sources of a similarity that count, such as "english" or "english 0.31 (times 0.5), texts 0.20". */
+function origin(whole) {
+  if (!whole) return null;
   const leaves = (one) => (one.parts?.length ? one.parts.flatMap(leaves) : [one]);
-  const named = leaves(origin).filter((one) => one.counts);
-  return named.map((one) => `${one.name} ${one.similarity.toFixed(2)}${one.note ? ` (${one.note})` : ""}`).join(", ");
+  const named = leaves(whole).filter((one) => one.counts);
+  const [first] = named;
+  const told = named.length === 1 && !first.note ? first.name
+    : named.map((one) => `${one.name} ${one.similarity.toFixed(2)}${one.note ? ` (${one.note})` : ""}`).join(", ");
+  return el("span", { class: told.length > 12 ? "from long" : "from" }, text(told));
 }
 
 async function change(body) {
@@ -45,9 +48,9 @@ function neighbors(answer, decided) {
   const rows = answer.neighbors.map((one) => el("li", {},
     el("button", { type: "button", class: "link name", onclick: () => show(one.word) }, text(one.word)),
     track(one.similarity), el("span", { class: "number" }, one.similarity.toFixed(2)),
+    origin(one.origin),
     button("Forbid", `Forbid ${one.word} as similar to ${word}`, () => change({ forbid: [{ word, other: one.word }] })),
-    mine.has(one.word) ? el("span", { class: "badge" }, "yours") : null,
-    one.origin ? el("span", { class: "from" }, "from ", text(told(one.origin))) : null));
+    mine.has(one.word) ? el("span", { class: "badge" }, "yours") : null));
   return [
     el("h3", {}, "Similar to ", text(word), answer.indexed ? "" : el("span", { class: "soft" }, " (in no document)")),
     rows.length ? el("ul", { class: "rows" }, rows) : el("p", { class: "soft" }, "No similar words."),
@@ -83,7 +86,7 @@ async function show(word) {
   problems.replaceChildren();
   try {
     const [answer, mine] = await Promise.all([
-      word.trim() ? ask("GET", `${at(index, "terms", word.trim())}?k=20`) : null,
+      word.trim() ? ask("GET", `${at(index, "terms", word.trim())}?k=12`) : null,
       ask("GET", at(index, "similarities")),
     ]);
     place.replaceChildren(...[
