@@ -6,8 +6,9 @@ SOFTCOSINE_DATA
     Folder of the evaluation data; ``../shared/data`` beside the clone by default.
 SOFTCOSINE_REQUIRE
     Comma-separated markers whose tests fail, instead of being skipped, where what they need is
-    missing. Known: ``data``, ``engines`` (the packages of vector stores), ``frameworks`` (those of
-    the dependency group of this name), ``servers`` (what ``.ci/servers`` installs).
+    missing. Known: ``browser`` (Chromium and playwright), ``data``, ``engines`` (the packages of
+    vector stores), ``frameworks`` (those of the dependency group of this name), ``servers`` (what
+    ``.ci/servers`` installs).
 SOFTCOSINE_SERVERS
     Folder of servers that ``.ci/servers`` fills; ``~/.cache/softcosine-servers`` by default.
 HYPOTHESIS_PROFILE
@@ -19,6 +20,7 @@ NUMBA_DISABLE_JIT
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -39,7 +41,7 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-_REQUIRABLE = ("data", "engines", "frameworks", "servers")
+_REQUIRABLE = ("browser", "data", "engines", "frameworks", "servers")
 
 
 def required() -> set[str]:
@@ -86,6 +88,18 @@ def _need(package: str, kind: str, *, allow_module_level: bool = False) -> None:
         if kind in required():
             pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
         pytest.skip(reason, allow_module_level=allow_module_level)
+
+
+def need_browser() -> str:
+    """Path of Chromium; skips the test, or fails it if required, where it or playwright is missing."""
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is not None and find_spec("playwright") is not None:
+        return found
+    missing = "playwright" if found else "Chromium (Debian's package chromium)"
+    reason = f"needs {missing}, which is not installed"
+    if "browser" in required():
+        pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
+    pytest.skip(reason)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
