@@ -91,7 +91,7 @@ def _need(package: str, kind: str, *, allow_module_level: bool = False) -> None:
 
 
 def need_browser() -> str:
-    """Path of Chromium; skips the test, or fails it if required, where it or playwright is missing."""
+    """Path of Chromium; skips the test, or fails it if required, without it or playwright."""
     found = shutil.which("chromium") or shutil.which("google-chrome")
     if found is not None and find_spec("playwright") is not None:
         return found

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from importlib.resources import files
+from itertools import pairwise
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -44,7 +45,9 @@ def test_the_policy_allows_no_inline_code_and_no_other_host():
     assert allowed == {"'none'", "'self'", "'script'"}
 
 
-@pytest.mark.parametrize("name", ["../app.py", "no.js", "page.css/", "%2e%2e%2fapp.py", "__init__.py"])
+@pytest.mark.parametrize(
+    "name", ["../app.py", "no.js", "page.css/", "%2e%2e%2fapp.py", "__init__.py"]
+)
 def test_other_files_are_not_served(client, name):
     answer = client.get(f"/page/{name}")
     assert answer.status_code == 404
@@ -73,7 +76,10 @@ def test_files_name_no_other_host_and_make_no_markup(name):
 def test_every_file_that_the_page_names_is_served(client):
     named = set(re.findall(r'(?:src|href)="(page/[^"]+)"', client.get("/").text))
     for name in (name for name in NAMES if name.endswith(".js")):
-        named |= {f"page/{one}" for one in re.findall(r'from "\./([^"]+)"', client.get(f"/page/{name}").text)}
+        named |= {
+            f"page/{one}"
+            for one in re.findall(r'from "\./([^"]+)"', client.get(f"/page/{name}").text)
+        }
     assert {f"page/{name}" for name in NAMES} - named == {"page/index.html"}
     for name in named:
         assert client.get(f"/{name}").status_code == 200
@@ -101,7 +107,7 @@ TEXTS = {
     "cold": "the tea is getting cold",
     "\N{CAT FACE} car": "\N{CAT FACE} repair of a flat tyre of the car",
     HOSTILE: f"tyre {HOSTILE}",
-    "turned": "tyre \N{RIGHT-TO-LEFT OVERRIDE}gnp.exe",
+    "turned\N{RIGHT-TO-LEFT OVERRIDE}": "tyre \N{RIGHT-TO-LEFT OVERRIDE}gnp.exe",
     "long": f"tyre {'x' * 1_000_000}",
     **{f"spoke {number}": f"spoke {number}" for number in range(25)},
 }
@@ -121,7 +127,10 @@ def address(tmp_path_factory):
     (root / "indexes").mkdir()
     index.save(root / "indexes" / "faq")
     ring = KeyRing(root / "keys.json")
-    keys = {"read": ring.add("reader", ["search"]), "write": ring.add("editor", ["search", "write"])}
+    keys = {
+        "read": ring.add("reader", ["search"]),
+        "write": ring.add("editor", ["search", "write"]),
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "softcosine", "serve", str(root / "indexes"), "--port", "0",
          "--keys", str(root / "keys.json"), "--timeout", "120"],
@@ -153,18 +162,23 @@ def show(browser, address):
     base, keys = address
     contexts, faults = [], []
 
+    def note(text, wrong):
+        if wrong:
+            faults.append(text)
+
     def opened(*, key="read", width=1200, scheme="light", **wanted):
         context = browser.new_context(viewport={"width": width, "height": 850}, color_scheme=scheme)
         contexts.append(context)
         if key:
-            context.add_init_script(f"sessionStorage.setItem('softcosine-key', {json.dumps(keys[key])})")
+            context.add_init_script(
+                "if (location.protocol === 'http:' && !sessionStorage.length) "
+                f"sessionStorage.setItem('softcosine-key', {json.dumps(keys[key])})"
+            )
         page = context.new_page()
         page.set_default_timeout(120_000)
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda message: faults.append(message.text)
-                if "Content Security Policy" in message.text or "Trusted" in message.text else None)  # fmt: skip
-        page.on("request", lambda request: faults.append(request.url)
-                if not request.url.startswith(base) else None)  # fmt: skip
+        page.on("console", lambda message: note(message.text, "Security Policy" in message.text))
+        page.on("request", lambda request: note(request.url, not request.url.startswith(base)))
         page.goto(f"{base}#{urlencode(wanted, quote_via=quote)}")
         return page
 
@@ -206,8 +220,10 @@ def test_pairs_of_words_add_up_to_the_score(show):
     whole = float(page.locator(".why tfoot td:last-child").inner_text())
     assert len(points) >= 2
     assert sum(points) == pytest.approx(whole, abs=0.002)
-    bars = page.locator(".why i").evaluate_all("all => all.map(one => one.getBoundingClientRect().toJSON())")
-    assert all(after["x"] == pytest.approx(bar["right"], abs=2.5) for bar, after in zip(bars, bars[1:], strict=False))
+    bars = page.locator(".why i").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().toJSON())"
+    )
+    assert all(after["x"] == pytest.approx(bar["right"], abs=2.5) for bar, after in pairwise(bars))
 
 
 def test_marks_count_code_points(show):
@@ -235,7 +251,9 @@ def test_pages_follow_each_other(show):
     page.get_by_role("button", name="Next").click()
     page.wait_for_selector("text=Page 2")
     page.wait_for_selector("#results:not([aria-busy])")
-    assert not {title.split(". ")[1] for title in first} & {title.split(". ")[1] for title in hits(page)}
+    assert not {title.split(". ")[1] for title in first} & {
+        title.split(". ")[1] for title in hits(page)
+    }
     page.get_by_role("button", name="Next").click()
     page.wait_for_selector("text=of 25")
     assert page.get_by_role("button", name="Next").is_disabled()
@@ -247,7 +265,8 @@ def test_hostile_documents_stay_text(show):
     assert any(HOSTILE in title for title in titles)
     assert page.locator("#results img, #results script, #facets img").count() == 0
     assert page.title() == "tyre – softcosine"
-    assert "⟨U+202E⟩" in page.locator("#results").inner_text()
+    assert "turned⟨U+202E⟩" in page.locator("#results").inner_text()
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in page.locator("body").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     page.locator("article:has-text('xxxx')").get_by_role("button", name="Whole text").click()
     page.get_by_role("button", name="The other").click()
@@ -320,9 +339,10 @@ def test_the_page_asks_for_a_key_and_forgets_it(show, address):
 def test_errors_are_shown_with_their_repair(show):
     page = show(index="fag", q="bike")
     page.wait_for_selector("#problem:has-text(\"there is no index 'fag'\")")
-    page.fill("#q", "bike AND (")
     page.select_option("#index", "faq")
-    page.wait_for_selector("#results:not([aria-busy])", state="attached")
+    assert len(hits(page)) == 2
+    page.fill("#q", "tyre " * 1001)
+    page.wait_for_selector("#problem:has-text('1,000')")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -127,7 +127,7 @@ function show(answer, plain, milliseconds) {
         query: null, badge: (hit) => (soft.has(hit.id) ? "" : "not here by meaning"),
       })));
   } else {
-    results.replaceChildren(full ? list(answer, context) : nothing(answer, replaceWord));
+    results.replaceChildren(el("h2", { class: "hidden" }, "Results"), full ? list(answer, context) : nothing(answer, replaceWord));
   }
   showFacets(wanted.like ? null : unescapedFacets(answer.facets), wanted.filters, (name, values) => {
     if (name === null) go({ filters: {}, offset: 0 });
