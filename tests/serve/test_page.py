@@ -15,6 +15,8 @@ import pytest
 import softcosine as sc
 from conftest import need_browser
 from serve_answers import FAQ
+from softcosine.cli.demo import demo
+from softcosine.cli.symbols import OpenedSymbols
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.serve.keys import KeyRing
 from softcosine.serve.page_routes import POLICY
@@ -98,6 +100,23 @@ def test_a_plain_search_matches_equal_words_alone(client, saved, ranking):
         ]
         assert answer["commit"] == index.commit
         assert all(part["exact"] for hit in answer["hits"] for part in hit["explanation"])
+
+
+def test_demo_opens_the_page_on_the_symbols(saved, monkeypatch, capsys):
+    opened, served = [], []
+    symbols = OpenedSymbols(sc.SoftIndex.open(saved), saved, None)
+    monkeypatch.setattr("softcosine.cli.symbols.open_symbols", lambda *_, **__: symbols)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+
+    def serve(settings, bind, started):
+        served.append((settings.path, settings.read_only, bind.loopback))
+        started("http://127.0.0.1:1")
+
+    monkeypatch.setattr("softcosine.serve.process.serve", serve)
+    demo(["sick", "infant"], page=True)
+    assert served == [(saved, True, True)]
+    assert opened == ["http://127.0.0.1:1/#q=sick+infant"]
+    assert opened[0] in capsys.readouterr().out
 
 
 HOSTILE = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.options import Json
+from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.cli.symbols import OpenedSymbols
@@ -50,12 +51,16 @@ def demo(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Build the index of the names again.")
     ] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Search in your browser instead ('softcosine[serve]').")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Search Unicode's symbols by meaning; needs no files and no download.
 
       softcosine demo
       softcosine demo "sick infant" -k 5
+      softcosine demo --page
 
     The first call indexes the names of the symbols of this Python version and stores the index in
     your data folder (SOFTCOSINE_HOME sets another folder). Without arguments, the command runs six
@@ -65,6 +70,7 @@ def demo(
     JSON: unicode, symbols, index, built_seconds, and answers of query, seconds, outside, unknown,
     hits and plain; a hit is rank, character, code_point, name and score, with parts as in 'search'.
     """
+    from softcosine.cli.http_server import serve_page
     from softcosine.cli.output import console, print_json
     from softcosine.cli.progress import Reporter
     from softcosine.cli.symbols import open_symbols
@@ -73,6 +79,14 @@ def demo(
     with Reporter() as report:
         report.announce("The first call builds the index, which takes some seconds.")
         opened = open_symbols(report, rebuild=rebuild)
+    if page:
+        if opened.path is None:
+            raise InvalidInputError(
+                f"the index was not stored ({opened.problem}), and the page needs it; set "
+                "SOFTCOSINE_HOME to another folder."
+            )
+        serve_page(opened.path, " ".join(words or ("kitten",)))
+        return
     index = opened.index
     questions = choose_questions(index.vocabulary, CANDIDATES)
     if words:

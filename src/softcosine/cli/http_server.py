@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -12,7 +16,7 @@ from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
-__all__ = ["add_key", "list_keys", "remove_key", "serve"]
+__all__ = ["add_key", "list_keys", "remove_key", "serve", "serve_page"]
 
 _KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
 _KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.")]
@@ -91,8 +95,8 @@ def serve(
       curl http://127.0.0.1:8080/v1/indexes/faq.index/search \
            -H 'Content-Type: application/json' -d '{"q": "flat tire", "k": 3}'
 
-    An index is reached by the name of its folder. /openapi.json describes all routes; docs/serve.md
-    has examples. The command prints the address when it is ready, and one line of JSON per request
+    The address shows a page to search, explain and compare. An index is reached by the name of its
+    folder; /openapi.json describes all routes, and docs/serve.md has examples. The command prints the address when it is ready, and one line of JSON per request
     to standard error. Commits of other processes are seen within a second.
 
     By default only this host can connect. For others, make a key by 'keys add' and pass --keys, and
@@ -100,14 +104,10 @@ def serve(
 
     Ctrl-C or SIGTERM ends it: requests that run are finished, and no change is left half-done.
     """
-    try:
+    with _server_needed():
         from softcosine.serve.process import Bind
         from softcosine.serve.process import serve as run
         from softcosine.serve.settings import Limits, ServeSettings
-    except ImportError as error:
-        if (error.name or "").startswith("softcosine"):
-            raise
-        raise MissingDependencyError(error.name or "fastapi", "serve", "The server") from error
     if private_key is not None and certificate is None:
         raise InvalidInputError("--private-key is for TLS; pass --certificate too.")
     limits = Limits(
@@ -129,6 +129,31 @@ def serve(
         typer.echo(f"softcosine serves {printable(str(folder))} at {address} (Ctrl-C ends it)")
 
     run(settings, bind, started)
+
+
+def serve_page(index: Path, query: str) -> None:
+    """Serve an index on a free port, read-only, and open its page with a query in the browser."""
+    with _server_needed():
+        from softcosine.serve.process import Bind, serve
+        from softcosine.serve.settings import ServeSettings
+
+    def started(address: str) -> None:
+        page = f"{address}/#{urlencode({'q': query})}"
+        typer.echo(f"The page is at {page} (Ctrl-C ends it)")
+        webbrowser.open(page)
+
+    serve(ServeSettings(index, read_only=True), Bind(port=0), started)
+
+
+@contextmanager
+def _server_needed() -> Iterator[None]:
+    """Say how to install the packages of the server, if one is missing."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").startswith("softcosine"):
+            raise
+        raise MissingDependencyError(error.name or "fastapi", "serve", "The server") from error
 
 
 def add_key(
