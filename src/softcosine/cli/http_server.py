@@ -96,8 +96,9 @@ def serve(
            -H 'Content-Type: application/json' -d '{"q": "flat tire", "k": 3}'
 
     The address shows a page to search, explain and compare. An index is reached by the name of its
-    folder; /openapi.json describes all routes, and docs/serve.md has examples. The command prints the address when it is ready, and one line of JSON per request
-    to standard error. Commits of other processes are seen within a second.
+    folder; /openapi.json describes all routes, and docs/serve.md has examples. The command prints
+    the address when it is ready, and one line of JSON per request to standard error. Commits of
+    other processes are seen within a second.
 
     By default only this host can connect. For others, make a key by 'keys add' and pass --keys, and
     use TLS, by --certificate or by a proxy in front.
