@@ -16,7 +16,7 @@ def test_what_may_not_be_skipped_is_named_and_a_name_that_is_none_is_an_error(mo
         monkeypatch.setenv("SOFTCOSINE_REQUIRE", given)
         assert required() == names
     monkeypatch.setenv("SOFTCOSINE_REQUIRE", "engines,date")
-    with pytest.raises(pytest.UsageError, match=r"'date' is no name .* there are data, engines"):
+    with pytest.raises(pytest.UsageError, match=r"'date' is no name .* browser, data, engines"):
         required()
 
 

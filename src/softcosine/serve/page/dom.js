@@ -23,6 +23,12 @@ const coded = (found) => `⟨U+${found.codePointAt(0).toString(16).toUpperCase()
 /** Return a text of a document, isolated in its own direction. */
 export const text = (value) => el("bdi", {}, String(value).replace(REORDERING, coded));
 
+/** Return the beginning of a text; a word can have a megabyte. */
+export const short = (value, most = 80) => {
+  const whole = String(value);
+  return text(whole.length > most ? `${whole.slice(0, most)}…` : whole);
+};
+
 /** Return a number as a person reads it. */
 export const number = (value) => Number(value).toLocaleString("en");
 export const score = (value) => (Math.abs(value) < 10 ? value.toFixed(3) : value.toFixed(2));

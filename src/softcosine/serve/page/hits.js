@@ -1,7 +1,7 @@
 // Hits: the passage with its marks, facts, and the pairs of words of a score.
 
 import { ask, at } from "./api.js";
-import { byId, counted, el, number, score, showProblem, text } from "./dom.js";
+import { byId, counted, el, number, score, short, showProblem, text } from "./dom.js";
 
 const MOST_PARTS = 12;
 const MOST_CHARACTERS = 20000;
@@ -26,8 +26,8 @@ export function bars(explanation, showWord) {
   const rest = explanation.parts.slice(MOST_PARTS);
   const remainder = rest.reduce((sum, part) => sum + part.contribution, 0);
   const whole = Math.max(explanation.score, 1e-12);
-  const word = (name) => name.startsWith("(") ? text(name)
-    : el("button", { type: "button", class: "link", onclick: () => showWord(name) }, text(name));
+  const word = (name) => name.startsWith("(") ? short(name)
+    : el("button", { type: "button", class: "link", onclick: () => showWord(name) }, short(name, 40));
   let reached = 0;
   const bar = (contribution, kind) => {
     const from = Math.min(reached, reached + contribution) / whole;
@@ -66,7 +66,7 @@ function facts(metadata) {
   return el("ul", { class: "facts" }, entries.slice(0, 8).map(([name, value]) => {
     const full = shown(value);
     return el("li", { title: full.length > 80 ? full.slice(0, 500) : null },
-      text(name), ": ", text(full.length > 80 ? `${full.slice(0, 80)}…` : full));
+      short(name), ": ", short(full));
   }));
 }
 
@@ -120,11 +120,11 @@ function item(hit, rank, { index, query, badge, openLike, showWord }) {
   }
   return el("li", {}, el("article", { class: "hit" },
     el("div", { class: "top" },
-      el("h3", {}, el("span", { class: "soft" }, `${rank}. `), text(title || hit.id)),
+      el("h3", {}, el("span", { class: "soft" }, `${rank}. `), short(title || hit.id, 300)),
       badge ? el("span", { class: "badge" }, badge) : null,
       el("span", { class: "score", title: "score" }, score(hit.score))),
     hit.highlights?.text ? passage(hit.highlights) : null,
-    title ? el("ul", { class: "facts" }, el("li", {}, "id: ", text(hit.id))) : null,
+    title ? el("ul", { class: "facts" }, el("li", {}, "id: ", short(hit.id))) : null,
     facts(hit.metadata),
     el("div", { class: "actions" }, actions),
     below));
@@ -154,13 +154,13 @@ export function showFacets(facets, filters, change) {
     const telling = counts.length > 1 || chosen.length;
     const scattered = counts.length > 30 && counts[0].documents < 3;
     if (!telling || (scattered && !chosen.length)) return null;
-    return el("fieldset", {}, el("legend", {}, text(name)), [...missing, ...counts].slice(0, 10).map((one) => {
+    return el("fieldset", {}, el("legend", {}, short(name)), [...missing, ...counts].slice(0, 10).map((one) => {
       const box = el("input", { type: "checkbox", checked: chosen.includes(one.value) });
       box.addEventListener("change", () => {
         const others = chosen.filter((value) => value !== one.value);
         change(name, box.checked ? [...others, one.value] : others);
       });
-      return el("label", { class: "switch" }, box, el("span", {}, text(String(one.value))), el("b", {}, number(one.documents)));
+      return el("label", { class: "switch" }, box, el("span", {}, short(one.value)), el("b", {}, number(one.documents)));
     }), counts.length > 10 ? el("p", { class: "small" }, `and ${number(counts.length - 10)} more values`) : null);
   }).filter(Boolean);
   place.hidden = !groups.length;

@@ -91,8 +91,8 @@ async function search() {
     byId("status").replaceChildren();
     byId("pages").hidden = true;
     byId("facets").hidden = true;
-    showProblem(byId("problem"), problem, { retry: search, wantsKey: openKey });
-    if (problem.status === 401) openKey();
+    showProblem(byId("problem"), problem, { retry: search, wantsKey: () => openKey() });
+    if (problem.status === 401) openKey(problem);
     if (!(problem instanceof Problem)) throw problem;
   } finally {
     if (running === mine) results.removeAttribute("aria-busy");
@@ -194,14 +194,24 @@ function showWord(word) {
 
 const replaceWord = (word, other) => go({ q: wanted.q.replace(new RegExp(word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i"), () => other) });
 
-function openKey() {
+function openKey(problem) {
   byId("key-open").hidden = false;
+  if (problem?.kind === "wrong-key") byId("key-told").replaceChildren(text(problem.message));
   if (!byId("key").open) byId("key").showModal();
 }
 
-function openState() {
-  const one = current();
-  const facts = one ? [
+async function openState() {
+  byId("state").showModal();
+  const place = byId("state-answer");
+  let one;
+  try {
+    one = await ask("GET", at(wanted.index ?? ""));
+  } catch (problem) {
+    place.replaceChildren();
+    showProblem(place, problem);
+    return;
+  }
+  const facts = [
     ["Name", one.name], ["Aliases", one.aliases.join(", ") || "none"], ["Documents", number(one.documents)],
     ["Terms", number(one.terms)], ["Segments", number(one.segments)], ["Commit", `${one.generation}, ${one.commit.slice(0, 12)}`],
     ["Ranking", one.ranking], ["Language", one.language ?? "none"],
@@ -209,9 +219,8 @@ function openState() {
     ["Similar words", `${number(one.similarity.n_neighbors)} pairs of ${number(one.similarity.n_terms_with_neighbors)} terms`],
     ["Meaning", one.meaning ? `${one.meaning.encoder}, ${number(one.meaning.encoded)} documents` : "by words alone"],
     ["Note", one.note],
-  ] : [];
-  byId("state-answer").replaceChildren(el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, text(value))])));
-  byId("state").showModal();
+  ];
+  place.replaceChildren(el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, text(value))])));
 }
 
 async function start() {
@@ -230,8 +239,8 @@ async function start() {
     await search();
     byId("problem").append(...told);
   } catch (problem) {
-    showProblem(byId("problem"), problem, { retry: start, wantsKey: openKey });
-    if (problem.status === 401) openKey();
+    showProblem(byId("problem"), problem, { retry: start, wantsKey: () => openKey() });
+    if (problem.status === 401) openKey(problem);
   }
 }
 
@@ -257,7 +266,7 @@ for (const [id, step] of [["previous", -PAGE], ["next", PAGE]]) {
 }
 byId("words-open").addEventListener("click", () => wanted.index && showWord(""));
 byId("state-open").addEventListener("click", openState);
-byId("key-open").addEventListener("click", openKey);
+byId("key-open").addEventListener("click", () => openKey());
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   key.set(byId("key-value").value.trim());

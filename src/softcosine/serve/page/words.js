@@ -1,7 +1,7 @@
 // The neighbours of a word, and a person's own decisions about pairs of words.
 
 import { ask, at } from "./api.js";
-import { byId, el, showProblem, text } from "./dom.js";
+import { byId, el, short, showProblem, text } from "./dom.js";
 
 const dialog = byId("words");
 const place = byId("word-answer");
@@ -46,7 +46,7 @@ function neighbors(answer, decided) {
   const { word } = answer;
   const mine = new Set(decided.flatMap((one) => (one.word === word ? [one.other] : one.other === word ? [one.word] : [])));
   const rows = answer.neighbors.map((one) => el("li", {},
-    el("button", { type: "button", class: "link name", onclick: () => show(one.word) }, text(one.word)),
+    el("button", { type: "button", class: "link name", onclick: () => show(one.word) }, short(one.word)),
     track(one.similarity), el("span", { class: "number" }, one.similarity.toFixed(2)),
     origin(one.origin),
     button("Forbid", `Forbid ${one.word} as similar to ${word}`, () => change({ forbid: [{ word, other: one.word }] })),
