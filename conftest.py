@@ -53,10 +53,13 @@ os.environ["NUMBA_CACHE_DIR"] = str(_cache())
 # does takes a tenth of the time. The command line does the same.
 gc.set_threshold(100_000, 50, 100)
 _FRAMEWORKS = {"langchain": "langchain_core", "haystack": "haystack", "llama_index": "llama_index"}
-# The tutorial is followed by a test of its own; the examples of gensim.md run gensim.
+# Tutorials are followed by a test of their own; the examples of gensim.md run gensim.
 collect_ignore = [
     "docs/conf.py",
-    "docs/tutorial.md",
+    "docs/building",
+    "docs/index.md",  # made by the build, as the next
+    "docs/reference",
+    *map(str, (_ROOT / "docs").glob("tutorial*.md")),
     *([] if find_spec("gensim") else ["docs/gensim.md"]),
     *(
         []

@@ -1,4 +1,4 @@
-"""The tutorial, followed step by step as a reader would, in an empty folder."""
+"""The tutorials, followed step by step as a reader would, in an empty folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from softcosine.cli.app import main
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
+PAGES = sorted((Path(__file__).resolve().parent.parent / "docs").glob("tutorial*.md"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-FILES = {"csv": "faq.csv", "text": "synonyms.txt"}  # what the page asks the reader to save
+NAMED = re.compile(r"`(\w+\.(?:csv|txt))`[^`]*\Z")  # before a block: the file to save it as
 
 
 def follow_console(block: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,22 +28,24 @@ def follow_console(block: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def follow_python(block: str, names: dict[str, object]) -> None:
-    test = doctest.DocTestParser().get_doctest(block, names, "tutorial", str(PAGE), 0)
+    test = doctest.DocTestParser().get_doctest(block, names, "tutorial", None, 0)
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     runner.run(test, clear_globs=False)
     assert runner.summarize(verbose=False).failed == 0
     names.update(test.globs)
 
 
-def test_the_tutorial_does_what_it_says(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_tutorial_does_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert {language for language, _ in blocks} == {"csv", "text", "console", "python"}
-    for language, block in blocks:
+    before, *steps = re.split(r"^```", page.read_text("utf-8"), flags=re.MULTILINE)
+    for fenced, after in zip(steps[::2], steps[1::2], strict=True):
+        language, _, block = fenced.partition("\n")
         if language == "console":
             follow_console(block, capsys)
         elif language == "python":
             follow_python(block, names)
-        else:
-            Path(FILES[language]).write_text(block, "utf-8")
+        elif language:
+            Path(NAMED.search(before)[1]).write_text(block, "utf-8")
+        before = after
