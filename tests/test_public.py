@@ -27,9 +27,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         _ = sc.nothing
 
 
-def test_the_version_is_that_of_the_package():
+def test_the_version_stands_in_one_place_and_in_the_citation():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert sc.__version__ == project["version"]
+    assert project["dynamic"] == ["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {sc.__version__}\n" in citation
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -1,3 +1,3 @@
-"""Version of the package, the same as in pyproject.toml."""
+"""Version of the package; pyproject.toml reads it here."""
 
 __version__ = "0.1.0"
