@@ -22,7 +22,8 @@ project = "softcosine"
 version = release = softcosine.__version__
 copyright = "the softcosine authors"  # Sphinx's name
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc"]
-extensions += [f"building.{name}" for name in "navigation api commands links search_index".split()]
+MADE_HERE = ("navigation", "api", "commands", "links", "search_index")
+extensions += [f"building.{name}" for name in MADE_HERE]
 exclude_patterns = ["README.md"]  # index.md is made of it
 html_theme = "furo"
 html_title = "softcosine"

@@ -77,9 +77,18 @@ def write_reference(app: Sphinx) -> None:
     pages |= {"errors": "\n".join(errors)}
     for key, text in pages.items():
         (folder / f"{key}.rst").write_text(text, "utf-8")
-    contents = ["Python API", "==========", "", ".. toctree::", "", *(f"   {page}" for page in pages), ""]
+    contents = [
+        "Python API",
+        "==========",
+        "",
+        ".. toctree::",
+        "",
+        *(f"   {page}" for page in pages),
+        "",
+    ]
     (folder / "api.rst").write_text("\n".join(contents), "utf-8")
 
 
 def setup(app: Sphinx) -> None:
+    """Have the reference written before pages are read."""
     app.connect("builder-inited", write_reference)

@@ -57,4 +57,5 @@ def write_page(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Have the page written before pages are read."""
     app.connect("builder-inited", write_page)

@@ -56,5 +56,6 @@ def check_links(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Rewrite links as pages are read, and follow all of them in the built pages."""
     app.connect("source-read", unlink_sources)
     app.connect("build-finished", check_links)

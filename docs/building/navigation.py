@@ -1,4 +1,4 @@
-"""The first page and the menu of the site: README.md with its lists of links as tables of contents."""
+"""The first page and the menu of the site, made of README.md and its lists of links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir)
     text = (folder / "README.md").read_text("utf-8").replace("# Documentation", "# softcosine", 1)
     for heading, pages in sections(folder).items():
-        text += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n" + "\n".join(pages) + "\n```\n"
+        text += (
+            f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n" + "\n".join(pages) + "\n```\n"
+        )
     (folder / "index.md").write_text(text, "utf-8")
     tables = "# All tables\n"
     for heading, pages in (("Quality", "/results/*"), ("Speed", "/benchmarks/*")):
@@ -38,4 +40,5 @@ def write_pages(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Have the first page and the menu written before pages are read."""
     app.connect("builder-inited", write_pages)

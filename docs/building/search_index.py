@@ -78,4 +78,5 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Have the index written after the pages."""
     app.connect("build-finished", write_index)
