@@ -92,8 +92,7 @@ def opensearch(folder: Path, *, n_nodes: int = 1) -> Iterator[list[Node]]:
     first = next(port for port in ports if all(map(_is_free, range(port, port + n_nodes))))
     transports = [_free_port() for _ in range(n_nodes)]
 
-    def command(number: int, place: Path) -> tuple[list[str], dict[str, str]]:
-        config = place / "nodes" / "node_1" / "config"
+    def configure(number: int, config: Path) -> None:
         config.mkdir(parents=True)
         settings = {
             "transport.port": transports[number],
@@ -103,6 +102,10 @@ def opensearch(folder: Path, *, n_nodes: int = 1) -> Iterator[list[Node]]:
         }
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in settings.items()]
         (config / "opensearch.yml").write_text("".join(lines))
+
+    def command(number: int, place: Path) -> tuple[list[str], dict[str, str]]:
+        if n_nodes > 1:
+            configure(number, place / "nodes" / "node_1" / "config")
         jars, runner = f"{place / folder.name}/*", "org.codelibs.opensearch.runner.OpenSearchRunner"
         modules = ["-moduleTypes", ",".join(_MODULES)] if folder.name.startswith(NEWER) else []
         return [
