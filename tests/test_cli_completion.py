@@ -37,7 +37,7 @@ def test_an_installed_completion_completes_commands_and_options_in_bash(bash):
         "source ~/.bashrc; COMP_WORDS=({}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
         '_softcosine_completion softcosine; echo "${{COMPREPLY[@]}}"'
     )
-    assert bash(complete.format("softcosine se")).split() == ["search"]
+    assert bash(complete.format("softcosine se")).split() == ["search", "serve"]
     assert bash(complete.format("softcosine similarity ne")).split() == ["neighbors"]
     assert bash(complete.format("softcosine search --fu")).split() == ["--fuzzy"]
     assert bash(complete.format("softcosine search faq")).split() == []  # bash completes files

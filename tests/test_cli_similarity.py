@@ -125,7 +125,7 @@ def test_without_sources_the_defaults_of_an_index_are_taken(run, folder):
     shown = run("similarity", "build", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
     assert "bundled English vectors" in shown
     S = TermSimilarityMatrix.load("s.matrix")
-    run("index", "docs.jsonl", "-o", "plain.index")
+    run("index", "docs.jsonl", "-o", "plain.index", "--encoder", "none")
     run("index", "docs.jsonl", "-o", "with.index", "--similarity", "s.matrix")
     record = json.loads(run("similarity", "diff", "plain.index", "with.index", "--json"))
     assert record["counts"]["equal"] == S.statistics().n_neighbors / 2

@@ -222,8 +222,8 @@ POSTS = [
 
 
 def phrase_indexes(folder: Path) -> dict[str, sc.SoftIndex]:
-    created = sc.SoftIndex.create(folder / "created", source=PHRASES, positions=True)
-    given = sc.SoftIndex.create(folder / "given", source=PHRASES, analyzer=ENGLISH)
+    created = sc.SoftIndex.create(folder / "created", source=PHRASES, encoder=None, positions=True)
+    given = sc.SoftIndex.create(folder / "given", source=PHRASES, encoder=None, analyzer=ENGLISH)
     for index in (created, given):
         with index.writer() as writer:
             for number in (5, 4, 3):
@@ -231,11 +231,11 @@ def phrase_indexes(folder: Path) -> dict[str, sc.SoftIndex]:
         with index.writer() as writer:
             writer.add_many(map(str, range(6)), POSTS)
     return {
-        "texts": sc.SoftIndex.from_texts(POSTS, source=PHRASES),
-        "analyzer": sc.SoftIndex.from_texts(POSTS, source=PHRASES, analyzer=ENGLISH),
+        "texts": sc.SoftIndex.from_texts(POSTS, source=PHRASES, encoder=None),
+        "analyzer": sc.SoftIndex.from_texts(POSTS, source=PHRASES, encoder=None, analyzer=ENGLISH),
         "fields": sc.SoftIndex.from_texts(
             [{"title": text, "body": ""} for text in POSTS],
-            fields={"title": 1, "body": 1}, source=PHRASES,
+            fields={"title": 1, "body": 1}, source=PHRASES, encoder=None,
         ),
         "created": created,
         "opened": sc.SoftIndex.open(folder / "given"),

@@ -76,7 +76,7 @@ def test_an_index_of_lemmas_needs_no_spacy(pipeline, tmp_path):
     texts = ["Mice went away", "he will go home", "new tyres"]
     analyzer = sc.Analyzer(lemmas=sc.spacy_lemmas(pipeline, texts))
     source = sc.EmbeddingSimilarity.from_spacy(pipeline)
-    index = sc.SoftIndex.from_texts(texts, analyzer=analyzer, source=source, ranking="soft_bm25")
+    index = sc.SoftIndex.from_texts(texts, analyzer=analyzer, source=source, encoder=None)
     index.save(tmp_path / "lemmas.index")
     opened = sc.SoftIndex.open(tmp_path / "lemmas.index")
     assert opened.analyzer == analyzer

@@ -446,7 +446,7 @@ CORPUS = [
 
 @pytest.mark.usefixtures("unsynced")
 def test_what_a_new_index_learns_is_what_from_texts_learns(tmp_path, monkeypatch):
-    memory = SoftIndex.from_texts(CORPUS)
+    memory = SoftIndex.from_texts(CORPUS, ranking="soft_bm25", encoder=None)
     for name, most in (("at once", 1000), ("in batches", 7)):
         monkeypatch.setattr(writers, "MAX_DOCS", most)
         store = created(tmp_path / name, analyzer=None, weighting=memory.weighting)
