@@ -330,6 +330,7 @@ def _show(
     )
     from softcosine.cli.sources import words_outside
     from softcosine.index.soft_index import SoftIndex
+    from softcosine.space.meaning import STATIC
 
     made = SoftIndex.open(output)
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
@@ -357,8 +358,12 @@ def _show(
         f"{duration(seconds)}: {shown} ({size(n_bytes)})."
     )
     if encoded is not None:
-        n_texts = counted(encoded["encoded"], "document")
-        out.print(f"Encoded {n_texts} by {printable(encoded['encoder'])}.")
+        n_texts, name = counted(encoded["encoded"], "document"), printable(encoded["encoder"])
+        out.print(
+            "Ranked by words and meaning, without an encoder (--encoder minilm finds more)."
+            if name == STATIC
+            else f"Encoded {n_texts} by {name}."
+        )
     print_note(note, made.language, made.analyzer)
     if use is not None:
         out.print(str(use), style="dim", markup=False)
