@@ -83,7 +83,7 @@ def test_indexing(benchmark, texts):
     pytest.importorskip("bm25s")
     script = benchmark("indexing")
     assert script.check(texts) < 1e-5
-    assert len(script.measured(texts, runs=1)) == 5
+    assert len(script.measured(texts, runs=1)) == 6
 
 
 @pytest.mark.skipif(not JIT, reason="counts the cycles of compiled loops")
