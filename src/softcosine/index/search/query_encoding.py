@@ -96,7 +96,7 @@ class QueryEncoding:
         """Return the coordinates of a document without an encoder, word by word."""
         assert self.space.table is not None
         text = self.snapshot.documents.text(number)
-        counts = Counter(word for word, _ in self.space.table.words_of(text))
+        counts = Counter(self.space.table.pieces.split(text))
         return self.space.static_query([(word, float(n)) for word, n in counts.items()])
 
     def clauses_of(self, number: int) -> tuple[tuple[str, float], ...]:
