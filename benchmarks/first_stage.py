@@ -262,9 +262,9 @@ def by_candidates(options: argparse.Namespace) -> None:
             rows.append(row)
             print(row, flush=True)
     notes = (
-        "Share of the ten best of an exact search that are among so many best documents by some "
-        "terms of soft BM25 (at least twice as many in all). Documents drawn from 20 Newsgroups, "
-        f"{MEAN_TERMS} terms each on average; queries of {TERMS} words of a message.",
+        "Share of the ten best documents of an exact search that are among the first candidates "
+        "by some terms of soft BM25 (at least twice as many in all). Documents drawn from 20 "
+        f"Newsgroups, {MEAN_TERMS} terms each on average; queries of {TERMS} words of a message.",
         "Computed by the index. Servers add up the same terms, with rounded impacts (nine bits in "
         "Elasticsearch and OpenSearch) or in float32.",
     )

@@ -30,7 +30,7 @@ class Request:
     headers : mapping of str to str
     params : sequence of (name, value)
     repeatable : bool
-        Whether it may be sent again if nobody knows whether it was executed.
+        Whether it may be sent again although it may have been executed.
     """
 
     method: str

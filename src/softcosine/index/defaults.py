@@ -28,6 +28,6 @@ MEANING_WEIGHTS = {
 STATIC_WEIGHTS = {
     "soft_bm25": 10.0, "soft_tf_bm25": 10.0, "soft_cosine": 0.5, "expanded_cosine": 0.5
 }  # fmt: skip
-# Those of an encoder that nobody named: a cosine stays one.
+# The same if no encoder was named: rankings by cosine stay rankings by words alone.
 AUTOMATIC_WEIGHTS = {**STATIC_WEIGHTS, "soft_cosine": 0.0, "expanded_cosine": 0.0}
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
