@@ -94,18 +94,18 @@ def opensearch(folder: Path, *, n_nodes: int = 1) -> Iterator[list[Node]]:
 
     def configure(number: int, config: Path) -> None:
         config.mkdir(parents=True)
-        settings = {
-            "transport.port": transports[number],
-            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in transports],
-            "cluster.initial_cluster_manager_nodes": [] if number else ["Node 1"],
-            "cluster.routing.allocation.disk.threshold_enabled": False,
-        }
+        settings: dict[str, object] = {"cluster.routing.allocation.disk.threshold_enabled": False}
+        if n_nodes > 1:
+            settings |= {
+                "transport.port": transports[number],
+                "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in transports],
+                "cluster.initial_cluster_manager_nodes": [] if number else ["Node 1"],
+            }
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in settings.items()]
         (config / "opensearch.yml").write_text("".join(lines))
 
     def command(number: int, place: Path) -> tuple[list[str], dict[str, str]]:
-        if n_nodes > 1:
-            configure(number, place / "nodes" / "node_1" / "config")
+        configure(number, place / "nodes" / "node_1" / "config")
         jars, runner = f"{place / folder.name}/*", "org.codelibs.opensearch.runner.OpenSearchRunner"
         modules = ["-moduleTypes", ",".join(_MODULES)] if folder.name.startswith(NEWER) else []
         return [

@@ -111,3 +111,14 @@ def test_tls_is_the_default_away_from_this_machine():
         assert (Http(ServerAddress.parse(url))._tls is not None) == tls
     with pytest.raises(InvalidInputError, match="no scheme of Elasticsearch"):
         Http(ServerAddress.parse("postgresql://localhost"))
+
+
+def test_a_server_that_blocks_changes_is_not_taken_for_one_that_refuses_strangers(opensearch):
+    setting = "cluster.blocks.create_index"
+    http = Http(ServerAddress.parse(opensearch.replace("http", "opensearch", 1)))
+    http.request("PUT", "/_cluster/settings", {"persistent": {setting: True}})
+    try:
+        with pytest.raises(ServerError, match=r"takes no changes \(index_create_block_exception"):
+            http.request("PUT", "/blocked", {})
+    finally:
+        http.request("PUT", "/_cluster/settings", {"persistent": {setting: None}})

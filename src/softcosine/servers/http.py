@@ -217,6 +217,11 @@ class Http:
             value = content[:200].decode("utf-8", "replace")
         if status < 400 or status in accept:
             return Reply(status, value)
+        if status == 403 and (blocked := _block_of(value)):
+            raise self.error(
+                f"it takes no changes ({blocked}: {reason_of(value)}); most often its disk is "
+                "nearly full: free some space there, or ask who runs it"
+            )
         if status in (401, 403):
             upper = self.name.upper()
             raise self.error(
@@ -250,6 +255,13 @@ def reason_of(value: Any) -> str:
         reasons = dict.fromkeys(str(one.get("reason") or one.get("type")) for one in causes)
         return "; ".join(reasons)[:500]
     return str(error)[:500]
+
+
+def _block_of(value: Any) -> str:
+    # Elasticsearch and OpenSearch block indexes, or the making of new ones, on nearly full disks.
+    error = value.get("error") if isinstance(value, dict) else None
+    kind = str(error.get("type")) if isinstance(error, dict) else ""
+    return kind if kind.endswith("_block_exception") else ""
 
 
 def _authorization(address: ServerAddress, name: str) -> str:
