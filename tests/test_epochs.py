@@ -488,3 +488,37 @@ def test_indexes_of_one_folder_share_large_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(store_writer, "_USER", -1)  # as if it were another user's
     fourth = made(tmp_path / "fourth", {"a": "w1"}, plain=False, source=source)
     assert [file.stat().st_ino == whole.stat().st_ino for file in tables(fourth.path)] == [False]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_documents_of_a_shard_keep_their_place_among_all_documents(tmp_path, place):
+    index, _ = whole_and_shard(tmp_path, place)
+    made = tmp_path / "numbered" if place == "folder" else None
+    shard = index.shard(made, numbered=True)
+    for numbers in ([3, 10], [11, 20, 21]):
+        with shard.writer() as writer:
+            for number in numbers:
+                writer.add(f"d{number}", "green tea", number=number)
+    with shard.writer() as writer:
+        writer.add("d10", "black tea", number=30)
+        with pytest.raises(InvalidInputError, match=r"number is 30.*31"):
+            writer.add("d31", "black tea", number=30)
+        with pytest.raises(InvalidInputError, match="change the sharded index"):
+            writer.add("d31", "black tea")
+        writer.delete("d20")
+        writer.merge()
+
+    def found():
+        documents = shard.snapshot.documents
+        numbers = documents.insertion_numbers(documents.numbers)
+        return dict(zip(documents.all_ids(), numbers.tolist(), strict=True))
+
+    expected = {"d3": 3, "d11": 11, "d21": 21, "d10": 30}
+    assert found() == expected
+    shard = pickle.loads(pickle.dumps(shard)) if made is None else SoftIndex.open(made)
+    assert found() == expected
+    if made is not None:
+        with shard.writer() as writer, pytest.raises(InvalidInputError, match="numbered shard"):
+            writer.add_segments([tmp_path / "shard"])
+    with index.writer() as writer, pytest.raises(InvalidInputError, match="leave it out"):
+        writer.add("x", "tea", number=1)

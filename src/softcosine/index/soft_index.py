@@ -385,7 +385,9 @@ class SoftIndex(Searchable):
             )
         )  # fmt: skip
 
-    def shard(self, path: str | Path | None = None, *, overwrite: bool = False) -> Self:
+    def shard(
+        self, path: str | Path | None = None, *, overwrite: bool = False, numbered: bool = False
+    ) -> Self:
         """Return a new empty index that is frozen at the epoch of this one.
 
         The shard has the same S, term weights, analyzer, fields and statistics. A document gets
@@ -399,6 +401,9 @@ class SoftIndex(Searchable):
             The parent must exist. In memory by default.
         overwrite : bool
             Whether to replace an index at `path`.
+        numbered : bool
+            Whether every document gets a number in the order of insertion into all shards; see
+            `IndexWriter.add`.
 
         Raises
         ------
@@ -422,7 +427,8 @@ class SoftIndex(Searchable):
         """
         from softcosine.index.writer.creation import shard
 
-        return type(self)(*shard(self._directory, self._snapshot, path, overwrite=overwrite))
+        made = shard(self._directory, self._snapshot, path, overwrite=overwrite, numbered=numbered)
+        return type(self)(*made)
 
     @classmethod
     def open(

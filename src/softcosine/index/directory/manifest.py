@@ -108,6 +108,8 @@ class IndexSettings:
         what reads an index of others does not read files that it names.
     frozen : bool
         Whether commits keep the epoch: no new statistics, no new terms.
+    numbered : bool
+        Whether every document has a number in the order of insertion into all shards.
     meaning : str or None
         Part name of the space that documents have coordinates in; None if they have none.
     meaning_weights : dict of str to float
@@ -131,6 +133,7 @@ class IndexSettings:
     recipe: SimilarityRecipe | None = None
     awaited: tuple[str, ...] = ()
     frozen: bool = False
+    numbered: bool = False
     meaning: str | None = None
     meaning_weights: Mapping[str, float] = field(default_factory=dict)
 
@@ -173,6 +176,7 @@ class IndexSettings:
             "max_df": self.max_df,
             "recipe": self._recipe_state(),
             "frozen": self.frozen,
+            "numbered": self.numbered,
             "meaning": self.meaning,
             "meaning_weights": dict(self.meaning_weights),
         }
@@ -210,6 +214,7 @@ class IndexSettings:
                 awaited=_awaited(settings["recipe"]),
                 recipe=_recipe(settings["recipe"]),
                 frozen=given_in(settings, "frozen", bool),
+                numbered=given_in(settings, "numbered", bool),
                 meaning=_name(settings, "meaning"),
                 meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
             )

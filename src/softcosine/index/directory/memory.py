@@ -123,6 +123,7 @@ class MemoryWriter:
                 ids=[id for id, _, _ in rows],
                 metadata=[metadata for _, _, metadata in rows],
                 keep_texts=documents.keeps_texts,
+                insertion_numbers=documents.insertion_numbers,
             )
         running = None if positions is None else tuple(positions)
         return IndexedSegment(tuple(fields), documents, positions=running, part=_name("segment"))

@@ -418,6 +418,20 @@ class SegmentedDocuments:
             ]
         ).astype(np.int64)
 
+    def insertion_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of documents in the order of insertion into all shards.
+
+        In an index that is no numbered shard they are those given.
+        """
+        found = numbers.copy()
+        segments = np.searchsorted(self.firsts, numbers, "right") - 1
+        for segment in np.unique(segments).tolist():
+            own = self._segments[segment].documents.insertion_numbers
+            if own is not None:
+                places = segments == segment
+                found[places] = own[numbers[places] - self.firsts[segment]]
+        return found
+
     @property
     def keeps_texts(self) -> bool:
         """Whether texts are stored."""

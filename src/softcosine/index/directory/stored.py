@@ -69,6 +69,7 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 _DOCUMENTS = "documents.sqlite"
+_INSERTION = "insertion_numbers"
 _LEAST_NORM = 1e-100
 
 
@@ -87,6 +88,8 @@ def write_segment(
     for number, of_field in enumerate(positions or ()):
         for name, array in of_field.to_arrays().items():
             arrays[f"{number}/{name}"] = array
+    if documents.insertion_numbers is not None:
+        arrays[_INSERTION] = documents.insertion_numbers
     return writer.write(
         "segment",
         {
@@ -94,6 +97,7 @@ def write_segment(
             "n_terms": max(segment.n_terms for segment in fields),
             "fields": len(fields),
             "positions": positions is not None,
+            "numbered": documents.insertion_numbers is not None,
         },
         arrays,
         {_DOCUMENTS: lambda file: write_documents(documents, file)},
@@ -121,7 +125,12 @@ def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
     positions = None
     if given_in(settings, "positions", bool):
         positions = tuple(Positions.from_arrays(of_field, n_docs) for of_field in arrays)
-    documents = StoredDocuments(folder.file(_DOCUMENTS), n_docs)
+    numbers = None
+    if given_in(settings, "numbered", bool):
+        numbers = folder.array(_INSERTION)
+        check_array(_INSERTION, numbers, ("int64",), n_docs)
+        check_ascending(_INSERTION, numbers)
+    documents = StoredDocuments(folder.file(_DOCUMENTS), n_docs, insertion_numbers=numbers)
     return IndexedSegment(tuple(fields), documents, positions=positions, part=part)
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softcosine.errors import UnknownDocumentError
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 
@@ -61,6 +64,14 @@ class WrittenDocuments(Protocol):
     @property
     def keeps_texts(self) -> bool:
         """Whether texts are stored; otherwise they are empty."""
+        ...
+
+    @property
+    def insertion_numbers(self) -> NDArray[np.int64] | None:
+        """In a shard, the numbers of the documents in the order of insertion into all shards.
+
+        Of the shape (n_docs,), ascending; None elsewhere.
+        """
         ...
 
     def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
@@ -129,6 +140,7 @@ class MemoryDocuments:
         If False, the texts are dropped.
     updates : MetadataUpdates, optional
         Updated metadata.
+    insertion_numbers : ndarray of shape (n_docs,), int64, optional
     """
 
     def __init__(
@@ -139,6 +151,7 @@ class MemoryDocuments:
         metadata: Sequence[str | None] | None = None,
         keep_texts: bool = True,
         updates: MetadataUpdates | None = None,
+        insertion_numbers: NDArray[np.int64] | None = None,
     ) -> None:
         self._n_docs = len(texts)
         self._texts = texts if keep_texts else None
@@ -146,6 +159,7 @@ class MemoryDocuments:
         self._numbers = {id: number for number, id in enumerate(self._ids)}
         self._metadata = metadata or [None] * len(texts)
         self.updates = MetadataUpdates.none() if updates is None else updates
+        self.insertion_numbers = insertion_numbers
 
     def with_updates(self, updates: MetadataUpdates) -> MemoryDocuments:
         """Return the documents with other metadata updates; this object does not change."""

@@ -10,6 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softcosine.errors import CorruptIndexError
 from softcosine.index.segment.documents import (
     Document,
@@ -47,12 +50,20 @@ class StoredDocuments:
     n_docs : int
     updates : MetadataUpdates, optional
         Updated metadata.
+    insertion_numbers : ndarray of shape (n_docs,), int64, optional
     """
 
-    def __init__(self, path: Path, n_docs: int, updates: MetadataUpdates | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        n_docs: int,
+        updates: MetadataUpdates | None = None,
+        insertion_numbers: NDArray[np.int64] | None = None,
+    ) -> None:
         self._n_docs = n_docs
         self._path = path
         self.updates = MetadataUpdates.none() if updates is None else updates
+        self.insertion_numbers = insertion_numbers
         self._lock = threading.Lock()
         self._keeps_texts: bool | None = None
         # immutable=1: no locks and no journal, so that it works on read-only media.
@@ -72,11 +83,13 @@ class StoredDocuments:
         return self._n_docs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StoredDocuments, (self._path, self._n_docs, self.updates)
+        return StoredDocuments, (
+            self._path, self._n_docs, self.updates, self.insertion_numbers,
+        )  # fmt: skip
 
     def with_updates(self, updates: MetadataUpdates) -> StoredDocuments:
         """Return the documents with other metadata updates; this object does not change."""
-        return StoredDocuments(self._path, self._n_docs, updates)
+        return StoredDocuments(self._path, self._n_docs, updates, self.insertion_numbers)
 
     def __del__(self) -> None:
         connection = getattr(self, "_connection", None)

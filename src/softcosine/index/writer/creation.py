@@ -95,13 +95,19 @@ def _creating(path: str | Path, beginning: _Beginning, *, overwrite: bool) -> It
 
 
 def shard(
-    directory: Directory, snapshot: Snapshot, path: str | Path | None, *, overwrite: bool
+    directory: Directory,
+    snapshot: Snapshot,
+    path: str | Path | None,
+    *,
+    overwrite: bool,
+    numbered: bool,
 ) -> _Made:
     """Make an index without documents under the epoch of another; see `SoftIndex.shard`."""
     given = snapshot.settings
     if not given.has_epoch:
         raise without_epoch()
-    settings = replace(given, segments=(), min_df=1, max_df=1.0, frozen=True)
+    check_flag("numbered", numbered)
+    settings = replace(given, segments=(), min_df=1, max_df=1.0, frozen=True, numbered=numbered)
     if path is None:
         bare = Snapshot.of(
             settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1,

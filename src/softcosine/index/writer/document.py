@@ -25,11 +25,14 @@ class NewDocument:
         One per field.
     metadata : str or None
         As JSON.
+    number : int or None
+        In a shard, its number in the order of insertion into all shards.
     """
 
     id: str
     texts: tuple[Any, ...]
     metadata: str | None
+    number: int | None = None
 
     @property
     def tokenized(self) -> bool:

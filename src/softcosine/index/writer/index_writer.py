@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
 from softcosine._threads import Background
-from softcosine._validation import check_flag, check_type
+from softcosine._validation import check_flag, check_type, check_whole
 from softcosine.errors import (
     InvalidInputError,
     SoftCosineWarning,
@@ -158,6 +158,7 @@ class IndexWriter:
         self._writer = directory.writing(timeout)
         try:
             self._pending = self._new_pending()
+            self._last_number = self._pending.last_number
             self._fields = [field.name for field in self._pending.settings.fields]
         except BaseException:
             self._writer.close()
@@ -194,6 +195,8 @@ class IndexWriter:
         id: str,
         text: str | Sequence[str] | Mapping[str, str],
         metadata: Mapping[str, Any] | None = None,
+        *,
+        number: int | None = None,
     ) -> None:
         """Add a document, or replace the document with the same id.
 
@@ -205,6 +208,9 @@ class IndexWriter:
         metadata : mapping, optional
             JSON values, dates, datetimes, UUIDs and NumPy scalars
             (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
+        number : int, optional
+            Required in a numbered shard (`SoftIndex.shard`), and only there: the place of the
+            document in the order of insertion into all shards, greater than all before.
 
         Raises
         ------
@@ -215,6 +221,9 @@ class IndexWriter:
         """
         self._check_open()
         document = new_document(id, text, metadata, fields=self._fields, default=self._default)
+        if number is not None or self._pending.settings.numbered:
+            self._last_number = self._checked_number(number)
+            document = dataclasses.replace(document, number=number)
         size = document.size
         if document.tokenized != self._tokenized:  # cannot be analysed in one batch
             self._flush()
@@ -225,6 +234,17 @@ class IndexWriter:
         self._forget(id)
         self._buffer[id] = document
         self._size += size
+
+    def _checked_number(self, number: int | None) -> int:
+        """Return the number of a new document in a shard."""
+        if not self._pending.settings.numbered:
+            raise InvalidInputError("number is for numbered shards; leave it out.")
+        if number is None:
+            raise InvalidInputError(
+                "this index is a numbered shard: change the sharded index, which numbers documents."
+            )
+        check_whole("number", number, least=self._last_number + 1)
+        return number
 
     def add_many(
         self,
@@ -632,6 +652,7 @@ class IndexWriter:
         fresh = self._new_pending()  # first, because it can fail
         self._pending.close()
         self._pending = fresh
+        self._last_number = fresh.last_number
         self._writer.discard()
 
     def _new_pending(self) -> PendingCommit:

@@ -222,6 +222,17 @@ class MergedDocuments:
         """Whether texts are stored."""
         return all(own.keeps_texts for own in self._documents)
 
+    @property
+    def insertion_numbers(self) -> NDArray[np.int64] | None:
+        """The numbers in the order of insertion into all shards; None in no shard."""
+        pairs = zip(self._documents, self._chosen, strict=True)
+        found = [
+            own.insertion_numbers[chosen]
+            for own, chosen in pairs
+            if own.insertion_numbers is not None
+        ]
+        return np.concatenate(found) if found else None
+
     def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
         """Yield id, text and metadata (JSON) of every document."""
         for own, chosen in zip(self._documents, self._chosen, strict=True):

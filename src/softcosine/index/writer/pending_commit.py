@@ -198,6 +198,12 @@ class PendingCommit:
         return sum(entry.n_live for entry in self._segments)
 
     @property
+    def last_number(self) -> int:
+        """Greatest insertion number of a written document in a shard; -1 without any."""
+        numbers = [entry.documents.insertion_numbers for entry in self._segments]
+        return max((int(own[-1]) for own in numbers if own is not None), default=-1)
+
+    @property
     def has_words(self) -> bool:
         """Whether any document has a word; before, neither language nor terms are decided."""
         return _has_words(self._segments)
@@ -247,6 +253,9 @@ class PendingCommit:
                 ids=ids[first:stop],
                 metadata=[one.metadata for one in own],
                 keep_texts=self.settings.texts,
+                insertion_numbers=np.array([one.number for one in own], np.int64)
+                if self.settings.numbered
+                else None,
             )
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
             entry = SegmentEntry.of(written, hashes=hashes_of(ids[first:stop]))
@@ -364,6 +373,11 @@ class PendingCommit:
             raise InvalidInputError(
                 f"{generation.path} does not keep the texts and the places of words as this index "
                 f"does; make it by shard() of this index."
+            )
+        if own.numbered:
+            raise InvalidInputError(
+                "segments cannot be added to a numbered shard: change the sharded index, which "
+                "numbers documents."
             )
         read_snapshot(generation)  # checks that the parts belong together
         entries.extend(
