@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -117,17 +117,19 @@ class ShardsManifest:
             )
         return read
 
-    def write(self, folder: Path) -> None:
-        """Write the manifest, replacing that of the folder atomically."""
+    def write(self, folder: Path) -> Self:
+        """Write the manifest, replacing that of the folder atomically; return it as written."""
         content = {
             "epoch": self.epoch,
             "next_number": self.next_number,
             "shards": [asdict(one) for one in self.shards],
         }
         with naming_a_full_disk(folder), written_beside(folder / MANIFEST) as new:
-            write_manifest(signed_manifest(KIND, VERSION, content), new)
+            signed = signed_manifest(KIND, VERSION, content)
+            write_manifest(signed, new)
             sync(new)
         sync(folder)
+        return replace(self, checksum=signed["checksum"])
 
 
 def _facts(stated: Mapping[str, Any]) -> ShardFacts:

@@ -47,7 +47,12 @@ def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
 
 
 def read_manifest(
-    folder: Path, kind: str, version: int, *, anew: str = "Build it anew with this one"
+    folder: Path,
+    kind: str,
+    version: int,
+    *,
+    anew: str = "Build it anew with this one",
+    name: str = MANIFEST,
 ) -> dict[str, Any]:
     """Return the manifest of a folder, checked; `anew` is the advice for an older version.
 
@@ -60,14 +65,14 @@ def read_manifest(
     CorruptIndexError
         If the manifest is altered, or is a link.
     """
-    file = folder / MANIFEST
+    file = folder / name
     try:
         manifest, own = _read(file)
         found, given = manifest["format"], manifest["version"]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         if not folder.exists():
             raise FileNotFoundError(f"there is no {kind} at {folder}.") from None
-        raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {MANIFEST}.") from None
+        raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {name}.") from None
     except json.JSONDecodeError as error:
         raise CorruptIndexError(
             f"{file} is not a readable manifest: it is not JSON ({error.msg} in line "

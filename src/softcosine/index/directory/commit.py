@@ -27,6 +27,7 @@ __all__ = [
     "ENGINE_KIND",
     "ENGINE_VERSION",
     "KIND",
+    "NEW",
     "PARTS",
     "PART_NAME",
     "SHARED",
@@ -34,6 +35,7 @@ __all__ = [
     "Commit",
     "current_manifest",
     "epoch_of",
+    "manifest_of",
     "open_commit",
     "open_part",
     "part_facts",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 PARTS = "parts"
+NEW = f"{MANIFEST}.new"  # the manifest of the next commit, until it is renamed
 SHARED = ("space", "statistics", "meaning")  # kinds of parts that all segments share
 ENGINES = "engines"  # folder of vector engines, each built from one commit
 ENGINE_KIND, ENGINE_VERSION = "engine", 3
@@ -222,9 +225,29 @@ def open_part(
     return part
 
 
-def current_manifest(path: Path) -> dict[str, Any]:
+def manifest_of(path: Path, checksum: str) -> dict[str, Any]:
+    """Return the manifest of a commit: the last one, or that of a shard before it is renamed.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder has another commit by now.
+    """
+    # In this order, a manifest that is renamed meanwhile is found.
+    for name in (MANIFEST, NEW, MANIFEST):
+        with contextlib.suppress(OSError):
+            manifest = current_manifest(path, name)
+            if manifest["checksum"] == checksum:
+                return manifest
+    found = current_manifest(path)["checksum"]
+    raise FileNotFoundError(
+        f"{path} no longer has the commit {checksum[:16]}; its last one is {found[:16]}."
+    )
+
+
+def current_manifest(path: Path, name: str = MANIFEST) -> dict[str, Any]:
     """Return the manifest of the last commit; errors as in `softcosine.storage.open_folder`."""
-    manifest = patiently(lambda: read_manifest(path, KIND, VERSION, anew=_ANEW))
+    manifest = patiently(lambda: read_manifest(path, KIND, VERSION, anew=_ANEW, name=name))
     number = manifest.get("generation")
     if type(number) is not int or number < 0:
         raise CorruptIndexError(

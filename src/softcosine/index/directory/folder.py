@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.errors import InvalidInputError
 from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
@@ -39,13 +40,16 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_source
 from softcosine.similarity.source import TermSimilaritySource
+from softcosine.storage import MANIFEST
 
 if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
-__all__ = ["FolderDirectory", "FolderWriter", "save"]
+__all__ = ["Announce", "FolderDirectory", "FolderWriter", "save"]
+
+Announce = Callable[[str, int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,9 @@ class FolderDirectory:
         In place of the one that was kept, as long as there is no S.
     encoder : IndexEncoder or None
         For documents and queries, in place of the installed one.
+    announce : callable or None
+        In a shard, called with the checksum and the number of documents of a commit that is ready;
+        see `StoreWriter.commit`.
     """
 
     store: Store
@@ -70,6 +77,7 @@ class FolderDirectory:
     source: TermSimilaritySource | None = None
     recipe: SimilarityRecipe | None = None
     encoder: IndexEncoder | None = None
+    announce: Announce | None = None
 
     @classmethod
     def open(
@@ -80,8 +88,9 @@ class FolderDirectory:
         recipe: SimilarityRecipe | None = None,
         encoder: IndexEncoder | None = None,
         verify: bool = False,
+        checksum: str | None = None,
     ) -> tuple[Snapshot, Self]:
-        """Open the last commit; see `SoftIndex.open`."""
+        """Open the last commit, or one of a given checksum; see `SoftIndex.open`, `Store.read`."""
         store = Store.open(path)
         if source is not None:
             checked_source(source)
@@ -94,7 +103,7 @@ class FolderDirectory:
                 snapshot.check()
             return snapshot, cls(store, generation, source, recipe, encoder)
 
-        return store.opened(read)
+        return store.opened(read, checksum=checksum)
 
     @property
     def path(self) -> Path:
@@ -127,7 +136,15 @@ class FolderDirectory:
 
     def writing(self, timeout: float | None) -> FolderWriter:
         """Open the folder for writing; see `Store.writing`."""
-        return FolderWriter(self.store.writing(timeout), self.source, self.recipe)
+        if self.announce is not None:
+            writer = self.store.writing(timeout, checksum=self.generation.checksum)
+        elif self.generation.settings["numbered"] and (self.path.parent / MANIFEST).exists():
+            raise InvalidInputError(
+                f"{self.path} is a shard of {self.path.parent}; change that sharded index."
+            )
+        else:
+            writer = self.store.writing(timeout)
+        return FolderWriter(writer, self.source, self.recipe, self.announce)
 
 
 class FolderWriter:
@@ -140,8 +157,10 @@ class FolderWriter:
         writer: StoreWriter,
         source: TermSimilaritySource | None,
         recipe: SimilarityRecipe | None,
+        announce: Announce | None = None,
     ) -> None:
         self._writer = writer
+        self._announce = announce
         self._source = source
         self._recipe = recipe
 
@@ -235,8 +254,9 @@ class FolderWriter:
 
     def commit(self, snapshot: Snapshot) -> int:
         """Make the parts that the snapshot's settings name visible."""
-        settings = snapshot.settings
-        return self._writer.commit(settings.to_dict(), settings.parts).number
+        settings, tell = snapshot.settings, self._announce
+        announce = None if tell is None else lambda checksum: tell(checksum, snapshot.n_docs)
+        return self._writer.commit(settings.to_dict(), settings.parts, announce).number
 
     def drop(self, names: Iterable[str]) -> None:
         """Delete parts that will not be committed."""

@@ -23,14 +23,16 @@ from typing import Self, TypeVar
 
 from softcosine.index.directory.commit import (
     KIND,
+    NEW,
     PARTS,
     Commit,
     current_manifest,
+    manifest_of,
     open_commit,
 )
 from softcosine.index.directory.store_writer import Committed, StoreWriter
 from softcosine.index.writer.lock import WriteLock
-from softcosine.storage import Folder, check_target, checked_path, replacing
+from softcosine.storage import MANIFEST, Folder, check_target, checked_path, replacing, sync
 
 __all__ = ["Commit", "Committed", "Store", "StoreWriter", "replacing_index"]
 
@@ -130,7 +132,7 @@ class Store:
         """Return the checksum of the last commit; reads only the manifest."""
         return str(current_manifest(self.path)["checksum"])
 
-    def read(self, previous: Commit | None = None) -> Commit:
+    def read(self, previous: Commit | None = None, checksum: str | None = None) -> Commit:
         """Open the last commit: reads the manifest of every part and checks file sizes.
 
         If another commit deletes parts during this call, the newer commit is opened.
@@ -139,6 +141,8 @@ class Store:
         ----------
         previous : Commit, optional
             An earlier commit of this index; shared parts are not opened again.
+        checksum : str, optional
+            Open this commit only; FileNotFoundError if the index has another one.
 
         Raises
         ------
@@ -147,6 +151,8 @@ class Store:
             If a part is missing or altered; the message names the file.
         """
         known: Mapping[str, Folder] = {} if previous is None else previous.parts
+        if checksum is not None:
+            return open_commit(self.path, manifest_of(self.path, checksum), known)
         while True:
             manifest = current_manifest(self.path)
             try:
@@ -155,26 +161,37 @@ class Store:
                 if current_manifest(self.path)["checksum"] == manifest["checksum"]:
                     raise
 
-    def opened(self, build: Callable[[Commit], _T], previous: Commit | None = None) -> _T:
+    def opened(
+        self,
+        build: Callable[[Commit], _T],
+        previous: Commit | None = None,
+        checksum: str | None = None,
+    ) -> _T:
         """Return `build` applied to the last commit; retried if its files are deleted meanwhile.
 
         Files that `build` opens stay readable. Other parameters and errors as in `read`.
         """
         while True:
-            generation = self.read(previous)
+            generation = self.read(previous, checksum)
             try:
                 return build(generation)
             except OSError:
-                if current_manifest(self.path)["checksum"] == generation.checksum:
+                if (
+                    checksum is not None
+                    or current_manifest(self.path)["checksum"] == generation.checksum
+                ):
                     raise
 
-    def writing(self, timeout: float | None = 0.0) -> StoreWriter:
+    def writing(self, timeout: float | None = 0.0, *, checksum: str | None = None) -> StoreWriter:
         """Open the index for writing, and delete what a crashed writer left.
 
         Parameters
         ----------
         timeout : float or None
             Seconds to wait for another writer to close; None waits forever.
+        checksum : str, optional
+            Of the commit to continue, if the shards decide; what a crashed writer has announced,
+            but not renamed, becomes the last commit first.
 
         Raises
         ------
@@ -187,12 +204,20 @@ class Store:
         self.generation()  # first, so that no lock file is made in other folders
         lock = WriteLock(self.path, timeout=timeout)
         try:
+            if checksum is not None:
+                self._rename_announced(checksum)
             writer = StoreWriter(self.read(), lock=lock)
             writer.sweep()
             return writer
         except BaseException:
             lock.release()
             raise
+
+    def _rename_announced(self, checksum: str) -> None:
+        manifest_of(self.path, checksum)
+        if self.checksum() != checksum:
+            (self.path / NEW).replace(self.path / MANIFEST)
+            sync(self.path)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.commit import (
     KIND,
+    NEW,
     PART_NAME,
     PARTS,
     SHARED,
@@ -42,7 +43,6 @@ from softcosine.storage import (
 
 __all__ = ["Committed", "StoreWriter"]
 
-_NEW = f"{MANIFEST}.new"
 _USER = getattr(os, "geteuid", lambda: 0)()
 
 
@@ -77,6 +77,7 @@ class StoreWriter:
         self.base = base
         self._lock = lock
         self._written: dict[str, tuple[str, Folder]] = {}
+        self._unrenamed = False  # whether the last commit was announced, but not renamed
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -195,7 +196,12 @@ class StoreWriter:
             settings, {name: self.part(name).checksum for name in named if name is not None}
         )
 
-    def commit(self, settings: Mapping[str, Any], parts: Iterable[str]) -> Commit:
+    def commit(
+        self,
+        settings: Mapping[str, Any],
+        parts: Iterable[str],
+        announce: Callable[[str], object] | None = None,
+    ) -> Commit:
         """Commit parts, then delete all others.
 
         The commit is one renaming. If it fails, nothing has changed, and it can be tried again.
@@ -206,6 +212,9 @@ class StoreWriter:
             JSON-serialisable.
         parts : iterable of str
             Names of parts of the last commit, or written since.
+        announce : callable, optional
+            Called with the checksum of the commit when it is ready to be renamed. Once it returns,
+            the commit stands, whatever happens to the renaming; if it raises, nothing has changed.
 
         Raises
         ------
@@ -237,18 +246,26 @@ class StoreWriter:
         generation = Commit(
             path, number, dict(settings), MappingProxyType(opened), manifest["checksum"], kinds
         )
-        new = path / _NEW
+        new, announced = path / NEW, False
         try:
             with naming_a_full_disk(path):
+                if self._unrenamed:
+                    patiently(lambda: new.replace(path / MANIFEST))
+                    self._unrenamed = False
                 sync(path / PARTS)
                 write_manifest(manifest, new)
                 sync(new)
+                if announce is not None:
+                    sync(path)
+                    announce(generation.checksum)
+                    announced = True
                 patiently(lambda: new.replace(path / MANIFEST))
         finally:
             # An interrupt can come right after the renaming: check what readers see.
-            if (self._visible() or {}).get("checksum") == generation.checksum:
-                self.base, self._written = generation, {}
-            else:
+            visible = (self._visible() or {}).get("checksum") == generation.checksum
+            if visible or announced:
+                self.base, self._written, self._unrenamed = generation, {}, not visible
+            elif not self._unrenamed:
                 with contextlib.suppress(OSError):
                     new.unlink(missing_ok=True)
         with naming_a_full_disk(path):
@@ -274,11 +291,11 @@ class StoreWriter:
         next sweep. Links are not followed: their target belongs to another index.
         """
         visible = self._visible()
-        if visible is None:
+        if visible is None or self._unrenamed:
             return
         kept = {*visible.get("parts", {}), *self._written}
         with contextlib.suppress(OSError):
-            (self.base.path / _NEW).unlink(missing_ok=True)
+            (self.base.path / NEW).unlink(missing_ok=True)
             check_folder(self.base.path / PARTS)
             for folder in list((self.base.path / PARTS).iterdir()):
                 if PART_NAME.fullmatch(folder.name) and folder.name not in kept:

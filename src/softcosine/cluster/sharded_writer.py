@@ -1,0 +1,265 @@
+"""Changes of a sharded index: a commit of all shards at once.
+
+Each shard writes its parts and its next manifest, and announces it. When all have, the manifest of
+the sharded index is renamed, which names the announced commits: this renaming is the commit. Then
+each shard renames its own manifest. A crash at any moment leaves the old commit or the new one of
+all shards: readers look for the commit that the sharded index names, renamed or not, and the
+next writer renames what a crashed one announced.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from softcosine._progress import Report
+from softcosine.cluster.manifest import ShardFacts, ShardsManifest
+from softcosine.cluster.meeting import Meeting
+from softcosine.cluster.ownership import owners_of
+from softcosine.errors import InvalidInputError
+from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.writer.document import checked_id, from_columns
+from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock
+from softcosine.index.writer.merging import MergePolicy
+from softcosine.storage import checked_path
+
+if TYPE_CHECKING:
+    from softcosine.index.encoding import IndexEncoder
+
+__all__ = ["ShardedWriter"]
+
+_MEMORY = 1 << 30
+_LEAST_MEMORY = 1 << 24  # bytes for each shard
+
+
+class ShardedWriter:
+    """Adds and deletes documents of a sharded index; the changes of a commit are visible together.
+
+    As a context manager it commits on exit, unless an exception is raised. New documents are scored
+    by the statistics that the shards were built with, and words that the built documents do not
+    have are not found.
+
+    Parameters
+    ----------
+    path : path of a sharded index
+    timeout : float or None
+        Seconds to wait for another writer to close; None waits forever.
+    memory : int
+        Approximate limit in bytes for the buffered documents of all shards.
+    merge : MergePolicy or None
+        Which segments of a shard to merge after a commit; None merges none.
+    encoder : IndexEncoder, optional
+        Reads new documents; by default the installed one of the shards, if there is one.
+    progress : callable, optional
+        Called with (task, done, total) by each shard; total may be None.
+    on_commit : callable, optional
+        Called without arguments after each commit.
+
+    Raises
+    ------
+    IndexLockedError
+        If another writer is still open after `timeout`.
+    FileNotFoundError, IndexFormatError, CorruptIndexError, PermissionError
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        timeout: float | None = WRITER_TIMEOUT,
+        memory: int = _MEMORY,
+        merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
+        encoder: IndexEncoder | None = None,
+        progress: Report | None = None,
+        on_commit: Callable[[], object] | None = None,
+    ) -> None:
+        self.path = checked_path(path).absolute()
+        ShardsManifest.read(self.path)  # first, so that no lock file is made in other folders
+        self._lock = WriteLock(self.path, timeout=timeout)
+        try:
+            self._manifest = ShardsManifest.read(self.path)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._next = self._manifest.next_number
+        self._options: dict[str, Any] = {
+            "timeout": timeout, "merge": merge, "encoder": encoder, "progress": progress,
+            "memory": max(memory // self._manifest.n_shards, _LEAST_MEMORY),
+        }  # fmt: skip
+        self._on_commit = on_commit
+        self._writers: dict[int, IndexWriter] = {}
+        self._meeting: Meeting[ShardFacts] | None = None
+        self._met: set[int] = set()  # shards that the meeting has heard
+        self._publishing = threading.Lock()
+        self._open = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._open:
+                self.commit()
+        finally:
+            self.close()
+
+    def add(
+        self,
+        id: str,
+        text: str | Sequence[str] | Mapping[str, str],
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a document, or replace the document with the same id; see `IndexWriter.add`."""
+        self._writer_of(id).add(id, text, metadata, number=self._next)
+        self._next += 1
+
+    def add_many(
+        self,
+        ids: Iterable[str],
+        texts: Iterable[str | Sequence[str] | Mapping[str, str]],
+        metadata: Iterable[Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        """Add documents in order; see `IndexWriter.add_many`."""
+        self._check_open()
+        for id, text, own in from_columns(texts, ids, metadata):
+            self.add(id, text, own)
+
+    def delete(
+        self,
+        id: str | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        missing_ok: bool = False,
+    ) -> int:
+        """Delete a document, or all that pass a filter; see `IndexWriter.delete`."""
+        self._check_open()
+        if id is not None and where is None:
+            return self._writer_of(id).delete(id, missing_ok=missing_ok)
+        return sum(
+            self._writer(number).delete(id, where=where, missing_ok=missing_ok)
+            for number in range(self._manifest.n_shards)
+        )
+
+    def update_metadata(
+        self, id: str, metadata: Mapping[str, Any], *, replace: bool = False
+    ) -> None:
+        """Change the metadata of a document; see `IndexWriter.update_metadata`."""
+        self._writer_of(id).update_metadata(id, metadata, replace=replace)
+
+    def merge(self) -> None:
+        """Merge the segments of every shard into as few as possible; visible after a commit."""
+        self._check_open()
+        for number in range(self._manifest.n_shards):
+            self._writer(number).merge()
+
+    def commit(self) -> None:
+        """Make all changes of all shards visible at once.
+
+        Raises
+        ------
+        OSError
+            If a shard cannot be written. Readers still see the last commit, and you can call
+            `commit` again.
+        """
+        self._check_open()
+        before = self._manifest.checksum
+        meeting = Meeting(len(self._writers), self._publish)
+        self._meeting, self._met = meeting, set()
+
+        def commit(number: int) -> None:
+            try:
+                self._writers[number].commit()
+            except BaseException as error:
+                if number not in self._met:
+                    meeting.leave(error)
+                raise
+            if number not in self._met:
+                meeting.leave()
+
+        with ThreadPoolExecutor(max_workers=max(1, len(self._writers))) as pool:
+            committing = [pool.submit(commit, number) for number in self._writers]
+            try:
+                errors = [one.exception() for one in committing]
+            except BaseException as error:
+                meeting.leave(error)
+                raise
+        self._meeting = None
+        if self._on_commit is not None and self._manifest.checksum != before:
+            self._on_commit()
+        failed = sorted(filter(None, errors), key=lambda one: one.__cause__ is not None)
+        if failed:
+            raise failed[0]  # the one that made the others fail
+
+    def rollback(self) -> None:
+        """Undo all changes since the last commit."""
+        self._check_open()
+        for writer in self._writers.values():
+            writer.rollback()
+        self._next = self._manifest.next_number
+
+    def close(self) -> None:
+        """Undo all changes since the last commit, and release the write locks."""
+        if not self._open:
+            return
+        self._open = False
+        try:
+            for writer in self._writers.values():
+                writer.close()
+        finally:
+            self._lock.release()
+
+    def _writer_of(self, id: str) -> IndexWriter:
+        self._check_open()
+        (owner,) = owners_of([checked_id(id)], self._manifest.n_shards).tolist()
+        return self._writer(owner)
+
+    def _writer(self, number: int) -> IndexWriter:
+        """Open the writer of a shard, on demand."""
+        if number not in self._writers:
+            facts = self._manifest.shards[number]
+            _, directory = FolderDirectory.open(self.path / facts.folder, checksum=facts.checksum)
+
+            def announce(checksum: str, n_docs: int) -> None:
+                self._announce(number, replace(facts, checksum=checksum, n_docs=n_docs))
+
+            self._writers[number] = IndexWriter(
+                replace(directory, announce=announce), **self._options
+            )
+        return self._writers[number]
+
+    def _announce(self, number: int, facts: ShardFacts) -> None:
+        if self._meeting is None or number in self._met:  # merged segments: the same documents
+            self._publish({number: facts})
+            return
+        self._met.add(number)
+        self._meeting.announce(number, facts)
+
+    def _publish(self, announced: Mapping[int, ShardFacts]) -> None:
+        """Write the manifest that names the announced commits."""
+        with self._publishing:
+            shards = tuple(
+                announced.get(number, facts) for number, facts in enumerate(self._manifest.shards)
+            )
+            manifest = replace(self._manifest, shards=shards, next_number=self._next)
+            try:
+                self._manifest = manifest.write(self.path)
+            except OSError:
+                visible = ShardsManifest.read(self.path)
+                if visible.shards != shards:
+                    raise
+                self._manifest = visible  # only the last sync failed
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise InvalidInputError("this writer is closed; open another one.")

@@ -1,0 +1,207 @@
+"""Changes of a sharded index: all shards at once, or none."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+import pytest
+
+from killing import Victims
+from softcosine.cluster.manifest import EPOCH, ShardFacts, ShardsManifest, shard_folder
+from softcosine.cluster.ownership import owners_of
+from softcosine.cluster.sharded_writer import ShardedWriter
+from softcosine.errors import IndexLockedError, InvalidInputError, UnknownDocumentError
+from softcosine.index.directory import store_writer
+from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.soft_index import SoftIndex
+
+TEXTS = ["green tea", "black tea", "a flat tyre", "a pot of tea", "tyre and wheel"]
+
+
+def made(path, n_shards=3, n_docs=20):
+    """A sharded index of small documents."""
+    path.mkdir()
+    texts = [TEXTS[number % len(TEXTS)] for number in range(n_docs)]
+    ids = [f"d{number}" for number in range(n_docs)]
+    whole = SoftIndex.from_texts(texts, ids=ids, plain=True, encoder=None)
+    with whole.writer() as writer:
+        writer.freeze()
+    whole.shard(path / EPOCH)
+    owners, facts = owners_of(ids, n_shards).tolist(), []
+    for number in range(n_shards):
+        shard = whole.shard(path / shard_folder(number), numbered=True)
+        with shard.writer() as writer:
+            for place in range(n_docs):
+                if owners[place] == number:
+                    writer.add(ids[place], texts[place], {"n": place}, number=place)
+        checksum = FolderDirectory.open(shard.path)[1].checksum
+        facts.append(ShardFacts(shard_folder(number), checksum, len(shard)))
+    ShardsManifest(whole.epoch, n_docs, tuple(facts)).write(path)
+    return path
+
+
+def opened(path):
+    """The snapshots of the shards at the commit that the manifest names."""
+    facts = ShardsManifest.read(path).shards
+    snapshots = [FolderDirectory.open(path / one.folder, checksum=one.checksum)[0] for one in facts]
+    assert [one.n_docs for one in snapshots] == [one.n_docs for one in facts]
+    return snapshots
+
+
+def found(path):
+    """The ids of all documents by their insertion numbers."""
+    numbers = {}
+    for one in opened(path):
+        own = one.documents.insertion_numbers(one.documents.numbers).tolist()
+        numbers |= dict(zip(own, one.documents.all_ids(), strict=True))
+    return {number: numbers[number] for number in sorted(numbers)}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return made(tmp_path / "x.shards")
+
+
+def test_changes_of_all_shards_become_visible_together(path):
+    before = found(path)
+    assert list(before.items()) == [(number, f"d{number}") for number in range(20)]
+    with ShardedWriter(path) as writer:
+        for number in range(30, 40):
+            writer.add(f"d{number}", "green tea")
+        writer.add("d3", "black tea")
+        writer.delete("d0")
+        assert writer.delete(where={"n": {"in": [5, 6]}}) == 2
+        assert writer.delete("x", missing_ok=True) == 0
+        writer.update_metadata("d1", {"n": 100})
+        with pytest.raises(UnknownDocumentError):
+            writer.delete("x")
+        assert found(path) == before
+        with pytest.raises(IndexLockedError):
+            ShardedWriter(path, timeout=0)
+    after = found(path)
+    gone = {"d0", "d3", "d5", "d6"}
+    assert after == {n: id for n, id in before.items() if id not in gone} | {
+        20 + n: f"d{30 + n}" for n in range(10)
+    } | {30: "d3"}
+    assert ShardsManifest.read(path).next_number == 31
+    owners = {
+        id: number for number, one in enumerate(opened(path)) for id in one.documents.all_ids()
+    }
+    assert list(owners.values()) == owners_of(owners, 3).tolist()
+
+
+def test_a_writer_goes_on_after_a_commit_and_a_rollback(path):
+    with ShardedWriter(path) as writer:
+        writer.commit()  # nothing
+        writer.add("a", "tea")
+        writer.commit()
+        writer.add("b", "tea")
+        writer.rollback()
+        writer.add("c", "tea")
+        writer.commit()
+        writer.merge()
+    assert list(found(path).values())[20:] == ["a", "c"]
+    assert all(len(one.segments) == 1 for one in opened(path))
+    with pytest.raises(InvalidInputError, match="closed"):
+        writer.add("d", "tea")
+
+
+def test_segments_are_merged_after_commits(path):
+    for number in range(40):
+        with ShardedWriter(path) as writer:
+            writer.add(f"n{number}", "tea")
+    assert len(found(path)) == 60
+    assert max(len(one.segments) for one in opened(path)) < 12
+
+
+@pytest.mark.parametrize("at", ["parts", "manifest", "rename"])
+def test_one_shard_that_fails_leaves_the_others_as_they_were(path, monkeypatch, at):
+    before, real = found(path), store_writer.write_manifest
+    n_calls = Counter()
+
+    def failing(manifest, file):
+        n_calls["all"] += 1
+        if n_calls["all"] == 2:
+            raise OSError(28, "No space left on device")
+        real(manifest, file)
+
+    writer = ShardedWriter(path)
+    for number in range(9):
+        writer.add(f"n{number}", "tea")
+    with monkeypatch.context() as patched:
+        if at == "rename":
+            # The commit stands: readers find the announced manifests.
+            patched.setattr(
+                store_writer,
+                "patiently",
+                lambda action: (_ for _ in ()).throw(OSError(5, "broken")),
+            )
+        elif at == "manifest":
+            patched.setattr(store_writer, "write_manifest", failing)
+        else:
+            patched.setattr(
+                store_writer, "sync", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+            )
+        with pytest.raises(OSError, match="broken|space|full"):
+            writer.commit()
+        if at == "rename":
+            assert len(found(path)) == 29
+        else:
+            assert found(path) == before
+    writer.commit()
+    assert len(found(path)) == 29
+    writer.add("z", "tea")
+    writer.commit()
+    writer.close()
+    assert len(found(path)) == 30
+    assert not list(path.glob("shard-*/manifest.json.new"))
+
+
+def test_what_a_crashed_writer_announced_is_renamed_by_the_next(path, monkeypatch):
+    writer = ShardedWriter(path)
+    for number in range(9):
+        writer.add(f"n{number}", "tea")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            store_writer, "patiently", lambda action: (_ for _ in ()).throw(OSError(5, "broken"))
+        )
+        with pytest.raises(OSError, match="broken"):
+            writer.commit()
+    shutil.copytree(path, path.with_name("crashed"))  # as a crash at this moment leaves it
+    writer.close()
+    crashed = path.with_name("crashed")
+    assert len(list(crashed.glob("shard-*/manifest.json.new"))) == 3
+    assert len(found(crashed)) == 29
+    with ShardedWriter(crashed) as writer:
+        for number in range(9):
+            writer.add(f"m{number}", "tea")
+    assert len(found(crashed)) == 38
+    assert not list(crashed.glob("shard-*/manifest.json.new"))
+
+
+def test_a_shard_is_not_changed_alone(path):
+    index = SoftIndex.open(path / shard_folder(1))
+    with pytest.raises(InvalidInputError, match=r"is a shard of .*; change that sharded index"):
+        index.writer()
+
+
+def test_killed_writers_leave_the_same_commit_in_all_shards(path):
+    def write(say):
+        last = ShardsManifest.read(path).next_number
+        say(last)
+        writer = ShardedWriter(path, merge=None)
+        while True:
+            for number in range(last, last + 12):
+                writer.add(f"k{number}", "green tea")
+            writer.commit()
+            last += 12
+            say(last)
+
+    victims, last = Victims(write, usual=0.05), 20
+    for _ in range(12):
+        last = max(last, victims.killed(last))
+        now = ShardsManifest.read(path).next_number
+        assert now in (last, last + 12)
+        assert list(found(path)) == list(range(now))
+        last = now
