@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from killing import Victims
-from softcosine.cluster.manifest import EPOCH, ShardFacts, ShardsManifest, shard_folder
+from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder, shard_folder
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.errors import IndexLockedError, InvalidInputError, UnknownDocumentError
@@ -27,7 +27,7 @@ def made(path, n_shards=3, n_docs=20):
     whole = SoftIndex.from_texts(texts, ids=ids, plain=True, encoder=None)
     with whole.writer() as writer:
         writer.freeze()
-    whole.shard(path / EPOCH)
+    whole.shard(path / epoch_folder(whole.epoch))
     owners, facts = owners_of(ids, n_shards).tolist(), []
     for number in range(n_shards):
         shard = whole.shard(path / shard_folder(number), numbered=True)
@@ -143,7 +143,7 @@ def test_one_shard_that_fails_leaves_the_others_as_they_were(path, monkeypatch, 
             patched.setattr(
                 store_writer, "sync", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
             )
-        with pytest.raises(OSError, match="broken|space|full"):
+        with pytest.raises(OSError, match=r"broken|space|full"):
             writer.commit()
         if at == "rename":
             assert len(found(path)) == 29
@@ -178,6 +178,32 @@ def test_what_a_crashed_writer_announced_is_renamed_by_the_next(path, monkeypatc
             writer.add(f"m{number}", "tea")
     assert len(found(crashed)) == 38
     assert not list(crashed.glob("shard-*/manifest.json.new"))
+
+
+def test_statistics_are_counted_anew_in_all_shards_at_once(path):
+    whole = SoftIndex.open(path / ShardsManifest.read(path).epoch_folder).shard()
+    with ShardedWriter(path) as writer, whole.writer() as one:
+        for number, id in found(path).items():
+            one.add(id, TEXTS[number % len(TEXTS)])
+        for target in (writer, one):
+            target.add_many(["a", "b"], ["green tea and an unheard-of word", "green wheel"])
+            target.delete("d3")
+    with whole.writer() as one:
+        one.set_statistics(one.counted())
+    before = ShardsManifest.read(path)
+    for _ in range(2):  # the second changes nothing
+        with ShardedWriter(path) as writer:
+            writer.refresh()
+        after = ShardsManifest.read(path)
+        assert after.epoch == whole.epoch != before.epoch
+        assert [one.name for one in path.glob("epoch-*")] == [after.epoch_folder]
+        scores = {}
+        for facts in after.shards:
+            index = SoftIndex.open(path / facts.folder)
+            assert index.epoch == after.epoch
+            scores |= {hit.id: hit.score for hit in index.search("green tea", k=30)}
+        assert scores == {hit.id: hit.score for hit in whole.search("green tea", k=30)}
+    assert SoftIndex.open(path / after.epoch_folder).epoch == after.epoch
 
 
 def test_a_shard_is_not_changed_alone(path):

@@ -5,7 +5,7 @@
     big.shards/
       manifest.json    what `ShardsManifest` holds; renamed into place when all shards are complete
       write.lock       held while the shards are built or changed
-      epoch/           an index without documents, frozen: S, statistics, space of meaning
+      epoch-.../       an index without documents, frozen: S, statistics, space of meaning
       shard-0000/ ...  indexes of that epoch
       work/            only while the shards are built
 """
@@ -28,15 +28,19 @@ from softcosine.storage import (
     written_beside,
 )
 
-__all__ = ["EPOCH", "KIND", "VERSION", "ShardFacts", "ShardsManifest", "shard_folder"]
+__all__ = ["KIND", "VERSION", "ShardFacts", "ShardsManifest", "epoch_folder", "shard_folder"]
 
 KIND, VERSION = "shards", 1
-EPOCH = "epoch"  # folder of the index without documents
 
 
 def shard_folder(number: int) -> str:
     """Return the name of a shard's folder."""
     return f"shard-{number:04}"
+
+
+def epoch_folder(epoch: str) -> str:
+    """Return the name of the folder of the index without documents."""
+    return f"epoch-{epoch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class ShardsManifest:
     Attributes
     ----------
     epoch : str
-        Of every shard, and of the index without documents in `EPOCH`.
+        Of every shard, and of the index without documents in `epoch_folder`.
     next_number : int
         The next insertion number; greater than that of every document.
     shards : tuple of ShardFacts
@@ -78,6 +82,11 @@ class ShardsManifest:
     next_number: int
     shards: tuple[ShardFacts, ...]
     checksum: str = ""
+
+    @property
+    def epoch_folder(self) -> str:
+        """Name of the folder of the index without documents."""
+        return epoch_folder(self.epoch)
 
     @property
     def n_shards(self) -> int:

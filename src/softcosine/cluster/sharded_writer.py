@@ -9,25 +9,30 @@ next writer renames what a crashed one announced.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from softcosine._progress import Report
-from softcosine.cluster.manifest import ShardFacts, ShardsManifest
+from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder
 from softcosine.cluster.meeting import Meeting
 from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.storage import checked_path
+from softcosine.storage import checked_path, sync
 
 if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
@@ -87,7 +92,7 @@ class ShardedWriter:
         except BaseException:
             self._lock.release()
             raise
-        self._next = self._manifest.next_number
+        self._next, self._epoch = self._manifest.next_number, self._manifest.epoch
         self._options: dict[str, Any] = {
             "timeout": timeout, "merge": merge, "encoder": encoder, "progress": progress,
             "memory": max(memory // self._manifest.n_shards, _LEAST_MEMORY),
@@ -163,6 +168,35 @@ class ShardedWriter:
         for number in range(self._manifest.n_shards):
             self._writer(number).merge()
 
+    def refresh(self) -> None:
+        """Commit with statistics counted anew, those of all shards together.
+
+        Scores follow what was added and deleted since the shards were built. No posting is written
+        again, and words that the built documents did not have are still not found.
+        """
+        self._check_open()
+        writers = [self._writer(number) for number in range(self._manifest.n_shards)]
+        counted = [
+            reduce(add, of_field)
+            for of_field in zip(*(one.counted() for one in writers), strict=True)
+        ]
+        before = self.path / epoch_folder(self._epoch)
+        with TemporaryDirectory(prefix=".epoch-", dir=self.path) as scratch:
+            epoch = SoftIndex.open(before).shard(Path(scratch) / "epoch")
+            with epoch.writer() as writer:
+                writer.set_statistics(counted)
+            target = self.path / epoch_folder(epoch.epoch)
+            if not target.exists():
+                (Path(scratch) / "epoch").replace(target)
+                sync(self.path)
+        if target != before:
+            self._epoch = epoch.epoch
+            for one in writers:
+                one.set_statistics(counted)
+        self.commit()
+        if target != before:
+            shutil.rmtree(before, ignore_errors=True)
+
     def commit(self) -> None:
         """Make all changes of all shards visible at once.
 
@@ -206,7 +240,7 @@ class ShardedWriter:
         self._check_open()
         for writer in self._writers.values():
             writer.rollback()
-        self._next = self._manifest.next_number
+        self._next, self._epoch = self._manifest.next_number, self._manifest.epoch
 
     def close(self) -> None:
         """Undo all changes since the last commit, and release the write locks."""
@@ -251,12 +285,14 @@ class ShardedWriter:
             shards = tuple(
                 announced.get(number, facts) for number, facts in enumerate(self._manifest.shards)
             )
-            manifest = replace(self._manifest, shards=shards, next_number=self._next)
+            manifest = replace(
+                self._manifest, epoch=self._epoch, shards=shards, next_number=self._next
+            )
             try:
                 self._manifest = manifest.write(self.path)
             except OSError:
                 visible = ShardsManifest.read(self.path)
-                if visible.shards != shards:
+                if replace(visible, checksum=manifest.checksum) != manifest:
                     raise
                 self._manifest = visible  # only the last sync failed
 

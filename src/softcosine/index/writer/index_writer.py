@@ -40,6 +40,7 @@ from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.index.segment.segment import MAX_DOCS
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document import NewDocument, checked_id, from_columns, new_document
 from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
@@ -580,6 +581,22 @@ class IndexWriter:
                 if self._on_commit is not None:
                     self._on_commit(self._encoder)
         return self.generation
+
+    def counted(self) -> tuple[FieldStatistics, ...]:
+        """Count all documents of every field, those of the next commit included."""
+        self._check_open()
+        self._flush()
+        self._settle()
+        return self._pending.counted()
+
+    def set_statistics(self, statistics: Sequence[FieldStatistics]) -> None:
+        """Use other statistics from the next commit on: those of all shards, in each of them.
+
+        The only way to change the epoch of a frozen index without new terms.
+        """
+        self._check_open()
+        self._settle()
+        self._pending.set_statistics(statistics)
 
     def freeze(self) -> int:
         """Commit, and keep the epoch from then on.

@@ -169,6 +169,7 @@ class PendingCommit:
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
+        self._given_statistics: tuple[FieldStatistics, ...] | None = None  # of all shards
         self._meaning = snapshot.meaning
         self._piece_frequencies = snapshot.stored_pieces
         self._correction: StaticCorrection | None = None  # once documents are estimated
@@ -477,6 +478,11 @@ class PendingCommit:
         self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
         self.changed = True
 
+    def set_statistics(self, statistics: Sequence[FieldStatistics]) -> None:
+        """Use given statistics from the next commit on, frozen or not."""
+        self._given_statistics = tuple(statistics)
+        self.changed = True
+
     def freeze(self, frozen: bool) -> None:
         """Keep the epoch from the next commit on, or not."""
         if frozen and not self.settings.has_epoch:
@@ -575,6 +581,8 @@ class PendingCommit:
         entries = [entry for entry in self._segments if entry.n_live]
         refreshing = self._refreshing(refresh)
         fresh = self._statistics if self.settings.frozen else self._counted(entries)
+        if self._given_statistics is not None:
+            fresh, refreshing = self._given_statistics, True
         space = self._grown(entries, fresh, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = statistics == self._padded(len(self.vocabulary))
@@ -608,7 +616,7 @@ class PendingCommit:
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         epoch = self._writer.epoch_of(settings)
-        assert epoch == self._epoch or not settings.frozen
+        assert epoch == self._epoch or self._given_statistics or not settings.frozen
         if epoch != self._epoch:  # unchanged norms also belong to the new epoch
             entries = [replace(entry, norms_part=None) for entry in entries]
         entries = [self._written(entry, epoch) for entry in entries]
@@ -621,7 +629,7 @@ class PendingCommit:
         number = self._writer.commit(committed)
         self._segments, self.settings, self._epoch = entries, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
-        self._piece_frequencies = piece_frequencies
+        self._piece_frequencies, self._given_statistics = piece_frequencies, None
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = False
@@ -651,6 +659,10 @@ class PendingCommit:
             or now < _ALWAYS_REFRESHED
             or abs(now - last) * _REFRESHED_SHARE > last
         )
+
+    def counted(self) -> tuple[FieldStatistics, ...]:
+        """Count the live documents of every field."""
+        return self._counted(self._segments)
 
     def _counted(self, entries: Sequence[SegmentEntry]) -> tuple[FieldStatistics, ...]:
         """Count the live documents of every field, for statistics."""
