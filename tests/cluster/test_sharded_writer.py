@@ -7,8 +7,9 @@ from collections import Counter
 
 import pytest
 
+from cluster.sharded import sharded
 from killing import Victims
-from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder, shard_folder
+from softcosine.cluster.manifest import ShardsManifest, shard_folder
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.errors import IndexLockedError, InvalidInputError, UnknownDocumentError
@@ -21,23 +22,10 @@ TEXTS = ["green tea", "black tea", "a flat tyre", "a pot of tea", "tyre and whee
 
 def made(path, n_shards=3, n_docs=20):
     """A sharded index of small documents."""
-    path.mkdir()
-    texts = [TEXTS[number % len(TEXTS)] for number in range(n_docs)]
-    ids = [f"d{number}" for number in range(n_docs)]
-    whole = SoftIndex.from_texts(texts, ids=ids, plain=True, encoder=None)
-    with whole.writer() as writer:
-        writer.freeze()
-    whole.shard(path / epoch_folder(whole.epoch))
-    owners, facts = owners_of(ids, n_shards).tolist(), []
-    for number in range(n_shards):
-        shard = whole.shard(path / shard_folder(number), numbered=True)
-        with shard.writer() as writer:
-            for place in range(n_docs):
-                if owners[place] == number:
-                    writer.add(ids[place], texts[place], {"n": place}, number=place)
-        checksum = FolderDirectory.open(shard.path)[1].checksum
-        facts.append(ShardFacts(shard_folder(number), checksum, len(shard)))
-    ShardsManifest(whole.epoch, n_docs, tuple(facts)).write(path)
+    sharded(
+        path, [TEXTS[number % len(TEXTS)] for number in range(n_docs)], n_shards=n_shards,
+        metadata=[{"n": number} for number in range(n_docs)], plain=True, encoder=None,
+    )  # fmt: skip
     return path
 
 

@@ -42,6 +42,8 @@ __all__ = [
     "neighbors_among",
     "pair_documents",
     "pairs_among",
+    "pairs_of_panels",
+    "positive",
     "similar_pairs",
 ]
 
@@ -93,7 +95,7 @@ def similar_pairs(
     IndexFormatError, IndexLockedError
         If the folder is not a checkpoint, was altered, or is in use.
     """
-    minimum = _positive(min_similarity)
+    minimum = positive(min_similarity)
     return pairs_among(
         pair_documents(parts, S), min_similarity=minimum, threads=threads, checkpoint=checkpoint,
         progress=progress,
@@ -109,7 +111,7 @@ def pairs_among(
     progress: Progress | None = None,
 ) -> Iterator[PairBlock]:
     """Yield the same as `similar_pairs`, of any `Comparison`."""
-    minimum, threads = _positive(min_similarity), n_threads(threads)
+    minimum, threads = positive(min_similarity), n_threads(threads)
     if checkpoint is None:
         return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
     question = {"min_similarity": minimum, "by": documents.by}
@@ -117,7 +119,8 @@ def pairs_among(
     return _resumed(documents, minimum, threads, progress, kept)
 
 
-def _positive(min_similarity: float) -> float:
+def positive(min_similarity: float) -> float:
+    """Return min_similarity if it is a number above 0; InvalidInputError otherwise."""
     minimum = check_min_similarity(min_similarity)
     if minimum <= 0:
         raise InvalidInputError(
@@ -125,6 +128,14 @@ def _positive(min_similarity: float) -> float:
             "number above 0, or k for each document's nearest neighbours."
         )
     return minimum
+
+
+def pairs_of_panels(
+    documents: Comparison, panels: range, minimum: float, threads: int | None = None
+) -> Iterator[PairBlock]:
+    """Yield the pairs of some panels of documents with all later documents; see `pairs_among`."""
+    found = _streamed(documents, minimum, n_threads(threads), None, panels=panels)
+    return (block for block in found if len(block))
 
 
 def _resumed(
@@ -139,7 +150,8 @@ def _resumed(
         for pairs in kept.stored():
             yield PairBlock(*(np.array(pairs[name]) for name in pairs.dtype.names or ()))
         start = int(kept.state["panels"])
-        rest = _streamed(documents, minimum, threads, progress, start=start)
+        left = range(start, len(documents.panels))
+        rest = _streamed(documents, minimum, threads, progress, panels=left)
         try:
             for panels, block in enumerate(rest, start + 1):
                 kept.add(block.first, block.second, block.similarities, panels)
@@ -156,7 +168,7 @@ def _streamed(
     threads: int,
     progress: Progress | None,
     *,
-    start: int = 0,
+    panels: range | None = None,
 ) -> Generator[PairBlock]:
     """Yield the pairs of each panel, even if there are none."""
     bars = Bars.at(minimum, len(documents.numbers), 0, documents.slack)
@@ -172,7 +184,7 @@ def _streamed(
         documents.meet(panel, bars, scored)
         return _block(documents, found)
 
-    yield from _in_order(meet, documents, threads, progress, start=start)
+    yield from _in_order(meet, documents, threads, progress, panels=panels)
 
 
 def nearest_neighbors(
@@ -289,7 +301,8 @@ class _Best:
         def meet(panel: int) -> None:
             documents.meet(panel, bars, self._scored)
 
-        yield from _in_order(meet, documents, threads, progress, start=start)
+        left = range(start, len(documents.panels))
+        yield from _in_order(meet, documents, threads, progress, panels=left)
 
     def _scored(self, begin: int, found: ScoredPairs) -> None:
         with self._bars.lock:
@@ -352,10 +365,10 @@ def _in_order(
     threads: int,
     progress: Progress | None,
     *,
-    start: int = 0,
+    panels: range | None = None,
 ) -> Generator[_T]:
     """Yield the result of each panel, in order, computed a few panels ahead."""
-    panels = range(start, len(documents.panels))
+    panels = range(len(documents.panels)) if panels is None else panels
     n = len(documents.numbers)
     total = n * (n - 1) // 2
 
@@ -365,8 +378,8 @@ def _in_order(
             progress(total - left * (left - 1) // 2, total)
         return result
 
-    if start > 0:
-        counted(start - 1, None)
+    if panels.start > 0:
+        counted(panels.start - 1, None)
     if threads == 1:
         for panel in panels:
             yield counted(panel, meet(panel))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups", "groups_among"]
+__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups", "groups_among", "groups_of_pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +152,31 @@ def groups_among(
         documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
         progress=progress,
     )  # fmt: skip
+    return groups_of_pairs(documents, pairs, method)
+
+
+class ScoredDocuments(Protocol):
+    """What groups need to know of a `Comparison`."""
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Document numbers, ascending."""
+        ...
+
+    def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return exact similarities of a document with later ones, by place."""
+        ...
+
+
+def groups_of_pairs(
+    documents: ScoredDocuments, pairs: Iterator[PairBlock], method: str
+) -> DuplicateGroups:
+    """Return the groups that pairs, ordered by (first, second), make."""
+    check_choice("method", method, _METHODS)
     return _METHODS[method](documents, pairs)
 
 
-def _components(documents: Comparison, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+def _components(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
     n = len(documents.numbers)
     parents = np.arange(n)
     for block in pairs:
@@ -169,7 +190,7 @@ def _components(documents: Comparison, pairs: Iterator[PairBlock]) -> DuplicateG
     return groups
 
 
-def _leaders(documents: Comparison, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+def _leaders(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
     n = len(documents.numbers)
     leaders, best = np.arange(n), np.zeros(n)
     for block in pairs:
@@ -177,19 +198,21 @@ def _leaders(documents: Comparison, pairs: Iterator[PairBlock]) -> DuplicateGrou
     return _groups(documents, leaders, best)
 
 
-_METHODS: dict[str, Callable[[Comparison, Iterator[PairBlock]], DuplicateGroups]] = {
+_METHODS: dict[str, Callable[[ScoredDocuments, Iterator[PairBlock]], DuplicateGroups]] = {
     "components": _components,
     "leaders": _leaders,
 }
 
 
-def _places(documents: Comparison, block: PairBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _places(
+    documents: ScoredDocuments, block: PairBlock
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     first, second = (np.searchsorted(documents.numbers, n) for n in (block.first, block.second))
     return first, second
 
 
 def _groups(
-    documents: Comparison, firsts: NDArray[np.int64], similarities: NDArray[np.float64]
+    documents: ScoredDocuments, firsts: NDArray[np.int64], similarities: NDArray[np.float64]
 ) -> DuplicateGroups:
     """Return the groups, given the first document of each document and its similarity to it."""
     members = np.flatnonzero(firsts != np.arange(len(firsts)))

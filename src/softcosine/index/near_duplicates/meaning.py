@@ -212,7 +212,7 @@ class DocumentsByBoth:
         words.release(space)
 
     def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return exact similarities of a document with later ones, by place."""
+        """Return exact similarities of a document with others, by ascending place."""
         by_words = self._words.pair_scores(first, others)
         return 0.5 * (by_words + self._meaning.pair_scores(first, others))
 

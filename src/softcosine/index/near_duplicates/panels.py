@@ -136,7 +136,7 @@ class Comparison(Protocol):
         ...
 
     def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return exact similarities of a document with later ones, by place."""
+        """Return exact similarities of a document with others, by ascending place."""
         ...
 
     def fingerprint(self) -> str:
@@ -279,7 +279,7 @@ class PairDocuments:
         return heaps
 
     def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return exact similarities of a document with later ones, by place."""
+        """Return exact similarities of a document with others, by ascending place."""
         space = self.space()
         factors = self.expand(space, first, first + 1)
         space.starts[0], space.starts[1:] = 0, others.shape[0]
@@ -356,7 +356,8 @@ class PairDocuments:
     ) -> NDArray[np.float64]:
         """Return the exact scores of pairs of an expanded panel; `space.starts` has its columns."""
         scores = np.empty(documents.shape[0])
-        first = int(np.searchsorted(self._bounds, begin, "right")) - 1
+        earliest = int(documents.min(initial=begin))
+        first = int(np.searchsorted(self._bounds, earliest, "right")) - 1
         for number in range(first, len(self.parts)):
             part = self.parts[number]
             score_pairs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -19,7 +19,7 @@ from softcosine.index.near_duplicates.all_pairs import (
     pair_documents,
     pairs_among,
 )
-from softcosine.index.near_duplicates.groups import groups_among
+from softcosine.index.near_duplicates.groups import DuplicateGroups, groups_among
 from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.search.parts import Part
@@ -35,6 +35,7 @@ __all__ = [
     "SimilarPairs",
     "compared",
     "groups_of",
+    "named_groups",
     "pairs_of",
 ]
 
@@ -159,12 +160,16 @@ def groups_of(
         documents, min_similarity=min_similarity, method=method, threads=threads,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    ids = _Ids(snapshot)
+    return named_groups(groups, _Ids(snapshot).__getitem__)
+
+
+def named_groups(groups: DuplicateGroups, id: Callable[[int], str]) -> list[SimilarGroup]:
+    """Return groups with the ids of their documents."""
     found = []
     for group in groups:
-        first = ids[group.first]
+        first = id(group.first)
         members = zip(group.others.tolist(), group.similarities.tolist(), strict=True)
-        others = tuple(SimilarPair(first, ids[other], score) for other, score in members)
+        others = tuple(SimilarPair(first, id(other), score) for other, score in members)
         found.append(SimilarGroup(first, others))
     return found
 

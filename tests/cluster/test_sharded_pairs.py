@@ -1,0 +1,70 @@
+"""Similar pairs and groups over shards: those of one index, to the bit."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from cluster.sharded import sharded
+from softcosine.cluster.all_pairs import groups_of_shards, pairs_of_shards
+from softcosine.cluster.sharded_writer import ShardedWriter
+from softcosine.errors import InvalidInputError
+
+WORDS = ["tea", "coffee", "mug", "kettle", "tyre", "wheel", "road", "bicycle", "flat", "puncture"]
+
+
+def texts_of(seed, n):
+    chosen = random.Random(seed)
+    texts = [" ".join(chosen.choices(WORDS, k=chosen.randint(1, 6))) for _ in range(n)]
+    return [*texts, *texts[:5], ""]
+
+
+@pytest.mark.parametrize("by", ["words", "meaning", "both"])
+@pytest.mark.parametrize("n_shards", [1, 2, 5])
+def test_pairs_and_groups_are_those_of_one_index(tmp_path, by, n_shards):
+    one = sharded(tmp_path / "x", texts_of(n_shards, 60), n_shards=n_shards)
+    with ShardedWriter(tmp_path / "x") as writer, one.writer() as whole:
+        for target in (writer, whole):
+            target.add("d3", "tea and a kettle")
+            target.delete("d7")
+    options = {"min_similarity": 0.6, "by": by}
+    found = list(pairs_of_shards(tmp_path / "x", **options))
+    assert found == list(one.pairs(**options))
+    assert len(found) > 20
+    for method in ("components", "leaders"):
+        groups = groups_of_shards(tmp_path / "x", method=method, **options)
+        assert groups == one.dedupe(method=method, **options)
+
+
+def test_the_least_similarity_is_reached_in_the_order_of_insertion(tmp_path):
+    one = sharded(tmp_path / "x", texts_of(1, 80))
+    scores = np.unique([pair.score for pair in one.pairs(min_similarity=0.3)])
+    for least in scores[:: max(1, len(scores) // 20)].tolist():
+        found = list(pairs_of_shards(tmp_path / "x", min_similarity=least))
+        assert found == list(one.pairs(min_similarity=least))
+
+
+def test_tasks_of_other_processes_leave_their_pairs_in_a_folder(tmp_path):
+    one = sharded(tmp_path / "x", texts_of(2, 300))
+    folder, seen = tmp_path / "pairs", []
+    options = {"min_similarity": 0.8, "checkpoint": folder}
+    expected = list(one.pairs(min_similarity=0.8))
+    assert list(pairs_of_shards(tmp_path / "x", **options, jobs=2)) == expected
+    files = sorted(folder.glob("panels-*.npz"))
+    assert len(files) > 3
+    times = [file.stat().st_mtime_ns for file in files]
+    files.pop().unlink()  # as if a task had been killed
+    found = pairs_of_shards(tmp_path / "x", **options, progress=lambda *done: seen.append(done))
+    assert list(found) == expected
+    assert [file.stat().st_mtime_ns for file in files] == times[:-1]
+    assert seen[-1][0] == seen[-1][1] == 305 * 304 // 2
+    with pytest.raises(InvalidInputError, match="other parameters"):
+        list(pairs_of_shards(tmp_path / "x", min_similarity=0.7, checkpoint=folder))
+    with pytest.raises(InvalidInputError, match="no checkpoint"):
+        list(pairs_of_shards(tmp_path / "x", min_similarity=0.7, checkpoint=tmp_path / "x"))
+    with pytest.raises(InvalidInputError, match="checkpoint=FOLDER"):
+        list(pairs_of_shards(tmp_path / "x", min_similarity=0.7, jobs=2))
+    with pytest.raises(InvalidInputError, match="which would list nearly every pair"):
+        pairs_of_shards(tmp_path / "x", min_similarity=0)
