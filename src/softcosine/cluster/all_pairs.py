@@ -272,7 +272,7 @@ def _found(
 def _run(tasks: list[_Task], jobs: int | None) -> Iterator[_Task]:
     if jobs is None:
         return (task.run() for task in tasks)
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
+    from joblib import Parallel, delayed
 
     run: Callable[..., Any] = delayed(_Task.run)
     found: Iterator[_Task] = Parallel(n_jobs=jobs, return_as="generator_unordered")(map(run, tasks))

@@ -40,7 +40,7 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_source
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.storage import MANIFEST
+from softcosine.storage import is_stored
 
 if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
@@ -138,7 +138,7 @@ class FolderDirectory:
         """Open the folder for writing; see `Store.writing`."""
         if self.announce is not None:
             writer = self.store.writing(timeout, checksum=self.generation.checksum)
-        elif self.generation.settings["numbered"] and (self.path.parent / MANIFEST).exists():
+        elif self.generation.settings["numbered"] and is_stored(self.path.parent, "shards"):
             raise InvalidInputError(
                 f"{self.path} is a shard of {self.path.parent}; change that sharded index."
             )
