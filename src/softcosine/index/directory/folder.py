@@ -40,7 +40,7 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_source
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.storage import is_stored
+from softcosine.storage.manifest import is_stored
 
 if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
