@@ -32,7 +32,7 @@ from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.table import from_spec
 from softcosine.index.query.query_vectors import query_vector
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.first_stage import search_in_two_stages
+from softcosine.index.search.first_stage import first_stage_candidates
 from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
@@ -151,7 +151,8 @@ def in_two_stages(
     words: FieldsSearcher, meaning: MeaningSearcher | None, stage: FirstStage, query: Query
 ) -> Top:
     """Search in two stages on one thread."""
-    return search_in_two_stages(words, meaning, [query], stage, k=K, threads=1)[0]
+    (found,) = first_stage_candidates(words, meaning, [query], stage, k=K, threads=1)
+    return exact(words, meaning, query) if found.searched_exactly else found.best(K)
 
 
 def enlarged(index: SoftIndex, n_docs: int, *names: str) -> list[FieldsSearcher]:

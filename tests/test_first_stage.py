@@ -17,7 +17,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.table import from_spec
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.first_stage import search_in_two_stages
+from softcosine.index.search.first_stage import first_stage_candidates
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.soft_frequencies import SoftFrequencies
@@ -140,6 +140,15 @@ CASES = [
     {"dimensions": 3},
     {"dimensions": 2, "weights": (1.0, 3.0)},
 ]
+
+
+def search_in_two_stages(words, meaning, queries, stage, *, k, **options):
+    """Return the k best candidates of each query; without candidates, the k best documents."""
+    found = first_stage_candidates(words, meaning, queries, stage, k=k, **options)
+    return [
+        exact(words, meaning, query, k=k, **options) if one.searched_exactly else one.best(k)
+        for query, one in zip(queries, found, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("case", CASES)

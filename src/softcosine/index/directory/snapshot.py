@@ -120,6 +120,13 @@ class IndexedSegment:
         """Number of live documents."""
         return self.n_docs if self.live is None else int(np.count_nonzero(self.live))
 
+    def n_docs_of(self, term: int) -> int:
+        """Return the number of live documents that contain a term in any field."""
+        holding = np.zeros(self.n_docs, np.bool_)
+        for own in self.fields:
+            holding[own.postings(term)] = True
+        return int(np.count_nonzero(holding if self.live is None else holding & self.live))
+
     def of_live(self, values: Iterable[_T]) -> Iterator[_T]:
         """Yield the values of live documents, given one value per document."""
         return iter(values) if self.live is None else compress(values, self.live)
@@ -240,7 +247,16 @@ class Snapshot:
         """The indexed words, for spelling suggestions; computed on first access."""
         from softcosine.index.query.suggestions import Spellings  # rarely needed
 
-        return Spellings(self.S.vocabulary, self.analyzer, self.segments)
+        return Spellings(self.S.vocabulary, self.analyzer, self.n_docs_of)
+
+    def n_docs_of(self, terms: Sequence[int]) -> list[int]:
+        """Return the number of live documents that contain each term in any field."""
+        return [sum(segment.n_docs_of(term) for segment in self.segments) for term in terms]
+
+    @property
+    def keeps_positions(self) -> bool:
+        """Whether the positions of all tokens are stored."""
+        return all(one.positions is not None for one in self.segments if one.n_docs)
 
     @cached_property
     def stop_words(self) -> frozenset[str]:

@@ -104,20 +104,13 @@ def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | Non
 def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:
     """Return, for each segment, the documents that contain all terms, in any fields.
 
-    Terms that no live document contains are ignored. The masks can include deleted documents.
+    The masks can include deleted documents.
     """
-    segments = snapshot.segments
-    masks = [np.ones(segment.n_docs, np.bool_) for segment in segments]
+    masks = [np.ones(segment.n_docs, np.bool_) for segment in snapshot.segments]
     for term in terms:
-        holding = [_holding(segment, term) for segment in segments]
-        if any(map(_any_live, segments, holding)):
-            for mask, own in zip(masks, holding, strict=True):
-                mask &= own
+        for mask, segment in zip(masks, snapshot.segments, strict=True):
+            mask &= _holding(segment, term)
     return masks
-
-
-def _any_live(segment: IndexedSegment, mask: Mask) -> bool:
-    return bool(mask.any() if segment.live is None else (mask & segment.live).any())
 
 
 def _phrase(text: str, analyzer: Analyzer, vocabulary: Vocabulary) -> _Phrase:
@@ -160,7 +153,7 @@ def _holding_phrase(
 
 
 def _check_phrases(snapshot: Snapshot) -> None:
-    if all(segment.positions is not None for segment in snapshot.segments if segment.n_docs):
+    if snapshot.keeps_positions:
         return
     if not snapshot.documents.keeps_texts:
         raise InvalidInputError(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,6 @@ from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.spelling.nearby_strings import WordList
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from softcosine.index.segment.segment import Segment
 
 __all__ = ["Candidate", "Spellings", "Suggestion"]
 
@@ -64,17 +60,6 @@ class Suggestion:
     candidates: tuple[Candidate, ...]
 
 
-class _Documents(Protocol):
-    """The attributes of `IndexedSegment` that spellings need."""
-
-    @property
-    def n_docs(self) -> int: ...
-    @property
-    def fields(self) -> Sequence[Segment]: ...
-    @property
-    def live(self) -> NDArray[np.bool_] | None: ...
-
-
 class Spellings:
     """The words of a snapshot, prepared for the lookup of misspelled words.
 
@@ -82,16 +67,19 @@ class Spellings:
     ----------
     vocabulary : Vocabulary
     analyzer : Analyzer
-    segments : sequence of IndexedSegment
-        Their live documents are counted.
+    n_docs_of : callable
+        Returns the number of live documents that contain each of some terms.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, analyzer: Analyzer, segments: Sequence[_Documents]
+        self,
+        vocabulary: Vocabulary,
+        analyzer: Analyzer,
+        n_docs_of: Callable[[Sequence[int]], Sequence[int]],
     ) -> None:
         self._vocabulary = vocabulary
         self._analyzer = analyzer
-        self._segments = segments
+        self._n_docs_of = n_docs_of
         forms = vocabulary.forms
         if forms is None:  # without stemming, or if only stems are known
             self._words: Sequence[str] = vocabulary.terms
@@ -141,24 +129,14 @@ class Spellings:
                 shown = other if other in forms else forms[0]
                 offer(term, 1, _SIMILARITY.value(1, len(word)), shown)
         counted = [
-            (term, Candidate(shown, distance, self._n_docs(term), similarity))
-            for term, (distance, similarity, shown) in best.items()
+            (term, Candidate(shown, distance, n_docs, similarity))
+            for (term, (distance, similarity, shown)), n_docs in zip(
+                best.items(), self._n_docs_of(list(best)), strict=True
+            )
+            if n_docs
         ]
-        counted = [(term, one) for term, one in counted if one.n_docs]
         counted.sort(key=lambda pair: (pair[1].distance, -pair[1].n_docs, pair[1].word))
         return counted[:_MOST]
-
-    def _n_docs(self, term: int) -> int:
-        """Return the number of live documents that contain a term in any field."""
-        total = 0
-        for segment in self._segments:
-            holding = np.zeros(segment.n_docs, bool)
-            for own in segment.fields:
-                holding[own.postings(term)] = True
-            if segment.live is not None:
-                holding &= segment.live
-            total += int(np.count_nonzero(holding))
-        return total
 
 
 def _exchanged(word: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, compress
@@ -42,9 +42,10 @@ from softcosine.index.search.diversity import (
     by_marginal_relevance,
 )
 from softcosine.index.search.explanation import Explanation, by_size, explain
-from softcosine.index.search.facets import Facets, checked_facets, counted_facets
+from softcosine.index.search.facets import Facets, checked_facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.first_stage import FirstStage, search_in_two_stages
+from softcosine.index.search.first_stage import FirstStage, Staged, first_stage_candidates
+from softcosine.index.search.found import Found, Group
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
 from softcosine.index.search.masks import Mask, all_of
@@ -58,7 +59,7 @@ from softcosine.index.search.query_encoding import (
     why_words_alone,
 )
 from softcosine.index.search.results import Hit, Hits
-from softcosine.index.search.sorting import parse_sort, sorted_places
+from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns, sorted_places
 from softcosine.index.search.top_docs import (
     QueryVector,
     Top,
@@ -66,23 +67,21 @@ from softcosine.index.search.top_docs import (
     check_min_score,
     check_offset,
 )
-from softcosine.index.segment.documents import title_of
+from softcosine.index.segment.documents import Document, title_of
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
 
 __all__ = [
     "CandidateQuery",
+    "Page",
+    "ReadyQuery",
+    "Search",
     "SearchRequest",
     "candidate_queries",
     "document_words",
-    "execute",
     "execute_among",
-    "explain_similarity",
-    "explained",
-    "like",
-    "ranked",
-    "scored",
+    "soft_cosines",
     "vectors_of",
 ]
 
@@ -163,10 +162,13 @@ class SearchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
+class ReadyQuery:
     """A parsed query, its vector for every field, and its meaning if that counts.
 
-    `texts` are those that meaning is about, with their weights.
+    `texts` are those that meaning is about, with their weights. What depends on the documents:
+    `required` are the terms of exact matches, `near` the documents that meaning adds to a sorted
+    search, and `impacts`, for each field, terms and their greatest impacts (`impacts_of`), in place
+    of those of the segments.
     """
 
     shown: str
@@ -175,63 +177,22 @@ class _Query:
     constraints: Constraints | None = None
     meaning: QueryMeaning | None = None
     texts: tuple[tuple[str, float], ...] = ()
+    required: tuple[int, ...] = ()
+    near: NDArray[np.int64] | None = None
+    impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
 
 
-def execute(
-    snapshot: Snapshot,
-    queries: Sequence[Query],
-    request: SearchRequest,
-    *,
-    threads: int | None,
-    encoder: IndexEncoder | None = None,
-) -> list[Hits]:
-    """Return the hits of queries over a snapshot."""
-    search = _Search.of_queries(snapshot, request, encoder)
-    hits = [search.hits(*found) for found in _found(search, queries, threads)]
-    note = why_words_alone(snapshot, request.ask, request.meaning, request.ranking)
-    if search.encoding is not None or not note:
-        return hits
-    return [replace(one, plan=replace(one.plan, reason=one.plan.reason + note)) for one in hits]
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A query, the hits of its page without their documents, and the facets.
 
+    `missing` are the shards that did not answer in time.
+    """
 
-def ranked(
-    snapshot: Snapshot,
-    queries: Sequence[Query],
-    request: SearchRequest,
-    *,
-    threads: int | None,
-    encoder: IndexEncoder | None = None,
-) -> list[Top]:
-    """Return the numbers and scores of the hits of queries, without reading documents."""
-    search = _Search.of_queries(snapshot, request, encoder)
-    return [top for _, top, _ in _found(search, queries, threads)]
-
-
-def _found(
-    search: _Search, queries: Sequence[Query], threads: int | None
-) -> Iterator[tuple[_Query, Top, Facets]]:
-    """Return each parsed query with its page and facets."""
-    request = search.request
-    ready = search.all_ready(queries, threads)
-    apart = request.exact_first or request.all_matching
-    single = [query.constraints is not None or apart for query in ready]
-    plain = list(compress(ready, map(not_, single)))
-    tops = search.ranked(plain, search.filtered, request.n_ranked, threads=threads)
-
-    def shown(query: _Query, top: Top | None = None) -> tuple[Top, Facets]:
-        # Cut each result to its page at once: all matches of many queries take too much memory.
-        check_deadline()
-        found, counted = search.alone(query) if top is None else (top, top.documents)
-        facets = counted_facets(search.snapshot, request.facets, counted)
-        return search.page(search.arranged(query, found)), facets
-
-    together = in_threads(
-        lambda pair: shown(*pair), list(zip(plain, tops, strict=True)),
-        threads if request.mmr is not None or request.fill else 1,
-    )  # fmt: skip
-    alone = in_threads(shown, list(compress(ready, single)), threads)
-    answers = {False: iter(together), True: iter(alone)}
-    return ((query, *next(answers[kind])) for query, kind in zip(ready, single, strict=True))
+    query: ReadyQuery
+    top: Top
+    facets: Facets
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +205,8 @@ class CandidateQuery:
         One per field, by the ranking that finds the candidates.
     """
 
-    _search: _Search
-    _query: _Query
+    _search: Search
+    _query: ReadyQuery
     vectors: tuple[QueryVector, ...]
 
     @property
@@ -269,16 +230,17 @@ class CandidateQuery:
 
     def best(self) -> Top:
         """Return the best documents of the whole index."""
-        return self._search.alone(self._query)[0]
+        (found,) = self._search.found([self._query])
+        return self._search.best(self._query, found)
 
     def plan(self, plan: Plan) -> Plan:
         """Return the plan of the other system with the origin of the query's coordinates."""
-        encoding = self._search.encoding
-        return plan if encoding is None or self.meaning is None else encoding.plan(plan)
+        return self._search.planned(self._query, plan)
 
     def hits(self, top: Top) -> Hits:
         """Return the page of some results, with their documents."""
-        return self._search.hits(self._query, self._search.page(top), {})
+        (hits,) = self._search.hits([Page(self._query, self._search.page(top), {})])
+        return hits
 
 
 def candidate_queries(
@@ -306,7 +268,7 @@ def candidate_queries(
     InvalidInputError
         Also if a query has constraints, and `plain` is true.
     """
-    search = _Search.of_queries(snapshot, request, encoder)
+    search = Search.of_queries(snapshot, request, encoder)
     ready = search.all_ready(queries)
     if plain and any(query.constraints for query in ready):
         raise InvalidInputError(
@@ -351,54 +313,8 @@ def vectors_of(
     return [query.vectors for query in candidate_queries(snapshot, queries, request, plain=True)]
 
 
-def like(snapshot: Snapshot, id: str, request: SearchRequest) -> Hits:
-    """Return the documents most similar to a document of the index, without itself."""
-    search = _Search.of_documents(snapshot, request)
-    query, number = search.document(id), snapshot.documents.number(id)
-    (top,) = search.ranked([query], search.filtered, request.k + 1)
-    others = top.documents != number
-    top = replace(top, documents=top.documents[others], scores=top.scores[others])
-    if search.encoding is not None and query.meaning is None:
-        note = f"{top.plan.reason}: words alone, as the document has no coordinates"
-        top = replace(top, plan=replace(top.plan, reason=note))
-    return search.hits(query, search.page(top), {})
-
-
-def explained(
-    snapshot: Snapshot,
-    query: Query,
-    id: str,
-    request: SearchRequest,
-    encoder: IndexEncoder | None = None,
-) -> Explanation:
-    """Return the explanation of a document's score."""
-    search = _Search.of_queries(snapshot, request, encoder)
-    return search.explained(search.ready(query), id)
-
-
-def scored(
-    snapshot: Snapshot,
-    query: Query,
-    ids: Sequence[str],
-    request: SearchRequest,
-    encoder: IndexEncoder | None = None,
-) -> NDArray[np.float64]:
-    """Return the scores of documents, bit-identical to those of a search."""
-    search = _Search.of_queries(snapshot, request, encoder)
-    numbers = np.array([snapshot.documents.number(id) for id in ids], np.int64)
-    return search.scores(search.ready(query), numbers)
-
-
-def explain_similarity(
-    snapshot: Snapshot, id: str, other: str, request: SearchRequest
-) -> Explanation:
-    """Return the explanation of the similarity of `other` with the document `id`."""
-    search = _Search.of_documents(snapshot, request)
-    return search.explained(search.document(id), other)
-
-
 @dataclass(frozen=True, slots=True)
-class _Search:
+class Search:
     """What the queries of a request have in common.
 
     Attributes
@@ -441,12 +357,46 @@ class _Search:
         encoding = document_encoding(snapshot, request.meaning, request.ranking)
         return cls.of(snapshot, request, encoding)
 
-    def all_ready(self, queries: Sequence[Query], threads: int | None = None) -> list[_Query]:
+    def execute(self, queries: Sequence[Query], threads: int | None) -> list[Hits]:
+        """Return the hits of queries."""
+        hits, request = self.hits(self.pages(queries, threads)), self.request
+        note = why_words_alone(self.snapshot, request.ask, request.meaning, request.ranking)
+        if self.encoding is not None or not note:
+            return hits
+        return [replace(one, plan=replace(one.plan, reason=one.plan.reason + note)) for one in hits]
+
+    def pages(self, queries: Sequence[Query], threads: int | None) -> Iterator[Page]:
+        """Return the page of each query, without reading documents."""
+        ready, request = self.all_ready(queries, threads), self.request
+        if request.exact_first or (self.encoding is not None and parse_sort(request.sort)):
+            ready = in_threads(self.completed, ready, threads)
+        # Mmr takes long, and all else that is left little.
+        pages = in_threads(
+            lambda pair: self.arranged(*pair),
+            list(zip(ready, self.found(ready, threads), strict=True)),
+            1 if request.mmr is None else threads,
+        )
+        return iter(pages)
+
+    def like(self, id: str) -> Hits:
+        """Return the documents most similar to a document of the index, without itself."""
+        query, number = self.document(id)
+        others = replace(self, request=replace(self.request, k=self.request.k + 1))
+        (found,) = others.found([query])
+        top = others.best(query, found)
+        top = top.at(np.flatnonzero(top.documents != number))
+        if self.encoding is not None and query.meaning is None:
+            note = f"{top.plan.reason}: words alone, as the document has no coordinates"
+            top = replace(top, plan=replace(top.plan, reason=note))
+        (hits,) = self.hits([Page(query, self.page(top), {}, found.missing)])
+        return hits
+
+    def all_ready(self, queries: Sequence[Query], threads: int | None = None) -> list[ReadyQuery]:
         """Return queries as `ready` does, on several threads if an encoder reads them."""
         slow = self.encoding is not None and self.encoding.ask == "encoder"
         return in_threads(self.ready, queries, threads if slow else 1)
 
-    def ready(self, query: Query) -> _Query:
+    def ready(self, query: Query) -> ReadyQuery:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
         snapshot, request, constraints = self.snapshot, self.request, None
         stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
@@ -492,10 +442,24 @@ class _Search:
             parsed = tuple(map(heaviest, parsed, weights, [n_terms] * n_fields))
             vectors = self.vectors(parsed)
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
-        return _Query(shown, parsed, vectors, constraints, meaning, texts)
+        return ReadyQuery(shown, parsed, vectors, constraints, meaning, texts)
 
-    def document(self, id: str) -> _Query:
-        """Return a document as a query; each of its fields is compared with the same field."""
+    def completed(self, query: ReadyQuery) -> ReadyQuery:
+        """Return a query with what depends on all documents of the index."""
+        if self.request.exact_first:  # a term that no document has is not required
+            own = list(dict.fromkeys(j for parsed in query.parsed for j in parsed.terms.tolist()))
+            counted = zip(own, self.snapshot.n_docs_of(own), strict=True)
+            return replace(query, required=tuple(term for term, n_docs in counted if n_docs))
+        if query.meaning is None:
+            return query
+        near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
+        return replace(query, near=np.sort(near.documents))
+
+    def document(self, id: str) -> tuple[ReadyQuery, int]:
+        """Return a document as a query, and its number.
+
+        Each of its fields is compared with the same field.
+        """
         number = self.snapshot.documents.number(id)
         known, vocabulary = document_words(self.snapshot, number), self.snapshot.S.vocabulary
         parsed = []
@@ -504,17 +468,17 @@ class _Search:
             parsed.append(
                 ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
             )
-        ready = _Query(f"like {id}", tuple(parsed), self.vectors(parsed))
+        ready = ReadyQuery(f"like {id}", tuple(parsed), self.vectors(parsed))
         if self.encoding is None:
-            return ready
+            return ready, number
         meaning = self.encoding.meaning_of_document(number)
-        return replace(ready, meaning=meaning, texts=self.encoding.clauses_of(number))
+        return replace(ready, meaning=meaning, texts=self.encoding.clauses_of(number)), number
 
     def vectors(self, parsed: Sequence[ParsedQuery]) -> tuple[QueryVector, ...]:
         """Return the vector of a parsed query for every field."""
         return _vectors(self.snapshot, self.searcher, parsed)
 
-    def explained(self, query: _Query, id: str) -> Explanation:
+    def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""
         number = self.snapshot.documents.number(id)
         score, parts = explain(
@@ -527,94 +491,129 @@ class _Search:
             parts = by_size([*parts, *shares])
         return Explanation(query.shown, id, score, parts, self.searcher.ranking.name)
 
-    def scores(self, query: _Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+    def scores(self, query: ReadyQuery, documents: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order."""
         if self.encoding is None or query.meaning is None:
             return self.searcher.scores(query.vectors, documents)
         return self.encoding.searcher.scores(query.vectors, query.meaning, documents)
 
-    def ranked(
+    def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Return the scores of documents, given by their ids."""
+        numbers = np.array([self.snapshot.documents.number(id) for id in ids], np.int64)
+        return self.scores(query, numbers)
+
+    def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Found]:
+        """Return what is found for each query."""
+        request = self.request
+        apart = request.exact_first or request.all_matching
+        single = [
+            apart or one.constraints is not None or one.impacts is not None for one in queries
+        ]
+        plain = list(compress(queries, map(not_, single)))
+        groups = self._ranked(plain, self.filtered, request.n_ranked, threads=threads)
+        # Each result is cut at once: all matches of many queries take too much memory.
+        together = in_threads(
+            lambda pair: self._collected(*pair), list(zip(plain, groups, strict=True)),
+            threads if request.fill else 1,
+        )  # fmt: skip
+        alone = in_threads(self._collected, list(compress(queries, single)), threads)
+        found = {False: iter(together), True: iter(alone)}
+        return (next(found[kind]) for kind in single)
+
+    def _collected(self, query: ReadyQuery, group: Group | None = None) -> Found:
+        """Return what is found for a query, cut to what a page can need.
+
+        `group` are the best documents, if they are known.
+        """
+        check_deadline()
+        request = self.request
+        allowed = self.filtered if group is not None else self._allowed(query)
+        keys, counted = parse_sort(request.sort), np.empty(0, np.int64)
+        by_words = self.encoding is None or query.meaning is None
+        matching: Top | None = None
+        if request.all_matching:
+            matching, counted = self._matching(query, allowed)
+        if group is not None:
+            groups: tuple[Group, ...] = (group,)
+        elif matching is not None and (keys or (by_words and not request.exact_first)):
+            groups = (matching,)
+        else:
+            groups = self._in_order(query, allowed, request.n_ranked)
+        zeros, columns = np.empty(0, np.int64), tuple[SortColumn, ...]()
+        if request.fill and request.min_score <= 0.0:
+            matched = [one.documents for one in groups if isinstance(one, Top)]
+            zeros = self._zeros(query, allowed, np.concatenate(matched))
+        if keys and matching is not None:
+            documents, scores = matching.documents, matching.scores
+            columns = sort_columns(self.snapshot, keys, documents)
+            places = sorted_places(keys, columns, documents, scores)[: request.n_wanted]
+            columns = tuple(column.of(places) for column in columns)
+            groups = (matching.at(places),)
+        elif matching is not None:
+            groups = tuple(one.best(request.n_ranked) for one in groups)
+        facets = facet_counts(self.snapshot, request.facets, counted)
+        return Found(groups, columns, zeros, facets)
+
+    def _ranked(
         self,
-        queries: Sequence[_Query],
+        queries: Sequence[ReadyQuery],
         allowed: Sequence[Mask | None],
         k: int,
         *,
         threads: int | None = 1,
-    ) -> list[Top]:
+    ) -> Sequence[Group]:
         """Return the k best documents, by words, and by meaning for the queries that have one."""
         options: dict[str, Any] = {
-            "k": k, "min_score": self.request.min_score, "expand_postings": self.request.expand,
-            "allowed": allowed, "threads": threads,
+            "k": k, "min_score": self.request.min_score, "allowed": allowed, "threads": threads,
         }  # fmt: skip
         stage = FirstStage.of(self.request.first_stage)
+        meaning = None if self.encoding is None else self.encoding.searcher
         if stage is not None and self.request.expand:
-            return self._in_two_stages(queries, stage, k, allowed, threads)
+            words = self.searcher
+            if queries and queries[0].impacts is not None:
+                words = words.with_impacts(queries[0].impacts)
+            both = [(query.vectors, query.meaning) for query in queries]
+            return first_stage_candidates(words, meaning, both, stage, **options)
+        options["expand_postings"] = self.request.expand
         by_words = [query.vectors for query in queries if query.meaning is None]
         by_both = [(query.vectors, query.meaning) for query in queries if query.meaning is not None]
         tops = {False: iter(self.searcher.search_batch(by_words, **options) if by_words else ())}
-        if self.encoding is not None and by_both:
-            found = self.encoding.searcher.search_batch(by_both, **options)
-            tops[True] = iter([replace(top, plan=self.encoding.plan(top.plan)) for top in found])
+        if meaning is not None and by_both:
+            tops[True] = iter(meaning.search_batch(by_both, **options))
         return [next(tops[query.meaning is not None]) for query in queries]
 
-    def _in_two_stages(
-        self,
-        queries: Sequence[_Query],
-        stage: FirstStage,
-        k: int,
-        allowed: Sequence[Mask | None],
-        threads: int | None,
-    ) -> list[Top]:
-        encoding = self.encoding
-        tops = search_in_two_stages(
-            self.searcher, None if encoding is None else encoding.searcher,
-            [(query.vectors, query.meaning) for query in queries], stage, k=k,
-            min_score=self.request.min_score, allowed=allowed, threads=threads,
-        )  # fmt: skip
-        return [
-            top
-            if encoding is None or query.meaning is None
-            else replace(top, plan=encoding.plan(top.plan))
-            for query, top in zip(queries, tops, strict=True)
-        ]
-
-    def alone(self, query: _Query) -> tuple[Top, NDArray[np.int64]]:
-        """Return the results of a query that has constraints, or needs all or exact matches first.
+    def _matching(
+        self, query: ReadyQuery, allowed: Sequence[Mask | None]
+    ) -> tuple[Top, NDArray[np.int64]]:
+        """Return every document that matches by words, or that meaning adds to a sorted search.
 
         Also returns the documents that facets count: those that match by words.
         """
-        allowed, every = self._allowed(query), max(1, self.snapshot.n_docs)
-        if not self.request.all_matching:
-            top = self._in_order(query, allowed, self.request.n_ranked)
-            return top, top.documents
-        if self.encoding is None or query.meaning is None:
-            top = self._in_order(query, allowed, every)
-            return top, top.documents
+        every = max(1, self.snapshot.n_docs)
         (by_words,) = self.searcher.search_batch(
             [query.vectors],
             k=every,
+            min_score=self.request.min_score if query.meaning is None else 0.0,
             expand_postings=self.request.expand,
             allowed=allowed,
             threads=1,
         )
-        if not parse_sort(self.request.sort):
-            top = self._in_order(query, allowed, self.request.n_ranked)
-            return top, self._scored(query, by_words.documents).documents
-        near = self.encoding.searcher.nearest(
-            query.vectors, query.meaning, n=_NEAREST, expand_postings=self.request.expand,
-            allowed=allowed,
-        )  # fmt: skip
-        top = self._scored(query, np.union1d(by_words.documents, near.documents))
+        if self.encoding is None or query.meaning is None:
+            return by_words, by_words.documents
+        documents = by_words.documents
+        if query.near is not None:
+            documents = np.union1d(documents, query.near)
+        top = self._scored(query, documents)
         return top, np.intersect1d(top.documents, by_words.documents)
 
-    def _scored(self, query: _Query, documents: NDArray[np.int64]) -> Top:
+    def _scored(self, query: ReadyQuery, documents: NDArray[np.int64]) -> Top:
         """Return those of some documents, in their order, whose sums of scores are high enough."""
         assert self.encoding is not None
         scores = self.scores(query, documents)
         kept = (scores > 0) & (scores >= self.request.min_score)
-        return Top(documents[kept], scores[kept], self.encoding.plan(MEANING))
+        return Top(documents[kept], scores[kept], MEANING)
 
-    def best_of(self, query: _Query, documents: NDArray[np.int64]) -> Top:
+    def best_of(self, query: ReadyQuery, documents: NDArray[np.int64]) -> Top:
         """Return the best of some live documents that pass the filter and the constraints."""
         documents, place = np.unique(documents), self.snapshot.documents.place
         allowed = self._allowed(query)
@@ -632,33 +631,32 @@ class _Search:
         kept = (scores > 0) & (scores >= self.request.min_score)
         return Top.of(documents, scores, kept, k)
 
-    def nearest(self, query: _Query, n: int) -> Top:
+    def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
         """Return the nearest documents that pass the filter and the constraints, with cosines."""
         assert self.encoding is not None
         assert query.meaning is not None
         return self.encoding.searcher.nearest(
-            query.vectors, query.meaning, n=n, allowed=self._allowed(query)
-        )
+            query.vectors, query.meaning, n=n, expand_postings=expand_postings,
+            allowed=self._allowed(query),
+        )  # fmt: skip
 
-    def _in_order(self, query: _Query, allowed: Sequence[Mask | None], k: int) -> Top:
+    def _in_order(
+        self, query: ReadyQuery, allowed: Sequence[Mask | None], k: int
+    ) -> tuple[Group, ...]:
         """Return the k best allowed documents of a query, exact matches first if requested."""
         if not self.request.exact_first:
-            return self.ranked([query], allowed, k)[0]
-        own = dict.fromkeys(j for parsed in query.parsed for j in parsed.terms.tolist())
-        exact = holding_every(self.snapshot, list(own))
+            return tuple(self._ranked([query], allowed, k))
+        exact = holding_every(self.snapshot, query.required)
         inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
-        (first,) = self.ranked([query], inside, k)
-        if len(first.documents) >= k:
-            return first
         outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
-        (rest,) = self.ranked([query], outside, k - len(first.documents))
-        return Top(
-            np.concatenate([first.documents, rest.documents]),
-            np.concatenate([first.scores, rest.scores]),
-            rest.plan if first.plan.proven else first.plan,
-        )
+        (first,) = self._ranked([query], inside, k)
+        left = k - len(first.best(k).documents)
+        if left <= 0:
+            return first, Top(np.empty(0, np.int64), np.empty(0))
+        (rest,) = self._ranked([query], outside, left)
+        return first, rest
 
-    def _allowed(self, query: _Query) -> list[Mask | None]:
+    def _allowed(self, query: ReadyQuery) -> list[Mask | None]:
         """Return the documents of each segment that a query may return; None for all."""
         constraints, snapshot = query.constraints, self.snapshot
         if constraints is None:
@@ -670,63 +668,90 @@ class _Search:
 
         return list(map(mask_of, snapshot.segments, self.filtered))
 
-    def arranged(self, query: _Query, top: Top) -> Top:
-        """Return results in the order of metadata or marginal relevance, filled if requested."""
-        snapshot, request = self.snapshot, self.request
+    def best(self, query: ReadyQuery, found: Found) -> Top:
+        """Return the best documents of what is found, with the plan of the search."""
+        tops, n_missing = list[Top](), self.request.n_ranked
+        for number, group in enumerate(found.groups):
+            if isinstance(group, Staged) and group.searched_exactly:
+                exactly = replace(self, request=replace(self.request, first_stage=None))
+                group = next(exactly.found([query])).groups[number]
+            tops.append(group.best(n_missing))
+            n_missing -= len(tops[-1].documents)
+            if n_missing <= 0:
+                break
+        plan = tops[-1].plan if tops[0].plan.proven else tops[0].plan
+        documents = np.concatenate([top.documents for top in tops])
+        scores = np.concatenate([top.scores for top in tops])
+        return Top(documents, scores, self.planned(query, plan))
+
+    def planned(self, query: ReadyQuery, plan: Plan) -> Plan:
+        """Return a plan with the origin of the query's coordinates."""
+        if self.encoding is None or query.meaning is None:
+            return plan
+        return self.encoding.plan(plan)
+
+    def arranged(self, query: ReadyQuery, found: Found) -> Page:
+        """Return the page in the order of metadata or marginal relevance, filled if requested."""
+        request, top = self.request, self.best(query, found)
         if keys := parse_sort(request.sort):
-            places = sorted_places(snapshot, keys, top.documents, top.scores)
-            top = replace(top, documents=top.documents[places], scores=top.scores[places])
+            top = top.at(sorted_places(keys, found.columns, top.documents, top.scores))
         if request.mmr is not None:
-            likeness = snapshot.searcher("soft_cosine")
             n = request.n_candidates
             order = by_marginal_relevance(
-                top.scores[:n],
-                lambda place: _soft_cosines(snapshot, likeness, top.documents[:n], place),
+                top.scores[:n], self.similarities(top.documents[:n]),
                 balance=request.mmr, n=request.n_wanted,
             )  # fmt: skip
             places = np.concatenate([order, np.arange(len(order), len(top.documents))])
-            top = replace(top, documents=top.documents[places], scores=top.scores[places])
-        if request.fill and request.min_score <= 0.0:
-            top = self._filled(query, top)
-        return top
+            top = top.at(places)
+        zeros = found.zeros[: max(0, request.n_wanted - len(top.documents))]
+        top = replace(
+            top,
+            documents=np.concatenate([top.documents, zeros]),
+            scores=np.concatenate([top.scores, np.zeros(len(zeros))]),
+        )
+        return Page(query, self.page(top), ordered_facets(found.facets), found.missing)
 
-    def _filled(self, query: _Query, top: Top) -> Top:
-        """Return the results followed by documents of score 0, in order of insertion, up to k."""
-        missing = self.request.n_wanted - len(top.documents)
-        found = [top.documents]
-        if missing > 0:
-            snapshot = self.snapshot
-            masks = zip(
-                snapshot.documents.firsts, snapshot.segments, self._allowed(query), strict=True
-            )
-            for first, segment, mask in masks:
-                every = np.ones(segment.n_docs, bool) if mask is None else mask.copy()
-                if segment.live is not None:
-                    every &= segment.live
-                numbers = np.setdiff1d(np.flatnonzero(every) + first, top.documents)
-                for begin in range(0, len(numbers), _FILLED_AT_ONCE):
-                    some = numbers[begin : begin + _FILLED_AT_ONCE]
-                    # Skip negative scores, and documents without a required common term.
-                    zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
-                    found.append(zeros)
-                    missing -= len(zeros)
-                    if missing == 0:
-                        break
-                if missing == 0:
+    def similarities(self, documents: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
+        """Return a function of a place: the soft cosines of the document there with all."""
+        return partial(soft_cosines, self.snapshot, documents)
+
+    def _zeros(
+        self, query: ReadyQuery, allowed: Sequence[Mask | None], matched: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return documents of score 0 in order of insertion, as many as fill the page."""
+        missing = self.request.n_wanted - len(matched)
+        found = [np.empty(0, np.int64)]
+        for first, segment, mask in zip(
+            self.snapshot.documents.firsts, self.snapshot.segments, allowed, strict=True
+        ):
+            every = np.ones(segment.n_docs, bool) if mask is None else mask.copy()
+            if segment.live is not None:
+                every &= segment.live
+            numbers = np.setdiff1d(np.flatnonzero(every) + first, matched)
+            for begin in range(0, len(numbers), _FILLED_AT_ONCE):
+                if missing <= 0:
                     break
-        documents = np.concatenate(found)
-        scores = np.zeros(len(documents))
-        scores[: len(top.scores)] = top.scores
-        return replace(top, documents=documents, scores=scores)
+                some = numbers[begin : begin + _FILLED_AT_ONCE]
+                # Skip negative scores, and documents without a required common term.
+                zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
+                found.append(zeros)
+                missing -= len(zeros)
+        return np.concatenate(found)
 
     def page(self, top: Top) -> Top:
         """Return the results of the page."""
         page = slice(self.request.offset, self.request.n_wanted)
         return replace(top, documents=top.documents[page], scores=top.scores[page])
 
-    def hits(self, query: _Query, top: Top, facets: Facets) -> Hits:
-        """Return the results of a page with their documents."""
-        snapshot = self.snapshot
+    def hits(self, pages: Iterable[Page]) -> list[Hits]:
+        """Return the results of pages with their documents."""
+        return [
+            self._hits(page, self.snapshot.documents.records(page.top.documents.tolist()))
+            for page in pages
+        ]
+
+    def _hits(self, page: Page, documents: Sequence[Document]) -> Hits:
+        snapshot, query, top = self.snapshot, page.query, page.top
         weights: list[_Weights] = []
 
         def passage(text: str) -> Snippet:
@@ -734,7 +759,6 @@ class _Search:
                 weights.append(self._word_weights(query))
             return snippet(text, snapshot.analyzer, weights[0])
 
-        numbers = top.documents.tolist()
         names = tuple(field.name for field in snapshot.fields)
         hits = [
             Hit(
@@ -747,7 +771,7 @@ class _Search:
                 _snippet=passage,
             )
             for number, score, record in zip(
-                numbers, top.scores.tolist(), snapshot.documents.records(numbers), strict=True
+                top.documents.tolist(), top.scores.tolist(), documents, strict=True
             )
         ]
         outside = {word.word: word for parsed in query.parsed for word in parsed.outside}
@@ -765,12 +789,13 @@ class _Search:
             left_out=left_out,
             offset=self.request.offset,
             plan=top.plan,
-            facets=facets,
+            facets=page.facets,
             mmr=self.request.mmr,
+            missing_shards=page.missing,
             _suggest=partial(_suggestions, snapshot, misspelled),
         )
 
-    def _word_weights(self, query: _Query) -> _Weights:
+    def _word_weights(self, query: ReadyQuery) -> _Weights:
         """Return the weight of each term of the expanded query in snippets, over all fields."""
         weights: dict[int, float] = {}
         for weight, one, vector in zip(
@@ -817,10 +842,11 @@ def _vectors(
     )
 
 
-def _soft_cosines(
-    snapshot: Snapshot, searcher: FieldsSearcher, documents: NDArray[np.int64], place: int
+def soft_cosines(
+    snapshot: Snapshot, documents: NDArray[np.int64], place: int
 ) -> NDArray[np.float64]:
     """Return the soft cosines of one document with all; with several fields, the mean."""
+    searcher = snapshot.searcher("soft_cosine")
     parsed = [
         ParsedQuery(terms, frequencies, ())
         for terms, frequencies in snapshot.rows(int(documents[place]))

@@ -10,7 +10,7 @@ and the string "1" are different values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,15 @@ from softcosine.index.query.filters import key_path
 from softcosine.index.search.sorting import columns_of
 from softcosine.index.segment.metadata_columns import MISSING, order_of, scalar_of
 
-__all__ = ["FacetCount", "Facets", "checked_facets", "counted_facets"]
+__all__ = [
+    "FacetCount",
+    "FacetCounts",
+    "Facets",
+    "checked_facets",
+    "facet_counts",
+    "ordered_facets",
+    "summed_facets",
+]
 
 
 class FacetCount(NamedTuple):
@@ -35,6 +43,9 @@ class FacetCount(NamedTuple):
 # For each key its values, by decreasing count, then numbers, strings, booleans and null.
 Facets = Mapping[str, tuple[FacetCount, ...]]
 
+# For each key, how often each value occurs, by its key in metadata columns.
+FacetCounts = Mapping[str, Counter[Hashable]]
+
 
 def checked_facets(facets: Sequence[str]) -> tuple[str, ...]:
     """Return facet keys if they are valid; InvalidInputError otherwise."""
@@ -45,10 +56,10 @@ def checked_facets(facets: Sequence[str]) -> tuple[str, ...]:
     return tuple(facets)
 
 
-def counted_facets(
+def facet_counts(
     snapshot: Snapshot, facets: Sequence[str], documents: NDArray[np.int64]
-) -> Facets:
-    """Return the exact counts of the values of some keys in some documents.
+) -> FacetCounts:
+    """Return how often each value of some keys occurs in some documents.
 
     Parameters
     ----------
@@ -60,14 +71,31 @@ def counted_facets(
     return {key: _counted(snapshot, key, documents) for key in facets}
 
 
-def _counted(snapshot: Snapshot, key: str, documents: NDArray[np.int64]) -> tuple[FacetCount, ...]:
+def summed_facets(parts: Iterable[FacetCounts]) -> FacetCounts:
+    """Return the sums of counts over different documents."""
+    total: dict[str, Counter[Hashable]] = {}
+    for part in parts:
+        for key, counts in part.items():
+            total.setdefault(key, Counter()).update(counts)
+    return total
+
+
+def ordered_facets(counts: FacetCounts) -> Facets:
+    """Return the values of each key, by decreasing count."""
+    return {key: _ordered(own) for key, own in counts.items()}
+
+
+def _counted(snapshot: Snapshot, key: str, documents: NDArray[np.int64]) -> Counter[Hashable]:
     counts: Counter[Hashable] = Counter()
     for _, numbers, keys in columns_of(snapshot, key_path(key), documents):
         for own, n in zip(keys, np.bincount(numbers, minlength=len(keys)).tolist(), strict=True):
             for part in set(own) if isinstance(own, tuple) else (own,):
                 if scalar_of(part) is not MISSING:
                     counts[part] += n
+    return counts
 
+
+def _ordered(counts: Counter[Hashable]) -> tuple[FacetCount, ...]:
     def place(part: Hashable) -> tuple[object, ...]:
         order = order_of(part)
         return -counts[part], order is None, order

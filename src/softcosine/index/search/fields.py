@@ -159,6 +159,13 @@ class FieldsSearcher:
         """Return a searcher by the heaviest terms of each field; see `Searcher.limited`."""
         return FieldsSearcher([one.limited(n) for one in self.searchers], self.weights)
 
+    def with_impacts(
+        self, impacts: Sequence[tuple[NDArray[np.int32], NDArray[np.float64]]]
+    ) -> FieldsSearcher:
+        """Return a searcher with other impacts in each field; see `Searcher.with_impacts`."""
+        pairs = zip(self.searchers, impacts, strict=True)
+        return FieldsSearcher([one.with_impacts(*own) for one, own in pairs], self.weights)
+
     def _search(
         self,
         vectors: Sequence[QueryVector],

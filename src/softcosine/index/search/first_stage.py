@@ -8,9 +8,12 @@ plan of the hits says whether that can be (theory, "First stage by some terms").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
 from softcosine._validation import check_whole, is_whole
@@ -23,7 +26,7 @@ from softcosine.index.search.plan import first_stage_plan
 from softcosine.index.search.searcher import Allowed
 from softcosine.index.search.top_docs import QueryVector, Top
 
-__all__ = ["FirstStage", "search_in_two_stages"]
+__all__ = ["FirstStage", "Staged", "first_stage_candidates"]
 
 _CANDIDATES, _WITH_MEANING = 100, 1000  # docs/benchmarks/first_stage.md
 
@@ -85,7 +88,72 @@ class FirstStage:
         return terms if self.candidates is None else f"{terms}:{self.candidates}"
 
 
-def search_in_two_stages(
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The candidates of a first stage, with their exact scores.
+
+    Attributes
+    ----------
+    first : Top
+        Their scores by the terms of the first stage.
+    scores : ndarray of shape (n_candidates,), float64
+    n : int
+        Maximum number of candidates.
+    least : float
+        Minimum score.
+    weight : float
+        Of the query's meaning; 0 without.
+    rounded_one : float
+        See `PreparedRanking`.
+    left_out : LeftOut or None
+        None if the first stage keeps all terms.
+    """
+
+    first: Top
+    scores: NDArray[np.float64]
+    n: int
+    least: float
+    weight: float
+    rounded_one: float
+    left_out: LeftOut | None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the candidates among the documents of all, which have different documents."""
+        n = parts[0].n
+        documents = np.concatenate([one.first.documents for one in parts])
+        first = np.concatenate([one.first.scores for one in parts])
+        scores = np.concatenate([one.scores for one in parts])
+        best = np.lexsort((documents, -first))[:n]
+        top = Top(documents[best], first[best], parts[0].first.plan)
+        return replace(parts[0], first=top, scores=scores[best])
+
+    def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Staged:
+        """Return the same candidates with other, ascending document numbers."""
+        return replace(self, first=self.first.renumbered(numbers))
+
+    @property
+    def searched_exactly(self) -> bool:
+        """Whether no document is a candidate by words, so that meaning must search them all."""
+        return self.weight > 0 and not len(self.scores)
+
+    def best(self, k: int) -> Top:
+        """Return the k best candidates by their exact scores, and a plan that says what is sure."""
+        documents, scores, left_out = self.first.documents, self.scores, self.left_out or LeftOut()
+        top = Top.of(documents, scores, (scores > 0) & (scores >= self.least), k)
+        # The most that a document can score that is no candidate.
+        most = float(self.first.scores[-1]) if len(documents) == self.n else 0.0
+        most = ((most + left_out.most) * self.rounded_one + self.weight) * SUM_MARGIN
+        enough = float(top.scores[-1]) if len(top.scores) == k else self.least
+        n_terms = None if self.left_out is None else (left_out.n_kept, left_out.n_terms)
+        plan = first_stage_plan(
+            n_terms, len(documents),
+            proven=most < enough or (left_out.most == 0.0 and not self.weight),
+        )  # fmt: skip
+        return replace(top, plan=plan)
+
+
+def first_stage_candidates(
     words: FieldsSearcher,
     meaning: MeaningSearcher | None,
     queries: Sequence[_Query],
@@ -95,14 +163,12 @@ def search_in_two_stages(
     min_score: float = 0.0,
     allowed: Allowed | None = None,
     threads: int | None = None,
-) -> list[Top]:
-    """Return the k best candidates of each query; see `FieldsSearcher.search_batch`.
+) -> list[Staged]:
+    """Return the candidates of each query for its k best; see `FieldsSearcher.search_batch`.
 
-    Queries with a meaning are ranked by the sum of both, by `meaning`. If no document is a
-    candidate by words, it searches them exactly.
+    Queries with a meaning are ranked by the sum of both, by `meaning`.
     """
     shorter = words if stage.terms is None else words.limited(stage.terms)
-    least = max(float(min_score), 0.0)
     both = [query[1] is not None for query in queries]
     found: dict[bool, Iterator[tuple[int, Top]]] = {}
     for own, usual in ((False, _CANDIDATES), (True, _WITH_MEANING)):
@@ -113,30 +179,16 @@ def search_in_two_stages(
         )
         found[own] = iter([(n, top) for top in tops])
 
-    def second(pair: tuple[_Query, tuple[int, Top]]) -> Top:
+    def second(pair: tuple[_Query, tuple[int, Top]]) -> Staged:
         (vectors, meant), (n, first) = pair
-        documents = first.documents
-        if meaning is not None and meant is not None and not len(documents):
-            return meaning.search_batch(
-                [(vectors, meant)], k=k, min_score=min_score, allowed=allowed, threads=1
-            )[0]
-        scores, left_out = first.scores, LeftOut()
+        scores, left_out, weight = first.scores, None, 0.0
         if stage.terms is not None:  # else the first stage was exact
-            scores, left_out = words.second_stage(vectors, documents, stage.terms)
+            scores, left_out = words.second_stage(vectors, first.documents, stage.terms)
         if meaning is not None and meant is not None:
-            scores = scores + meant.weight * meaning.cosines(meant.unit, documents)
-        top = Top.of(documents, scores, (scores > 0) & (scores >= least), k)
-        # The most that a document can score that is no candidate.
-        most = float(first.scores[-1]) if len(documents) == n else 0.0
-        most = (most + left_out.most) * words.ranking.rounded_one
-        most = (most + (0.0 if meant is None else meant.weight)) * SUM_MARGIN
-        enough = float(top.scores[-1]) if len(top.scores) == k else least
-        n_terms = None if stage.terms is None else (left_out.n_kept, left_out.n_terms)
-        plan = first_stage_plan(
-            n_terms, len(documents),
-            proven=most < enough or (left_out.most == 0.0 and meant is None),
-        )  # fmt: skip
-        return replace(top, plan=plan)
+            weight = meant.weight
+            scores = scores + weight * meaning.cosines(meant.unit, first.documents)
+        least, rounded_one = max(float(min_score), 0.0), words.ranking.rounded_one
+        return Staged(first, scores, n, least, weight, rounded_one, left_out)
 
     pairs = [(query, next(found[one])) for query, one in zip(queries, both, strict=True)]
     return in_threads(second, pairs, threads)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,21 @@ from softcosine._validation import check_list
 from softcosine.errors import UnknownDocumentError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
-from softcosine.index.search.facets import checked_facets, counted_facets
+from softcosine.index.search.facets import (
+    FacetCounts,
+    checked_facets,
+    facet_counts,
+    ordered_facets,
+    summed_facets,
+)
 from softcosine.index.search.masks import Mask
 from softcosine.index.search.results import Listing
-from softcosine.index.search.sorting import parse_sort, sorted_places
+from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns, sorted_places
 from softcosine.index.search.top_docs import check_k, check_offset
 from softcosine.index.segment.documents import Document
 from softcosine.index.writer.document import checked_id
 
-__all__ = ["count", "get", "listing", "passing"]
+__all__ = ["Filtering", "Passing", "count", "get", "passing"]
 
 
 def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Document]:
@@ -36,28 +43,73 @@ def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Doc
     return snapshot.documents.records(numbers)
 
 
-def listing(
-    snapshot: Snapshot,
-    where: Mapping[str, Any] | None,
-    *,
-    k: int | None,
-    offset: int,
-    sort: str | Sequence[str] | None,
-    facets: Sequence[str],
-) -> Listing:
-    """Return the documents that pass a filter; see `SoftIndex.filter`."""
-    keys, facets, offset = parse_sort(sort), checked_facets(facets), check_offset(offset)
-    last = None if k is None else offset + check_k(k, least=0)
-    numbers = _numbers(snapshot, where)
-    shown = numbers
-    if keys:
-        shown = numbers[sorted_places(snapshot, keys, numbers, np.zeros(len(numbers)))]
-    return Listing(
-        documents=tuple(snapshot.documents.records(shown[offset:last].tolist())),
-        n_matching=len(numbers),
-        offset=offset,
-        facets=counted_facets(snapshot, facets, numbers),
-    )
+@dataclass(frozen=True, slots=True)
+class Filtering:
+    """The parameters of a search without a query; see `SoftIndex.filter`."""
+
+    where: Mapping[str, Any] | None = None
+    k: int | None = 10
+    offset: int = 0
+    sort: str | Sequence[str] | None = None
+    facets: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_offset(self.offset)
+        checked_facets(self.facets)
+        parse_sort(self.sort)
+        if self.k is not None:
+            check_k(self.k, least=0)
+
+    @property
+    def last(self) -> int | None:
+        """Number of documents on this page and those before it; None for all."""
+        return None if self.k is None else self.offset + self.k
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """The first documents that pass a filter, the number of all, and their facets."""
+
+    documents: NDArray[np.int64]
+    columns: tuple[SortColumn, ...]
+    n_matching: int
+    facets: FacetCounts
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, request: Filtering) -> Self:
+        """Return those of a snapshot."""
+        numbers = _numbers(snapshot, request.where)
+        facets = facet_counts(snapshot, request.facets, numbers)
+        if not (keys := parse_sort(request.sort)):
+            return cls(numbers[: request.last], (), len(numbers), facets)
+        columns = sort_columns(snapshot, keys, numbers)
+        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: request.last]
+        columns = tuple(column.of(places) for column in columns)
+        return cls(numbers[places], columns, len(numbers), facets)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self], request: Filtering) -> Self:
+        """Return those of all parts, no document in two of them."""
+        numbers = np.concatenate([one.documents for one in parts])
+        keys = parse_sort(request.sort)
+        columns = tuple(map(SortColumn.joined, zip(*(one.columns for one in parts), strict=True)))
+        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: request.last]
+        return cls(
+            numbers[places],
+            tuple(column.of(places) for column in columns),
+            sum(one.n_matching for one in parts),
+            summed_facets([one.facets for one in parts]),
+        )
+
+    def listing(self, snapshot: Snapshot, request: Filtering) -> Listing:
+        """Return the page with its documents."""
+        page = self.documents[request.offset :].tolist()
+        return Listing(
+            documents=tuple(snapshot.documents.records(page)),
+            n_matching=self.n_matching,
+            offset=request.offset,
+            facets=ordered_facets(self.facets),
+        )
 
 
 def count(snapshot: Snapshot, where: Mapping[str, Any] | None) -> int:

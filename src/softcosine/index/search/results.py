@@ -132,6 +132,9 @@ class Hits(Sequence[Hit]):
     facets : dict of str to tuple of FacetCount
         For each requested key, its values and their counts over all matching documents; see
         `softcosine.index.search.facets`.
+    missing_shards : tuple of str
+        Shards of a sharded index that did not answer within its ``timeout``: their documents are
+        missing.
     """
 
     query: str
@@ -144,6 +147,7 @@ class Hits(Sequence[Hit]):
     plan: Plan = field(default=ALONE, compare=False)
     mmr: float | None = None
     facets: Facets = field(default_factory=dict)
+    missing_shards: tuple[str, ...] = ()
     _suggest: Callable[[], tuple[Suggestion, ...]] = field(default=tuple, compare=False)
 
     def __len__(self) -> int:
@@ -227,6 +231,7 @@ class Hits(Sequence[Hit]):
                 "ordered by relevance and difference, mmr",
                 () if self.mmr is None else (f"{self.mmr:g}",),
             ),
+            ("without the documents of shards that did not answer", self.missing_shards),
         ]
 
     def _repr_html_(self) -> str:

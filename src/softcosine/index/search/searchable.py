@@ -21,19 +21,11 @@ from softcosine.index.query.query_vectors import (
     parse_word,
     query_text,
 )
-from softcosine.index.search.execution import (
-    SearchRequest,
-    execute,
-    explain_similarity,
-    explained,
-    like,
-    ranked,
-    scored,
-)
+from softcosine.index.search.execution import Search, SearchRequest
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import Field, FieldsSearcher
 from softcosine.index.search.first_stage import FirstStage
-from softcosine.index.search.lookup import count, get, listing
+from softcosine.index.search.lookup import Filtering, Passing, count, get
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words, server_query
@@ -59,6 +51,14 @@ class Searchable:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+
+    def _search(self, request: SearchRequest) -> Search:
+        """Return the search of queries."""
+        return Search.of_queries(self._snapshot, request, self._encoder)
+
+    def _search_like(self, request: SearchRequest) -> Search:
+        """Return the search of queries that are documents of the index."""
+        return Search.of_documents(self._snapshot, request)
 
     def __len__(self) -> int:
         return self._snapshot.n_docs
@@ -205,7 +205,8 @@ class Searchable:
         ------
         InvalidInputError
         """
-        return listing(self._snapshot, where, k=k, offset=offset, sort=sort, facets=facets)
+        asked = Filtering(where, k, offset, sort, facets)
+        return Passing.of(self._snapshot, asked).listing(self._snapshot, asked)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all documents without a filter.
@@ -365,7 +366,7 @@ class Searchable:
             fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
             meaning=meaning, first_stage=first_stage,
         )  # fmt: skip
-        return execute(self._snapshot, list(queries), asked, threads=threads, encoder=self._encoder)
+        return self._search(asked).execute(list(queries), threads)
 
     def ranked(
         self, queries: Iterable[Query], *, threads: int | None = None, **options: Any
@@ -381,7 +382,7 @@ class Searchable:
         """
         check_list("queries", queries, "queries")
         asked = SearchRequest(**options)
-        return ranked(self._snapshot, list(queries), asked, threads=threads, encoder=self._encoder)
+        return [page.top for page in self._search(asked).pages(list(queries), threads)]
 
     def similar(
         self,
@@ -408,7 +409,7 @@ class Searchable:
         asked = SearchRequest(
             k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None, meaning=meaning
         )
-        return like(self._snapshot, id, asked)
+        return self._search_like(asked).like(id)
 
     def explain(
         self,
@@ -436,7 +437,8 @@ class Searchable:
             ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy,
             keep_stop_words=keep_stop_words, ask=ask, meaning=meaning,
         )  # fmt: skip
-        return explained(self._snapshot, query, id, asked, self._encoder)
+        search = self._search(asked)
+        return search.explained(search.ready(query), id)
 
     def scores(self, query: Query, ids: Iterable[str], **options: Any) -> NDArray[np.float64]:
         """Return the scores of documents, such as the hits of another engine, in the given order.
@@ -455,14 +457,16 @@ class Searchable:
         """
         check_list("ids", ids, "ids of documents")
         asked = SearchRequest(**options)
-        return scored(self._snapshot, query, list(ids), asked, self._encoder)
+        search = self._search(asked)
+        return search.scores_of(search.ready(query), list(ids))
 
     def explain_similar(
         self, id: str, other: str, *, ranking: str = "soft_cosine", meaning: float | None = None
     ) -> Explanation:
         """Return the pairs of words that make `other` similar to the document `id`."""
         asked = SearchRequest(ranking=ranking, meaning=meaning)
-        return explain_similarity(self._snapshot, id, other, asked)
+        search = self._search_like(asked)
+        return search.explained(search.document(id)[0], other)
 
     def expand(
         self,

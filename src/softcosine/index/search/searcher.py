@@ -235,6 +235,15 @@ class Searcher:
         limited._expander = self._expander.limited(n, self.greatest_impacts)
         return limited
 
+    def with_impacts(self, terms: NDArray[np.int32], values: NDArray[np.float64]) -> Searcher:
+        """Return a searcher with other `greatest_impacts`, 0 but for some terms."""
+        other = object.__new__(type(self))  # as in `limited`
+        other.__dict__.update(self.__dict__)
+        impacts = np.zeros(len(self.S))
+        impacts[terms] = values
+        other.__dict__["greatest_impacts"] = impacts
+        return other
+
     def _scores(
         self, space: Workspace, expanded: Expansions, documents: NDArray[np.integer]
     ) -> NDArray[np.float64]:

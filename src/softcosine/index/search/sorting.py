@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,15 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import key_path
 from softcosine.index.segment.metadata_columns import MISSING, Path, order_of
 
-__all__ = ["SortKey", "columns_of", "keys_of", "parse_sort", "sorted_places"]
+__all__ = [
+    "SortColumn",
+    "SortKey",
+    "columns_of",
+    "keys_of",
+    "parse_sort",
+    "sort_columns",
+    "sorted_places",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +57,51 @@ def parse_sort(sort: str | Sequence[str] | None) -> tuple[SortKey, ...]:
     return tuple(SortKey(key_path(key.removeprefix("-")), key.startswith("-")) for key in keys)
 
 
+@dataclass(frozen=True, slots=True)
+class SortColumn:
+    """The values of one metadata key in some documents.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,), int64
+        For each document, an index into `values`.
+    values : sequence of tuple or None
+        What they are ordered by (`softcosine.index.segment.metadata_columns.order_of`); may repeat.
+    """
+
+    codes: NDArray[np.int64]
+    values: Sequence[tuple[int, Any] | None]
+
+    @classmethod
+    def joined(cls, columns: Sequence[Self]) -> Self:
+        """Return the column of the documents of all columns."""
+        starts = np.cumsum([0, *(len(one.values) for one in columns)])
+        codes = [one.codes + start for one, start in zip(columns, starts, strict=False)]
+        return cls(np.concatenate(codes), [value for one in columns for value in one.values])
+
+    def of(self, places: NDArray[np.int64]) -> SortColumn:
+        """Return the column of some of the documents, given by index."""
+        kept, codes = np.unique(self.codes[places], return_inverse=True)
+        return SortColumn(codes, [self.values[code] for code in kept.tolist()])
+
+    def ranks(self, *, descending: bool) -> NDArray[np.int64]:
+        """Return numbers that sort the documents, shape (n,); those without a value come last."""
+        ascending = sorted({one for one in self.values if one is not None}, reverse=descending)
+        rank: dict[tuple[int, Any] | None, int] = {None: len(ascending)}
+        rank.update(zip(ascending, range(len(ascending)), strict=True))
+        return np.array([rank[one] for one in self.values], np.int64)[self.codes]
+
+
+def sort_columns(
+    snapshot: Snapshot, keys: Sequence[SortKey], documents: NDArray[np.int64]
+) -> tuple[SortColumn, ...]:
+    """Return the values of each key in documents, given by number."""
+    return tuple(_column(snapshot, key, documents) for key in keys)
+
+
 def sorted_places(
-    snapshot: Snapshot,
     keys: Sequence[SortKey],
+    columns: Sequence[SortColumn],
     documents: NDArray[np.int64],
     scores: NDArray[np.float64],
 ) -> NDArray[np.int64]:
@@ -59,13 +109,16 @@ def sorted_places(
 
     Parameters
     ----------
-    snapshot : Snapshot
     keys : sequence of SortKey
+    columns : sequence of SortColumn
+        One per key.
     documents : ndarray of shape (n,), int64
         Numbers.
     scores : ndarray of shape (n,), float64
     """
-    ranks = [_ranks(snapshot, key, documents) for key in keys]
+    ranks = [
+        column.ranks(descending=key.descending) for key, column in zip(keys, columns, strict=True)
+    ]
     return np.lexsort((documents, -scores, *reversed(ranks)))
 
 
@@ -98,17 +151,9 @@ def keys_of(snapshot: Snapshot, path: Path) -> set[Hashable]:
     return {key for *_, keys in columns for key in keys if key is not MISSING}
 
 
-def _ranks(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return numbers that sort the documents by one key, shape (n,)."""
-    columns = [
-        (places, numbers, [order_of(one) for one in keys])
-        for places, numbers, keys in columns_of(snapshot, key.path, documents)
-    ]
-    met = {order for *_, orders in columns for order in orders if order is not None}
-    ascending = sorted(met, reverse=key.descending)
-    rank: dict[tuple[int, Any] | None, int] = {None: len(ascending)}
-    rank.update(zip(ascending, range(len(ascending)), strict=True))
-    ranks = np.empty(documents.shape[0], np.int64)
-    for places, numbers, orders in columns:
-        ranks[places] = np.array([rank[order] for order in orders], np.int64)[numbers]
-    return ranks
+def _column(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> SortColumn:
+    codes, values = np.empty(documents.shape[0], np.int64), list[tuple[int, Any] | None]()
+    for places, numbers, keys in columns_of(snapshot, key.path, documents):
+        codes[places] = numbers + len(values)
+        values += map(order_of, keys)
+    return SortColumn(codes, values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
-from softcosine.index.search.plan import ALONE, Plan
+from softcosine.index.search.plan import ALONE, NOTHING, Plan
 
 __all__ = [
     "Expanded",
@@ -72,6 +73,29 @@ class Top:
         documents, scores = documents[kept], scores[kept]
         best = np.lexsort((documents, -scores))[:k]
         return cls(documents[best], scores[best], plan)
+
+    @classmethod
+    def joined(cls, tops: Sequence[Self], *, ordered: bool = True) -> Self:
+        """Return the results of all, which have different documents; in order of score if asked."""
+        documents = np.concatenate([one.documents for one in tops])
+        scores = np.concatenate([one.scores for one in tops])
+        plans = [one.plan for one in tops]
+        plan = next((one for one in plans if one.method != NOTHING.method), plans[0])
+        if not ordered:
+            return cls(documents, scores, plan)
+        return cls.of(documents, scores, np.ones(len(scores), bool), len(scores), plan)
+
+    def at(self, places: NDArray[np.int64] | slice) -> Top:
+        """Return the results at some places."""
+        return replace(self, documents=self.documents[places], scores=self.scores[places])
+
+    def best(self, k: int) -> Top:
+        """Return the first k results."""
+        return self.at(slice(k))
+
+    def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Top:
+        """Return the same results with other, ascending document numbers."""
+        return replace(self, documents=numbers(self.documents))
 
 
 @dataclass(frozen=True, slots=True)

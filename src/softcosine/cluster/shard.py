@@ -1,0 +1,208 @@
+"""One opened shard, and what it answers; arguments and results are small and can be pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.errors import IndexFormatError
+from softcosine.index.search.execution import ReadyQuery, Search, SearchRequest
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.found import Found
+from softcosine.index.search.lookup import Filtering, Passing
+from softcosine.index.search.query_encoding import document_encoding
+from softcosine.index.search.sorting import keys_of
+from softcosine.index.search.top_docs import Top
+from softcosine.index.segment.documents import Document
+from softcosine.index.segment.metadata_columns import Path as MetadataPath
+from softcosine.index.soft_index import SoftIndex
+
+__all__ = ["Rows", "Shard", "ShardCounts", "ShardSource"]
+
+# The terms of a document and their counts, field by field.
+Rows = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSource:
+    """Where a shard is, and the commit that belongs to the sharded index."""
+
+    path: str
+    epoch: str
+    commit: str
+
+    @property
+    def name(self) -> str:
+        """Name of its folder."""
+        return Path(self.path).name
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCounts:
+    """What searches over all shards need to know of each.
+
+    Attributes
+    ----------
+    n_docs, n_encoded, n_estimated : int
+        See `Snapshot`.
+    keeps_positions, keeps_texts : bool
+    """
+
+    n_docs: int
+    n_encoded: int
+    n_estimated: int
+    keeps_positions: bool
+    keeps_texts: bool
+
+
+class Shard:
+    """An opened shard. Documents have their numbers in the order of insertion into all shards.
+
+    Queries are ready, and `meaning` of a request is the weight of their cosines, if `ask` is not
+    ``"words"``.
+    """
+
+    def __init__(self, index: SoftIndex) -> None:
+        self._snapshot = index.snapshot
+
+    @classmethod
+    def open(cls, source: ShardSource) -> Self:
+        """Return the shard of a folder.
+
+        Raises
+        ------
+        IndexFormatError
+            If it has another epoch or commit than the sharded index.
+        FileNotFoundError, CorruptIndexError
+        """
+        index = SoftIndex.open(source.path)
+        for what, own, needed in (
+            ("the epoch", index.epoch, source.epoch),
+            ("the commit", index.commit, source.commit),
+        ):
+            if own != needed:
+                raise IndexFormatError(
+                    f"{source.path} has {what} {own[:16]}, and the sharded index was built with "
+                    f"{needed[:16]}: their answers would not fit together. Restore the folder "
+                    "from a copy, or build the shards anew."
+                )
+        return cls(index)
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.int64]:
+        """Insertion numbers of all documents, deleted ones included, ascending."""
+        n_docs = sum(segment.n_docs for segment in self._snapshot.segments)
+        return self._snapshot.documents.insertion_numbers(np.arange(n_docs))
+
+    def _global(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._numbers[documents]
+
+    def _local(self, numbers: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the documents of this shard among some, in the given order."""
+        asked = np.asarray(numbers, np.int64)
+        places = np.searchsorted(self._numbers, asked)
+        inside = places < len(self._numbers)
+        inside[inside] = self._numbers[places[inside]] == asked[inside]
+        return places[inside]
+
+    def _search(self, request: SearchRequest) -> Search:
+        encoding = None
+        if request.ask != "words":
+            encoding = document_encoding(self._snapshot, request.meaning, request.ranking)
+        return Search.of(self._snapshot, request, encoding)
+
+    def counts(self) -> ShardCounts:
+        """Return what searches over all shards need to know."""
+        snapshot = self._snapshot
+        return ShardCounts(
+            snapshot.n_docs, snapshot.n_encoded, snapshot.n_estimated,
+            snapshot.keeps_positions, snapshot.documents.keeps_texts,
+        )  # fmt: skip
+
+    def found(self, queries: Sequence[ReadyQuery], request: SearchRequest) -> list[Found]:
+        """Return what is found for each query."""
+        own = [
+            one if one.near is None else replace(one, near=np.sort(self._local(one.near)))
+            for one in queries
+        ]
+        search = self._search(request)
+        return [one.renumbered(self._global) for one in search.found(own, threads=None)]
+
+    def nearest(self, query: ReadyQuery, request: SearchRequest, n: int) -> Top:
+        """Return the nearest documents by meaning, with their cosines."""
+        search = self._search(request)
+        top = search.nearest(query, n, expand_postings=request.expand)
+        return top.renumbered(self._global)
+
+    def n_docs_of(self, terms: Sequence[int]) -> list[int]:
+        """Return the number of documents that contain each term."""
+        return self._snapshot.n_docs_of(terms)
+
+    def impacts(self, ranking: str | None) -> list[NDArray[np.float64]]:
+        """Return the greatest impacts of all terms, field by field."""
+        return [one.greatest_impacts for one in self._snapshot.searcher(ranking).searchers]
+
+    def passing(self, request: Filtering) -> Passing:
+        """Return the first documents that pass a filter."""
+        found = Passing.of(self._snapshot, request)
+        return replace(found, documents=self._global(found.documents))
+
+    def metadata_keys(self, path: MetadataPath) -> set[Hashable]:
+        """Return the distinct values of a metadata key; see `keys_of`."""
+        return keys_of(self._snapshot, path)
+
+    def records(self, numbers: Sequence[int]) -> dict[int, Document]:
+        """Return those of some documents that are in this shard."""
+        own = self._live(numbers)
+        records = self._snapshot.documents.records(own.tolist())
+        return dict(zip(self._global(own).tolist(), records, strict=True))
+
+    def rows(self, numbers: Sequence[int]) -> dict[int, Rows]:
+        """Return the terms and counts of those of some documents that are in this shard."""
+        own = self._live(numbers)
+        rows = map(self._snapshot.rows, own.tolist())
+        return dict(zip(self._global(own).tolist(), rows, strict=True))
+
+    def _live(self, numbers: Sequence[int]) -> NDArray[np.int64]:
+        """Return the live documents of this shard among some."""
+        own = self._local(numbers)
+        return own[np.isin(own, self._snapshot.documents.numbers)]
+
+    def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those ids that documents have."""
+        found = self._snapshot.documents.numbers_of(ids)
+        return {id: int(self._numbers[number]) for id, number in found.items()}
+
+    def documents(self, first: int, n: int) -> list[tuple[int, Document]]:
+        """Return up to n documents in the order of insertion, from a number on."""
+        every = self._snapshot.documents.numbers
+        begin = int(np.searchsorted(self._numbers[every], first))
+        own = every[begin : begin + n]
+        records = self._snapshot.documents.records(own.tolist())
+        return list(zip(self._global(own).tolist(), records, strict=True))
+
+    def document(self, id: str, request: SearchRequest) -> tuple[ReadyQuery, int]:
+        """Return a document as a query, and its number."""
+        query, number = self._search(request).document(id)
+        return query, int(self._numbers[number])
+
+    def explained(self, query: ReadyQuery, id: str, request: SearchRequest) -> Explanation:
+        """Return the explanation of a document's score."""
+        return self._search(request).explained(query, id)
+
+    def scores_of(
+        self, ids: Sequence[str], query: ReadyQuery, request: SearchRequest
+    ) -> dict[str, float]:
+        """Return the scores of documents, by id."""
+        scores = self._search(request).scores_of(query, ids)
+        return dict(zip(ids, scores.tolist(), strict=True))
+
+    def call(self, method: str, arguments: Sequence[Any]) -> Any:
+        """Call a method by name."""
+        return getattr(self, method)(*arguments)

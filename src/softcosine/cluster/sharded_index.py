@@ -1,0 +1,186 @@
+"""Several shards that are searched as one index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+
+from softcosine._validation import check_choice, check_number, check_whole
+from softcosine.cluster.manifest import EPOCH, ShardsManifest
+from softcosine.cluster.shard import ShardSource
+from softcosine.cluster.sharded_search import ShardedSearch
+from softcosine.cluster.shards import ShardedSnapshot, Shards
+from softcosine.cluster.workers import ThreadWorkers, Workers
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.search.execution import SearchRequest
+from softcosine.index.search.lookup import Filtering, Passing
+from softcosine.index.search.results import Listing
+from softcosine.index.search.searchable import Searchable
+from softcosine.index.soft_index import SoftIndex
+
+if TYPE_CHECKING:
+    from softcosine.encoders.encoder import Encoder
+    from softcosine.similarity.source import TermSimilaritySource
+
+__all__ = ["Engine", "ShardedIndex"]
+
+Engine = Literal["ray"]
+
+
+class ShardedIndex(Searchable):
+    """Several shards that are searched as one index, with the same scores and the same order.
+
+    Open the folder that ``softcosine shards build`` made with `open`. Searches, filters, similar
+    documents and explanations are those of `SoftIndex`; `Hit.number` is the number of the document
+    in the order of insertion into all shards. `pairs`, `dedupe` and `writer` need one index.
+
+    Below some ten million documents, one index on one machine is faster.
+    """
+
+    def __init__(
+        self, epoch: SoftIndex, workers: Workers, manifest: ShardsManifest, path: Path,
+        timeout: float | None,
+    ) -> None:  # fmt: skip
+        names = [one.folder for one in manifest.shards]
+        self._shards = Shards(workers, names, timeout)
+        super().__init__(ShardedSnapshot.over(epoch.snapshot, self._shards))
+        self._encoder = epoch.encoder
+        self._manifest = manifest
+        self._path = path
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        engine: Engine | None = None,
+        replicas: int = 1,
+        timeout: float | None = None,
+        source: TermSimilaritySource | None = None,
+        encoder: str | Encoder | None = None,
+        encoder_cache: str | Path | None = None,
+    ) -> Self:
+        """Return the sharded index of a folder.
+
+        Parameters
+        ----------
+        path : path of the folder
+        engine : {"ray"}, optional
+            Where shards are searched. By default on threads of this process. ``"ray"``: in actors
+            of Ray Core, on all machines of its cluster, which must see the folder at the same path
+            (``pip install 'softcosine[ray]'``). Without a running cluster, Ray starts on this
+            machine, with its usage reports off.
+        replicas : int
+            Number of actors for each shard. If one dies, another answers while it starts again.
+        timeout : float, optional
+            Seconds to wait for the shards in one search. Shards that did not answer are named in
+            `Hits.missing_shards`; other calls raise DeadlineExceededError. By default no limit: a
+            shard that died is started again from its files.
+        source, encoder, encoder_cache
+            As for `SoftIndex.open`, for queries.
+
+        Raises
+        ------
+        FileNotFoundError, CorruptIndexError
+        IndexFormatError
+            If `path` is no sharded index, or a shard has another epoch or commit than its manifest.
+        MissingDependencyError
+            If Ray is not installed, or in an unsupported version.
+        """
+        check_choice("engine", engine, ("ray",), optional=True)
+        check_whole("replicas", replicas)
+        check_number("timeout", timeout, least=0, optional=True)
+        folder = Path(path).absolute()
+        manifest = ShardsManifest.read(folder)
+        if replicas > 1 and engine is None:
+            raise InvalidInputError('replicas are processes; they need engine="ray".')
+        epoch = SoftIndex.open(
+            folder / EPOCH, source=source, encoder=encoder, encoder_cache=encoder_cache
+        )
+        if epoch.epoch != manifest.epoch:
+            raise CorruptIndexError(
+                f"{folder / EPOCH} has the epoch {epoch.epoch[:16]}, and the manifest of the "
+                f"shards names {manifest.epoch[:16]}; restore the folder from a copy, or build the "
+                "shards anew."
+            )
+        sources = [
+            ShardSource(str(folder / one.folder), manifest.epoch, one.checksum)
+            for one in manifest.shards
+        ]
+        if engine is None:
+            workers: Workers = ThreadWorkers(sources)
+        else:
+            from softcosine.cluster.ray_workers import RayWorkers
+
+            workers = RayWorkers(sources, replicas=replicas)
+        return cls(epoch, workers, manifest, folder, timeout)
+
+    def close(self) -> None:
+        """End the threads or processes of the shards; the index cannot be used any more."""
+        self._shards.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"ShardedIndex({len(self)} documents in {self.n_shards} shards)"
+
+    @property
+    def path(self) -> Path:
+        """The folder of the sharded index."""
+        return self._path
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return self._manifest.n_shards
+
+    @property
+    def epoch(self) -> str:
+        """Checksum of everything that scores depend on, except the documents."""
+        return self._manifest.epoch
+
+    @property
+    def commit(self) -> str:
+        """Checksum of the manifest of the shards."""
+        return self._manifest.checksum
+
+    def filter(
+        self,
+        where: Mapping[str, Any] | None = None,
+        *,
+        k: int | None = 10,
+        offset: int = 0,
+        sort: str | Sequence[str] | None = None,
+        facets: Sequence[str] = (),
+    ) -> Listing:
+        """Return documents that pass a filter, without a query; see `SoftIndex.filter`."""
+        asked = Filtering(where, k, offset, sort, facets)
+        found = Passing.joined(self._shards.every("passing", asked), asked)
+        return found.listing(self._snapshot, asked)
+
+    def count(self, where: Mapping[str, Any] | None = None) -> int:
+        """Return the number of documents that pass a filter; all documents without a filter."""
+        return len(self) if where is None else self.filter(where, k=0).n_matching
+
+    def pairs(self, **options: Any) -> NoReturn:
+        """Raise InvalidInputError: pairs of documents are found within one index."""
+        raise _within_one("pairs")
+
+    def dedupe(self, **options: Any) -> NoReturn:
+        """Raise InvalidInputError: near duplicates are found within one index."""
+        raise _within_one("dedupe")
+
+    def _search(self, request: SearchRequest) -> ShardedSearch:
+        return ShardedSearch.of_queries(self._snapshot, request, self._encoder)
+
+    def _search_like(self, request: SearchRequest) -> ShardedSearch:
+        return ShardedSearch.of_documents(self._snapshot, request)
+
+
+def _within_one(name: str) -> InvalidInputError:
+    return InvalidInputError(f"{name} works on one index; open a shard by SoftIndex.open.")

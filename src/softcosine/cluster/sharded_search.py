@@ -1,0 +1,139 @@
+"""A search over all shards: their answers merged in the one total order of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.cluster.shard import Rows
+from softcosine.cluster.shards import ShardedSnapshot, Shards
+from softcosine.index.query.query_vectors import Query
+from softcosine.index.search.execution import (
+    Page,
+    ReadyQuery,
+    Search,
+    SearchRequest,
+    soft_cosines,
+)
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.search.found import Found
+from softcosine.index.search.results import Hits
+from softcosine.index.search.top_docs import Top
+from softcosine.index.segment.documents import Document
+
+__all__ = ["ShardedSearch"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedSearch(Search):
+    """What the queries of a request have in common, over a `ShardedSnapshot`.
+
+    Queries are read here, under the epoch; shards find documents. What depends on the documents of
+    the whole comes from all shards before (`completed`), and the order of the whole is made here
+    (`Found.joined`).
+    """
+
+    @property
+    def _whole(self) -> ShardedSnapshot:
+        assert isinstance(self.snapshot, ShardedSnapshot)
+        return self.snapshot
+
+    @property
+    def _shards(self) -> Shards:
+        return self._whole.shards
+
+    @property
+    def _to_shards(self) -> SearchRequest:
+        """The request for shards, to which queries come with their meaning."""
+        if self.encoding is None:
+            return replace(self.request, ask="words", meaning=None)
+        return replace(self.request, ask="static", meaning=self.encoding.weight)
+
+    def execute(self, queries: Sequence[Query], threads: int | None) -> list[Hits]:
+        """Return the hits of queries."""
+        with self._shards.searching():
+            # Not zero-argument super: a dataclass with slots is another class.
+            return Search.execute(self, queries, threads)
+
+    def pages(self, queries: Sequence[Query], threads: int | None) -> Iterator[Page]:
+        """Return the page of each query, without reading documents."""
+        with self._shards.searching():
+            return iter(list(Search.pages(self, queries, threads)))
+
+    def like(self, id: str) -> Hits:
+        """Return the documents most similar to a document of the index, without itself."""
+        with self._shards.searching():
+            return Search.like(self, id)
+
+    def document(self, id: str) -> tuple[ReadyQuery, int]:
+        """Return a document as a query, and its number."""
+        ready: tuple[ReadyQuery, int] = self._shards.owner(id, "document", id, self._to_shards)
+        return ready
+
+    def explained(self, query: ReadyQuery, id: str) -> Explanation:
+        """Return the explanation of a document's score."""
+        found: Explanation = self._shards.owner(id, "explained", query, id, self._to_shards)
+        return found
+
+    def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Return the scores of documents, given by their ids."""
+        found: dict[str, float] = {}
+        for own in self._shards.by_id("scores_of", ids, query, self._to_shards).values():
+            found.update(own)
+        return np.array([found[id] for id in ids])
+
+    def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
+        """Return the nearest documents that pass the filter and the constraints, with cosines."""
+        request = replace(self._to_shards, expand=expand_postings)
+        tops = self._shards.every("nearest", query, request, n)
+        return Top.joined([Top(np.empty(0, np.int64), np.empty(0)), *tops]).best(n)
+
+    def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Found]:
+        """Return what is found for each query in all shards that answer."""
+        if FirstStage.of(self.request.first_stage) and self.request.expand:
+            queries = [replace(one, impacts=self._impacts(one)) for one in queries]
+        answers: list[list[Found]] = self._shards.every("found", queries, self._to_shards)
+        missing = self._shards.missing
+        if not answers:
+            nothing = Found((Top(np.empty(0, np.int64), np.empty(0)),), missing=missing)
+            return iter([nothing] * len(queries))
+        return (Found.joined(parts, missing) for parts in zip(*answers, strict=True))
+
+    def _impacts(
+        self, query: ReadyQuery
+    ) -> tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...]:
+        """Return, for each field, the terms that a query reaches and their greatest impacts."""
+        every = self._whole.greatest_impacts(self.request.ranking)
+        fields = zip(self.searcher.searchers, query.vectors, every, strict=True)
+        reached = [
+            (searcher.bounding(vector).terms, impacts) for searcher, vector, impacts in fields
+        ]
+        return tuple((terms, impacts[terms]) for terms, impacts in reached)
+
+    def similarities(self, documents: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
+        """Return a function of a place: the soft cosines of the document there with all."""
+        rows: dict[int, Rows] = {}
+        for own in self._shards.every("rows", documents.tolist()):
+            rows.update(own)
+        candidates = self._whole.of_rows([rows.get(number) for number in documents.tolist()])
+        return partial(soft_cosines, candidates, np.arange(len(documents)))
+
+    def hits(self, pages: Iterable[Page]) -> list[Hits]:
+        """Return the results of pages with their documents, of shards that answer."""
+        pages = list(pages)
+        numbers = np.concatenate([np.empty(0, np.int64), *(one.top.documents for one in pages)])
+        documents = self._whole.documents.present(np.unique(numbers).tolist())
+        return [self._hits(*self._present(page, documents)) for page in pages]
+
+    def _present(self, page: Page, documents: dict[int, Document]) -> tuple[Page, list[Document]]:
+        numbers = page.top.documents.tolist()
+        kept = [place for place, number in enumerate(numbers) if number in documents]
+        top = page.top.at(np.array(kept, np.int64))
+        missing = tuple(sorted({*page.missing, *self._shards.missing}))
+        page = replace(page, top=top, missing=missing)
+        return page, [documents[numbers[place]] for place in kept]

@@ -1,0 +1,315 @@
+"""All shards of an index: calls to them, their documents, and the snapshot that searches use."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from softcosine._deadline import check_deadline, has_deadline, seconds_left
+from softcosine.cluster.ownership import owners_of
+from softcosine.cluster.shard import Rows, ShardCounts
+from softcosine.cluster.workers import Workers
+from softcosine.errors import DeadlineExceededError, UnknownDocumentError
+from softcosine.index.directory.snapshot import IndexedSegment, SegmentedDocuments, Snapshot
+from softcosine.index.segment.documents import Document, MemoryDocuments
+from softcosine.index.segment.segment import Segment
+
+__all__ = ["ShardedDocuments", "ShardedSnapshot", "Shards"]
+
+_AT_ONCE = 4096  # documents read from each shard when all are listed
+
+
+@dataclass(slots=True)
+class _Search:
+    """When a running search ends, and the shards that did not answer it."""
+
+    end: float
+    missing: set[int] = field(default_factory=set)
+
+
+_search: ContextVar[_Search | None] = ContextVar("softcosine_sharded_search", default=None)
+
+
+class Shards:
+    """The opened shards of an index.
+
+    Parameters
+    ----------
+    workers : Workers
+    names : sequence of str
+        Of the shards, for messages.
+    timeout : float or None
+        Seconds to wait for the answers to one search.
+
+    Raises
+    ------
+    DeadlineExceededError
+        By all methods, if a shard does not answer in time and there is no answer without it.
+    """
+
+    def __init__(self, workers: Workers, names: Sequence[str], timeout: float | None) -> None:
+        self._workers = workers
+        self._names = tuple(names)
+        self._timeout = timeout
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def close(self) -> None:
+        """End the processes and threads of the shards."""
+        self._workers.close()
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Let shards that do not answer in time be `missing` inside the block.
+
+        A block inside another belongs to it.
+        """
+        if _search.get() is not None:
+            yield
+            return
+        token = _search.set(self._new())
+        try:
+            yield
+        finally:
+            _search.reset(token)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the shards that did not answer in time in the current `searching` block."""
+        search = _search.get()
+        return () if search is None else tuple(self._names[i] for i in sorted(search.missing))
+
+    def _new(self) -> _Search:
+        return _Search(np.inf if self._timeout is None else time.monotonic() + self._timeout)
+
+    def every(self, method: str, *arguments: Any, partial: bool = False) -> list[Any]:
+        """Return the answers of all shards to a call, without those that are `missing`.
+
+        `partial` allows answers to be missing outside of `searching` too.
+        """
+        calls = dict.fromkeys(range(len(self)), arguments)
+        return list(self._scatter(method, calls, partial=partial).values())
+
+    def by_id(self, method: str, ids: Sequence[str], *arguments: Any) -> dict[int, Any]:
+        """Return the answers of the owners of ids to a call whose first argument is their ids."""
+        own: dict[int, list[str]] = {}
+        for id, owner in zip(ids, owners_of(ids, len(self)).tolist(), strict=True):
+            own.setdefault(owner, []).append(id)
+        calls = {owner: (of_owner, *arguments) for owner, of_owner in own.items()}
+        return self._scatter(method, calls)
+
+    def owner(self, id: str, method: str, *arguments: Any) -> Any:
+        """Return the answer of the shard that owns an id; UnknownDocumentError if it is none."""
+        if not isinstance(id, str):
+            raise UnknownDocumentError(f"there is no document with the id {id!r}.")
+        return self.one(int(owners_of([id], len(self))[0]), method, *arguments)
+
+    def one(self, number: int, method: str, *arguments: Any) -> Any:
+        """Return the answer of one shard, without which there is none."""
+        token = _search.set(None)
+        try:
+            return self._scatter(method, {number: arguments})[number]
+        finally:
+            _search.reset(token)
+
+    def _scatter(
+        self, method: str, calls: Mapping[int, Sequence[Any]], *, partial: bool = False
+    ) -> dict[int, Any]:
+        given = _search.get()
+        search = given or self._new()
+        asked = {number: own for number, own in calls.items() if number not in search.missing}
+        seconds = min(search.end - time.monotonic(), seconds_left() if has_deadline() else np.inf)
+        limit = None if seconds == np.inf else max(0.0, seconds)
+        answers = self._workers.scatter(method, asked, limit)
+        check_deadline()
+        search.missing |= asked.keys() - answers.keys()
+        if search.missing and given is None and not partial:
+            names = ", ".join(self._names[number] for number in sorted(search.missing))
+            raise DeadlineExceededError(
+                f"{names} did not answer within {self._timeout:g} seconds; try again, or allow "
+                "more time."
+            )
+        return answers
+
+
+class ShardedDocuments(SegmentedDocuments):
+    """The documents of all shards, by their numbers in the order of insertion."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        counts: Sequence[ShardCounts],
+        segments: tuple[IndexedSegment, ...],
+    ) -> None:
+        super().__init__(segments)  # of the epoch
+        self._shards = shards
+        self._counts = counts
+
+    def __len__(self) -> int:
+        return sum(one.n_docs for one in self._counts)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of the documents, ascending, shape (n_docs,)."""
+        return np.array([number for number, _ in self._all()], np.int64)
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are stored."""
+        return all(one.keeps_texts for one in self._counts)
+
+    def id(self, number: int) -> str:
+        """Return the id of a document."""
+        return self.records([number])[0].id
+
+    def text(self, number: int) -> str:
+        """Return the text of a document; empty if texts are not stored."""
+        return self.records([number])[0].text
+
+    def metadata(self, number: int) -> dict[str, Any]:
+        """Return the metadata of a document; empty if it has none."""
+        return self.records([number])[0].metadata
+
+    def records(self, numbers: Sequence[int]) -> list[Document]:
+        """Return some documents, in the order given."""
+        found = self.present(numbers)
+        for number in numbers:
+            if number not in found:
+                raise UnknownDocumentError(f"there is no document number {number} in the index.")
+        return [found[number] for number in numbers]
+
+    def present(self, numbers: Sequence[int]) -> dict[int, Document]:
+        """Return those of some documents that shards answer with."""
+        found: dict[int, Document] = {}
+        for own in self._shards.every("records", list(numbers)) if numbers else ():
+            found.update(own)
+        return found
+
+    def all_metadata(self) -> Iterator[dict[str, Any]]:
+        """Yield the metadata of every document, in order of number."""
+        return (document.metadata for _, document in self._all())
+
+    def all_ids(self) -> Iterator[str]:
+        """Yield the id of every document, in order of number."""
+        return (document.id for _, document in self._all())
+
+    def _all(self) -> Iterator[tuple[int, Document]]:
+        return heapq.merge(*map(self._of_shard, range(len(self._shards))), key=lambda one: one[0])
+
+    def _of_shard(self, shard: int) -> Iterator[tuple[int, Document]]:
+        first = 0
+        while True:
+            read = self._shards.one(shard, "documents", first, _AT_ONCE)
+            yield from read
+            if len(read) < _AT_ONCE:
+                return
+            first = read[-1][0] + 1
+
+    def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those ids that documents have."""
+        found: dict[str, int] = {}
+        for own in self._shards.by_id("numbers_of", ids).values():
+            found.update(own)
+        return found
+
+    def number(self, id: str) -> int:
+        """Return the number of a document; UnknownDocumentError if no document has the id."""
+        found: dict[str, int] = self._shards.owner(id, "numbers_of", [id])
+        if id not in found:
+            raise UnknownDocumentError(f"there is no document with the id {id!r}.")
+        return found[id]
+
+
+@dataclass(frozen=True)
+class ShardedSnapshot(Snapshot):
+    """The state of all shards: that of their epoch, which has no documents, and their counts."""
+
+    shards: Shards = field(kw_only=True, repr=False, compare=False)
+    counts: tuple[ShardCounts, ...] = field(kw_only=True, compare=False)
+
+    @classmethod
+    def over(cls, epoch: Snapshot, shards: Shards) -> Self:
+        """Return the snapshot of opened shards."""
+        own = {one.name: getattr(epoch, one.name) for one in fields(Snapshot)}
+        return cls(**own, shards=shards, counts=tuple(shards.every("counts")))
+
+    @property
+    def n_docs(self) -> int:
+        """Number of live documents."""
+        return sum(one.n_docs for one in self.counts)
+
+    @property
+    def n_encoded(self) -> int:
+        """Number of live documents whose coordinates are those of the space's encoder."""
+        return sum(one.n_encoded for one in self.counts)
+
+    @property
+    def n_estimated(self) -> int:
+        """Number of live documents whose coordinates are estimated by the query table."""
+        return sum(one.n_estimated for one in self.counts)
+
+    @property
+    def keeps_positions(self) -> bool:
+        """Whether the positions of all tokens are stored."""
+        return all(one.keeps_positions for one in self.counts)
+
+    @cached_property
+    def documents(self) -> ShardedDocuments:
+        """Stored documents of all shards."""
+        return ShardedDocuments(self.shards, self.counts, self.segments)
+
+    def n_docs_of(self, terms: Sequence[int]) -> list[int]:
+        """Return the number of live documents, of shards that answer, that contain each term."""
+        counts = [[0] * len(terms), *self.shards.every("n_docs_of", list(terms), partial=True)]
+        return [sum(own) for own in zip(*counts, strict=True)]
+
+    def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """Return the ascending terms of a document and their counts, field by field."""
+        for own in self.shards.every("rows", [document]):
+            if document in own:
+                rows: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = own[document]
+                return rows
+        raise UnknownDocumentError(f"there is no document number {document} in the index.")
+
+    def greatest_impacts(self, ranking: str | None) -> list[NDArray[np.float64]]:
+        """Return `Searcher.greatest_impacts` of each field, over all shards; cached."""
+        name = ranking or self.ranking
+        found = self._impacts.get(name)
+        if found is None:
+            parts = self.shards.every("impacts", name)
+            if not parts:
+                return [np.zeros(len(self.S)) for _ in self.fields]
+            found = [np.max(own, axis=0) for own in zip(*parts, strict=True)]
+            if len(parts) == len(self.shards):
+                self._impacts[name] = found
+        return found
+
+    @cached_property
+    def _impacts(self) -> dict[str, list[NDArray[np.float64]]]:
+        return {}
+
+    def of_rows(self, rows: Sequence[Rows | None]) -> Snapshot:
+        """Return a snapshot of the epoch with documents of these terms and counts alone."""
+        none = np.empty(0, np.int32), np.empty(0)
+        segments = []
+        for number in range(len(self.fields)):
+            own = [none if row is None else row[number] for row in rows]
+            pointers = np.cumsum([0, *(len(terms) for terms, _ in own)])
+            terms = np.concatenate([none[0], *(terms for terms, _ in own)])
+            counts = np.concatenate([none[1], *(counts for _, counts in own)])
+            shape = len(rows), len(self.S)
+            segments.append(Segment.from_counts(csr_array((counts, terms, pointers), shape=shape)))
+        documents = MemoryDocuments([""] * len(rows))
+        epoch = Snapshot(**{one.name: getattr(self, one.name) for one in fields(Snapshot)})
+        return epoch.changed(segments=(IndexedSegment(tuple(segments), documents),))
