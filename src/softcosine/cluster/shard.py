@@ -172,7 +172,9 @@ class Shard:
     def _live(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         """Return the live documents of this shard among some."""
         own = self._local(numbers)
-        return own[np.isin(own, self._snapshot.documents.numbers)]
+        places = map(self._snapshot.documents.place, own.tolist())
+        live = [self._snapshot.segments[segment].mask[local] for segment, local in places]
+        return own[np.array(live, bool)]
 
     def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that documents have."""

@@ -109,7 +109,7 @@ class ShardedIndex(Searchable):
             for one in manifest.shards
         ]
         if engine is None:
-            workers: Workers = ThreadWorkers(sources)
+            workers: Workers = ThreadWorkers.open(sources)
         else:
             from softcosine.cluster.ray_workers import RayWorkers
 

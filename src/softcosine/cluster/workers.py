@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from softcosine._deadline import check_deadline, using_deadline
 from softcosine._threads import in_threads, n_threads, using_threads
@@ -57,17 +57,23 @@ class ThreadWorkers:
 
     Parameters
     ----------
-    sources : sequence of ShardSource
-
-    Raises
-    ------
-    IndexFormatError, FileNotFoundError
-        As for `Shard.open`.
+    shards : sequence of Shard
     """
 
-    def __init__(self, sources: Sequence[ShardSource]) -> None:
-        self._shards = in_threads(Shard.open, sources, None)
-        self._pool = ThreadPoolExecutor(_LATE * len(sources), "softcosine-shard")
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = tuple(shards)
+        self._pool = ThreadPoolExecutor(_LATE * len(shards), "softcosine-shard")
+
+    @classmethod
+    def open(cls, sources: Sequence[ShardSource]) -> Self:
+        """Return workers that opened the shards.
+
+        Raises
+        ------
+        IndexFormatError, FileNotFoundError
+            As for `Shard.open`.
+        """
+        return cls(in_threads(Shard.open, sources, None))
 
     def scatter(
         self, method: str, calls: Mapping[int, Sequence[Any]], seconds: float | None

@@ -1,0 +1,78 @@
+"""Sharded indexes for tests, and the one index that has the same documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import softcosine as sc
+from softcosine.cluster.manifest import EPOCH, ShardFacts, ShardsManifest, shard_folder
+from softcosine.cluster.ownership import owners_of
+from softcosine.cluster.shard import Shard
+from softcosine.cluster.sharded_index import ShardedIndex
+from softcosine.cluster.workers import ThreadWorkers
+
+
+def filled(index, documents, deleted=(), *, commits=1):
+    """Add (number, id, text, metadata) in some commits without merging, and delete some ids."""
+    numbered = index.snapshot.settings.numbered
+    with index.writer(merge=None) as writer:
+        step = -(-len(documents) // commits) or 1
+        for start in range(0, len(documents), step):
+            for number, id, text, metadata in documents[start : start + step]:
+                options = {"number": number} if numbered else {}
+                writer.add(id, text, metadata, **options)
+            writer.commit()
+        for id in deleted:
+            writer.delete(id)
+    return index
+
+
+def one_index(epoch, documents, deleted=(), *, commits=1):
+    """Return the index under an epoch with all documents, in memory."""
+    return filled(epoch.shard(), documents, deleted, commits=commits)
+
+
+def parts_of(documents, n_shards):
+    """Return the documents of each shard."""
+    owners = owners_of([one[1] for one in documents], n_shards).tolist()
+    return [
+        [one for one, owner in zip(documents, owners, strict=True) if owner == number]
+        for number in range(n_shards)
+    ]
+
+
+def in_memory(epoch, documents, n_shards, deleted=(), *, commits=1, workers=ThreadWorkers, **options):
+    """Return shards in memory as one index."""
+    shards = []
+    for part in parts_of(documents, n_shards):
+        ids = {one[1] for one in part}
+        own = [id for id in deleted if id in ids]
+        shards.append(filled(epoch.shard(numbered=True), part, own, commits=commits))
+    facts = tuple(
+        ShardFacts(shard_folder(number), "", len(one)) for number, one in enumerate(shards)
+    )
+    manifest = ShardsManifest(epoch.epoch, len(documents), facts)
+    opened = workers([Shard(one) for one in shards])
+    return ShardedIndex(epoch.shard(), opened, manifest, Path(), options.get("timeout"))
+
+
+def in_folders(epoch, path, documents, n_shards, deleted=()):
+    """Write shards to folders; return the path of the sharded index."""
+    path.mkdir()
+    epoch.shard(path / EPOCH)
+    facts = []
+    for number, part in enumerate(parts_of(documents, n_shards)):
+        ids = {one[1] for one in part}
+        shard = epoch.shard(path / shard_folder(number), numbered=True)
+        filled(shard, part, [id for id in deleted if id in ids])
+        facts.append(ShardFacts(shard_folder(number), shard.commit, len(shard)))
+    ShardsManifest(epoch.epoch, len(documents), tuple(facts)).write(path)
+    return path
+
+
+def frozen(texts, **options):
+    """Return an index of some texts whose epoch does not change."""
+    index = sc.SoftIndex.from_texts(texts, **options)
+    with index.writer() as writer:
+        writer.freeze()
+    return index
