@@ -7,8 +7,8 @@ SOFTCOSINE_DATA
 SOFTCOSINE_REQUIRE
     Comma-separated markers whose tests fail, instead of being skipped, where what they need is
     missing. Known: ``browser`` (Chromium and playwright), ``data``, ``engines`` (the packages of
-    vector stores), ``frameworks`` (those of the dependency group of this name), ``servers`` (what
-    ``.ci/servers`` installs).
+    vector stores), ``frameworks`` (those of the dependency group of this name), ``ray``,
+    ``servers`` (what ``.ci/servers`` installs).
 SOFTCOSINE_SERVERS
     Folder of servers that ``.ci/servers`` fills; ``~/.cache/softcosine-servers`` by default.
 HYPOTHESIS_PROFILE
@@ -41,7 +41,7 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-_REQUIRABLE = ("browser", "data", "engines", "frameworks", "servers")
+_REQUIRABLE = ("browser", "data", "engines", "frameworks", "ray", "servers")
 
 
 def required() -> set[str]:
@@ -80,6 +80,11 @@ def need_engine(package: str) -> None:
 def need_framework(package: str) -> None:
     """Skip the module, or fail it if required, where a framework is missing."""
     _need(package, "frameworks", allow_module_level=True)
+
+
+def need_ray() -> None:
+    """Skip the module, or fail it if required, where Ray is missing."""
+    _need("ray", "ray", allow_module_level=True)
 
 
 def _need(package: str, kind: str, *, allow_module_level: bool = False) -> None:

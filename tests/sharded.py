@@ -41,7 +41,9 @@ def parts_of(documents, n_shards):
     ]
 
 
-def in_memory(epoch, documents, n_shards, deleted=(), *, commits=1, workers=ThreadWorkers, **options):
+def in_memory(
+    epoch, documents, n_shards, deleted=(), *, commits=1, workers=ThreadWorkers, timeout=None
+):
     """Return shards in memory as one index."""
     shards = []
     for part in parts_of(documents, n_shards):
@@ -53,7 +55,7 @@ def in_memory(epoch, documents, n_shards, deleted=(), *, commits=1, workers=Thre
     )
     manifest = ShardsManifest(epoch.epoch, len(documents), facts)
     opened = workers([Shard(one) for one in shards])
-    return ShardedIndex(epoch.shard(), opened, manifest, Path(), options.get("timeout"))
+    return ShardedIndex(epoch.shard(), opened, manifest, Path(), timeout)
 
 
 def in_folders(epoch, path, documents, n_shards, deleted=()):

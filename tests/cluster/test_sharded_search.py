@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
+import shutil
+import time
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,14 @@ from hypothesis import strategies as st
 import softcosine as sc
 from sharded import frozen, in_folders, in_memory, one_index
 from softcosine.cluster.sharded_index import ShardedIndex
-from softcosine.errors import InvalidInputError, UnknownDocumentError
+from softcosine.cluster.workers import ThreadWorkers
+from softcosine.errors import (
+    CorruptIndexError,
+    DeadlineExceededError,
+    IndexFormatError,
+    InvalidInputError,
+    UnknownDocumentError,
+)
 
 WORDS = [
     "tea", "green", "pot", "cup", "coffee", "tyre", "wheel", "bicycle", "car", "road", "repair",
@@ -62,8 +70,8 @@ def documents_of(kind, random, n_docs):
 
 
 def seen(hits):
-    """What hits say, but for the plan."""
-    rows = [(hit.id, hit.score.hex(), hit.number, hit.text, hit.metadata) for hit in hits]
+    """What hits say, but for the plan and numbers: an index renumbers after deleted segments."""
+    rows = [(hit.id, hit.score.hex(), hit.text, hit.metadata) for hit in hits]
     snippets = [hit.snippet for hit in hits]
     words = hits.outside, hits.unknown, hits.left_out
     return rows, snippets, words, hits.facets, hits.suggestions, hits.plan.proven, hits.title
@@ -116,11 +124,13 @@ def test_searches_equal_those_of_one_index(kind, seed, n_shards, n_docs, options
             strict=True,
         ):  # fmt: skip
             assert seen(own) == seen(other)
+            assert [hit.number for hit in own] == [int(hit.id.removeprefix("doc")) for hit in own]
             assert own.missing_shards == ()
         for own, other in zip(
             many.ranked(queries, **options), one.ranked(queries, **options), strict=True
         ):
-            assert own.documents.tolist() == other.documents.tolist()
+            ids = [f"doc{number}" for number in own.documents.tolist()]
+            assert ids == [one.documents.id(number) for number in other.documents.tolist()]
             assert own.scores.tolist() == other.scores.tolist()
 
 
@@ -164,3 +174,121 @@ def test_documents_explanations_and_filters_equal_those_of_one_index(
             many.get(["nobody"])
         with pytest.raises(UnknownDocumentError):
             many.similar("nobody")
+
+
+def test_equal_scores_go_by_the_order_of_insertion_into_all_shards():
+    documents = [(number, f"doc{number}", "green tea", None) for number in range(40)]
+    with in_memory(epoch("words"), documents, 5) as many:
+        assert [hit.number for hit in many.search("tea", k=40)] == list(range(40))
+        assert [hit.number for hit in many.search("tea", k=3, offset=11)] == [11, 12, 13]
+
+
+def test_an_index_opened_from_its_folder_equals_one_index(tmp_path):
+    random = np.random.default_rng(3)
+    documents = documents_of("words", random, 30)
+    folder = in_folders(epoch("words"), tmp_path / "big.shards", documents, 3, ["doc3"])
+    one = one_index(epoch("words"), documents, ["doc3"])
+    with sc.ShardedIndex.open(folder) as many:
+        assert repr(many) == "ShardedIndex(29 documents in 3 shards)"
+        assert many.epoch == one.epoch
+        assert (many.n_shards, many.path) == (3, folder)
+        assert many.vocabulary == one.vocabulary
+        for query in QUERIES:
+            assert seen(many.search(query)) == seen(one.search(query))
+        for call in (many.pairs, many.dedupe):
+            with pytest.raises(InvalidInputError, match="works on one index"):
+                call()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    documents = documents_of("words", np.random.default_rng(4), 12)
+    return in_folders(epoch("words"), tmp_path / "big.shards", documents, 3)
+
+
+def test_a_shard_of_another_epoch_is_refused(folder):
+    shutil.rmtree(folder / "shard-0001")
+    other = frozen(["green tea", "flat tyre"], language="english", encoder=None)
+    other.shard(folder / "shard-0001", numbered=True)
+    with pytest.raises(IndexFormatError, match=r"shard-0001 has the epoch .* not fit together"):
+        ShardedIndex.open(folder)
+    shutil.rmtree(folder / "epoch")
+    other.shard(folder / "epoch")
+    with pytest.raises(CorruptIndexError, match="the manifest of the shards names"):
+        ShardedIndex.open(folder)
+
+
+def test_a_shard_with_another_commit_is_refused(folder):
+    index = sc.SoftIndex.open(folder / "shard-0002")
+    with index.writer() as writer:
+        writer.delete(next(iter(index)))
+    with pytest.raises(IndexFormatError, match="shard-0002 has the commit"):
+        ShardedIndex.open(folder)
+
+
+def test_missing_folders_are_named(folder, tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no shards at"):
+        ShardedIndex.open(tmp_path / "nothing")
+    with pytest.raises(InvalidInputError, match="replicas are processes"):
+        ShardedIndex.open(folder, replicas=2)
+    shutil.rmtree(folder / "shard-0000")
+    with pytest.raises(FileNotFoundError, match="shard-0000"):
+        ShardedIndex.open(folder)
+
+
+class Slow:
+    """A shard whose answers take longer than a search may."""
+
+    def __init__(self, shard):
+        self.shard, self.waiting = shard, 0.0
+
+    def call(self, method, arguments):
+        time.sleep(self.waiting)
+        return self.shard.call(method, arguments)
+
+
+def test_a_slow_shard_is_named_and_the_others_answer():
+    documents = [(number, f"doc{number}", "green tea", {"n": number}) for number in range(40)]
+    slow = []
+
+    def workers(shards):
+        slow.append(Slow(shards[1]))
+        return ThreadWorkers([shards[0], slow[0], *shards[2:]])
+
+    with in_memory(epoch("words"), documents, 3, workers=workers, timeout=0.5) as many:
+        of_slow = {hit.id for hit in many.search("tea", k=40)} - {
+            id for id in many if many._shards.number_of(id) != 1
+        }
+        slow[0].waiting = 2.0
+        for options in ({}, {"mmr": 0.5}, {"exact_first": True}, {"sort": "n"}, {"fill": True}):
+            start = time.monotonic()
+            hits = many.search("tea", k=40, **options)
+            assert time.monotonic() - start < 1.5
+            assert hits.missing_shards == ("shard-0001",)
+            assert {hit.id for hit in hits} == {one[1] for one in documents} - of_slow
+            assert "did not answer: shard-0001" in repr(hits)
+        id = min(of_slow)
+        for call, *arguments in ((many.similar, id), (many.get, [id]), (many.explain, "tea", id)):
+            with pytest.raises(DeadlineExceededError, match=r"shard-0001 did not answer within 0"):
+                call(*arguments)
+        with pytest.raises(DeadlineExceededError, match="shard-0001"):
+            many.filter({"n": 1})
+        slow[0].waiting = 0.0
+        assert many.search("tea", k=40).missing_shards == ()
+
+
+def test_the_deadline_of_the_caller_ends_a_search():
+    documents = [(number, f"doc{number}", "green tea", None) for number in range(9)]
+
+    def workers(shards):
+        slow = [Slow(shard) for shard in shards]
+        for one in slow:
+            one.waiting = 0.3
+        return ThreadWorkers(slow)
+
+    with (
+        in_memory(epoch("words"), documents, 2, workers=workers) as many,
+        pytest.raises(DeadlineExceededError, match="the search was ended"),
+        sc.using_deadline(0.1),
+    ):
+        many.search("tea")

@@ -174,7 +174,8 @@ class Shard:
         own = self._local(numbers)
         places = map(self._snapshot.documents.place, own.tolist())
         live = [self._snapshot.segments[segment].mask[local] for segment, local in places]
-        return own[np.array(live, bool)]
+        kept: NDArray[np.int64] = own[np.array(live, bool)]
+        return kept
 
     def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that documents have."""

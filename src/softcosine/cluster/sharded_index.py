@@ -74,9 +74,10 @@ class ShardedIndex(Searchable):
         replicas : int
             Number of actors for each shard. If one dies, another answers while it starts again.
         timeout : float, optional
-            Seconds to wait for the shards in one search. Shards that did not answer are named in
-            `Hits.missing_shards`; other calls raise DeadlineExceededError. By default no limit: a
-            shard that died is started again from its files.
+            Seconds to wait for the shards in each step of a search: mostly two, finding documents
+            and reading those of the page. A shard that is late is left out of the other steps, and
+            named in `Hits.missing_shards`; other calls raise DeadlineExceededError. By default no
+            limit: a shard that died is started again from its files.
         source, encoder, encoder_cache
             As for `SoftIndex.open`, for queries.
 

@@ -23,6 +23,7 @@ from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.found import Found
 from softcosine.index.search.results import Hits
+from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 
@@ -98,11 +99,11 @@ class ShardedSearch(Search):
         if FirstStage.of(self.request.first_stage) and self.request.expand:
             queries = [replace(one, impacts=self._impacts(one)) for one in queries]
         answers: list[list[Found]] = self._shards.every("found", queries, self._to_shards)
-        missing = self._shards.missing
+        keys, missing = parse_sort(self.request.sort), self._shards.missing
         if not answers:
             nothing = Found((Top(np.empty(0, np.int64), np.empty(0)),), missing=missing)
             return iter([nothing] * len(queries))
-        return (Found.joined(parts, missing) for parts in zip(*answers, strict=True))
+        return (Found.joined(parts, keys, missing) for parts in zip(*answers, strict=True))
 
     def _impacts(
         self, query: ReadyQuery

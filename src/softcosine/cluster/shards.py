@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -29,15 +28,8 @@ __all__ = ["ShardedDocuments", "ShardedSnapshot", "Shards"]
 _AT_ONCE = 4096  # documents read from each shard when all are listed
 
 
-@dataclass(slots=True)
-class _Search:
-    """When a running search ends, and the shards that did not answer it."""
-
-    end: float
-    missing: set[int] = field(default_factory=set)
-
-
-_search: ContextVar[_Search | None] = ContextVar("softcosine_sharded_search", default=None)
+# Numbers of the shards that did not answer the running search; they are not called again by it.
+_missing: ContextVar[set[int] | None] = ContextVar("softcosine_missing_shards", default=None)
 
 
 class Shards:
@@ -49,7 +41,7 @@ class Shards:
     names : sequence of str
         Of the shards, for messages.
     timeout : float or None
-        Seconds to wait for the answers to one search.
+        Seconds to wait for the answers to one call.
 
     Raises
     ------
@@ -75,23 +67,22 @@ class Shards:
 
         A block inside another belongs to it.
         """
-        if _search.get() is not None:
+        if _missing.get() is not None:
             yield
             return
-        token = _search.set(self._new())
+        token = _missing.set(set())
         try:
             yield
         finally:
-            _search.reset(token)
+            _missing.reset(token)
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of the shards that did not answer in time in the current `searching` block."""
-        search = _search.get()
-        return () if search is None else tuple(self._names[i] for i in sorted(search.missing))
+        return self._named(_missing.get() or set())
 
-    def _new(self) -> _Search:
-        return _Search(np.inf if self._timeout is None else time.monotonic() + self._timeout)
+    def _named(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self._names[number] for number in sorted(numbers))
 
     def every(self, method: str, *arguments: Any, partial: bool = False) -> list[Any]:
         """Return the answers of all shards to a call, without those that are `missing`.
@@ -111,34 +102,38 @@ class Shards:
 
     def owner(self, id: str, method: str, *arguments: Any) -> Any:
         """Return the answer of the shard that owns an id; UnknownDocumentError if it is none."""
+        return self.one(self.number_of(id), method, *arguments)
+
+    def number_of(self, id: str) -> int:
+        """Return the number of the shard that owns an id."""
         if not isinstance(id, str):
             raise UnknownDocumentError(f"there is no document with the id {id!r}.")
-        return self.one(int(owners_of([id], len(self))[0]), method, *arguments)
+        return int(owners_of([id], len(self))[0])
 
     def one(self, number: int, method: str, *arguments: Any) -> Any:
         """Return the answer of one shard, without which there is none."""
-        token = _search.set(None)
+        token = _missing.set(None)
         try:
             return self._scatter(method, {number: arguments})[number]
         finally:
-            _search.reset(token)
+            _missing.reset(token)
 
     def _scatter(
         self, method: str, calls: Mapping[int, Sequence[Any]], *, partial: bool = False
     ) -> dict[int, Any]:
-        given = _search.get()
-        search = given or self._new()
-        asked = {number: own for number, own in calls.items() if number not in search.missing}
-        seconds = min(search.end - time.monotonic(), seconds_left() if has_deadline() else np.inf)
-        limit = None if seconds == np.inf else max(0.0, seconds)
+        missing = _missing.get()
+        asked = {number: own for number, own in calls.items() if number not in (missing or ())}
+        limits = [self._timeout, seconds_left() if has_deadline() else None]
+        limit = min((one for one in limits if one is not None), default=None)
         answers = self._workers.scatter(method, asked, limit)
         check_deadline()
-        search.missing |= asked.keys() - answers.keys()
-        if search.missing and given is None and not partial:
-            names = ", ".join(self._names[number] for number in sorted(search.missing))
+        late = asked.keys() - answers.keys()
+        if missing is not None:
+            missing |= late
+        elif late and not partial:
             raise DeadlineExceededError(
-                f"{names} did not answer within {self._timeout:g} seconds; try again, or allow "
-                "more time."
+                f"{', '.join(self._named(late))} did not answer within {self._timeout:g} seconds; "
+                "try again, or allow more time."
             )
         return answers
 

@@ -691,10 +691,8 @@ class Search:
         return self.encoding.plan(plan)
 
     def arranged(self, query: ReadyQuery, found: Found) -> Page:
-        """Return the page in the order of metadata or marginal relevance, filled if requested."""
+        """Return the page, in the order of marginal relevance and filled if requested."""
         request, top = self.request, self.best(query, found)
-        if keys := parse_sort(request.sort):
-            top = top.at(sorted_places(keys, found.columns, top.documents, top.scores))
         if request.mmr is not None:
             n = request.n_candidates
             order = by_marginal_relevance(

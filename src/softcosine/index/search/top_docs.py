@@ -75,15 +75,20 @@ class Top:
         return cls(documents[best], scores[best], plan)
 
     @classmethod
-    def joined(cls, tops: Sequence[Self], *, ordered: bool = True) -> Self:
-        """Return the results of all, which have different documents; in order of score if asked."""
+    def together(cls, tops: Sequence[Self]) -> Self:
+        """Return the results of all, one after the other."""
         documents = np.concatenate([one.documents for one in tops])
         scores = np.concatenate([one.scores for one in tops])
         plans = [one.plan for one in tops]
         plan = next((one for one in plans if one.method != NOTHING.method), plans[0])
-        if not ordered:
-            return cls(documents, scores, plan)
-        return cls.of(documents, scores, np.ones(len(scores), bool), len(scores), plan)
+        return cls(documents, scores, plan)
+
+    @classmethod
+    def joined(cls, tops: Sequence[Self]) -> Self:
+        """Return the results of all, which have different documents, in the order of a search."""
+        top = cls.together(tops)
+        every = np.ones(len(top.scores), bool)
+        return cls.of(top.documents, top.scores, every, len(every), top.plan)
 
     def at(self, places: NDArray[np.int64] | slice) -> Top:
         """Return the results at some places."""
