@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import softcosine as sc
-from softcosine.cluster.manifest import EPOCH, ShardFacts, ShardsManifest, shard_folder
+from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder, shard_folder
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.shard import Shard
 from softcosine.cluster.sharded_index import ShardedIndex
@@ -54,14 +54,14 @@ def in_memory(
         ShardFacts(shard_folder(number), "", len(one)) for number, one in enumerate(shards)
     )
     manifest = ShardsManifest(epoch.epoch, len(documents), facts)
-    opened = workers([Shard(one) for one in shards])
+    opened = workers([Shard(one.snapshot) for one in shards])
     return ShardedIndex(epoch.shard(), opened, manifest, Path(), timeout)
 
 
 def in_folders(epoch, path, documents, n_shards, deleted=()):
     """Write shards to folders; return the path of the sharded index."""
     path.mkdir()
-    epoch.shard(path / EPOCH)
+    epoch.shard(path / epoch_folder(epoch.epoch))
     facts = []
     for number, part in enumerate(parts_of(documents, n_shards)):
         ids = {one[1] for one in part}
@@ -77,4 +77,14 @@ def frozen(texts, **options):
     index = sc.SoftIndex.from_texts(texts, **options)
     with index.writer() as writer:
         writer.freeze()
+    return index
+
+
+def built(path, texts, *, n_shards=3, metadata=None, **options):
+    """Write shards of texts with the ids d0, d1, ... to a folder; return one index of them."""
+    ids = [f"d{number}" for number in range(len(texts))]
+    index = frozen(texts, ids=ids, metadata=metadata, **options)
+    facts = metadata or [None] * len(texts)
+    documents = list(zip(range(len(texts)), ids, texts, facts, strict=True))
+    in_folders(index, path, documents, n_shards)
     return index

@@ -121,8 +121,8 @@ def check_against_one_index(tmp_path, rows, settings, query="loud motor of a tyr
     assert manifest.epoch == one.epoch
     assert (manifest.n_shards, manifest.n_docs, manifest.next_number) == (4, 90, 90)
     assert sorted(p.name for p in folder.iterdir()) == [
-        manifest.epoch_folder, "manifest.json", "shard-0000", "shard-0001", "shard-0002", "shard-0003",
-        "write.lock",
+        manifest.epoch_folder, "manifest.json", "shard-0000", "shard-0001", "shard-0002",
+        "shard-0003", "write.lock",
     ]  # fmt: skip
     epoch = SoftIndex.open(folder / manifest.epoch_folder)
     assert (epoch.epoch, len(epoch), epoch.language) == (one.epoch, 0, one.language)

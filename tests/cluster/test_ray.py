@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 import pytest
-from test_sharded_search import QUERIES, documents_of, epoch, seen
 
 import softcosine as sc
+from cluster.test_sharded_search import QUERIES, documents_of, epoch, seen
 from conftest import need_ray
 from sharded import in_folders, one_index
 from softcosine.errors import IndexFormatError, MissingDependencyError, UnknownDocumentError

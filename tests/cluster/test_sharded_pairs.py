@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from cluster.sharded import sharded
+from sharded import built
 from softcosine.cluster.all_pairs import groups_of_shards, pairs_of_shards
 from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.errors import InvalidInputError
@@ -24,7 +24,7 @@ def texts_of(seed, n):
 @pytest.mark.parametrize("by", ["words", "meaning", "both"])
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
 def test_pairs_and_groups_are_those_of_one_index(tmp_path, by, n_shards):
-    one = sharded(tmp_path / "x", texts_of(n_shards, 60), n_shards=n_shards)
+    one = built(tmp_path / "x", texts_of(n_shards, 60), n_shards=n_shards)
     with ShardedWriter(tmp_path / "x") as writer, one.writer() as whole:
         for target in (writer, whole):
             target.add("d3", "tea and a kettle")
@@ -39,7 +39,7 @@ def test_pairs_and_groups_are_those_of_one_index(tmp_path, by, n_shards):
 
 
 def test_the_least_similarity_is_reached_in_the_order_of_insertion(tmp_path):
-    one = sharded(tmp_path / "x", texts_of(1, 80))
+    one = built(tmp_path / "x", texts_of(1, 80))
     scores = np.unique([pair.score for pair in one.pairs(min_similarity=0.3)])
     for least in scores[:: max(1, len(scores) // 20)].tolist():
         found = list(pairs_of_shards(tmp_path / "x", min_similarity=least))
@@ -47,7 +47,7 @@ def test_the_least_similarity_is_reached_in_the_order_of_insertion(tmp_path):
 
 
 def test_tasks_of_other_processes_leave_their_pairs_in_a_folder(tmp_path):
-    one = sharded(tmp_path / "x", texts_of(2, 300))
+    one = built(tmp_path / "x", texts_of(2, 300))
     folder, seen = tmp_path / "pairs", []
     options = {"min_similarity": 0.8, "checkpoint": folder}
     expected = list(one.pairs(min_similarity=0.8))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import softcosine as sc
 from sharded import frozen, in_folders, in_memory, one_index
+from softcosine.cluster.manifest import epoch_folder
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.cluster.workers import ThreadWorkers
 from softcosine.errors import (
@@ -210,19 +211,18 @@ def test_a_shard_of_another_epoch_is_refused(folder):
     shutil.rmtree(folder / "shard-0001")
     other = frozen(["green tea", "flat tyre"], language="english", encoder=None)
     other.shard(folder / "shard-0001", numbered=True)
-    with pytest.raises(IndexFormatError, match=r"shard-0001 has the epoch .* not fit together"):
+    with pytest.raises(IndexFormatError, match=r"shard-0001 no longer has .* not fit those"):
         ShardedIndex.open(folder)
-    shutil.rmtree(folder / "epoch")
-    other.shard(folder / "epoch")
-    with pytest.raises(CorruptIndexError, match="the manifest of the shards names"):
+    place = folder / epoch_folder(epoch("words").epoch)
+    shutil.rmtree(place)
+    other.shard(place)
+    with pytest.raises(CorruptIndexError, match=r"has the epoch .*; restore"):
         ShardedIndex.open(folder)
 
 
 def test_a_shard_with_another_commit_is_refused(folder):
-    index = sc.SoftIndex.open(folder / "shard-0002")
-    with index.writer() as writer:
-        writer.delete(next(iter(index)))
-    with pytest.raises(IndexFormatError, match="shard-0002 has the commit"):
+    epoch("words").shard(folder / "shard-0002", numbered=True, overwrite=True)
+    with pytest.raises(IndexFormatError, match="shard-0002 no longer has the commit"):
         ShardedIndex.open(folder)
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from cluster.sharded import sharded
 from killing import Victims
+from sharded import built
 from softcosine.cluster.manifest import ShardsManifest, shard_folder
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.sharded_writer import ShardedWriter
@@ -22,7 +22,7 @@ TEXTS = ["green tea", "black tea", "a flat tyre", "a pot of tea", "tyre and whee
 
 def made(path, n_shards=3, n_docs=20):
     """A sharded index of small documents."""
-    sharded(
+    built(
         path, [TEXTS[number % len(TEXTS)] for number in range(n_docs)], n_shards=n_shards,
         metadata=[{"n": number} for number in range(n_docs)], plain=True, encoder=None,
     )  # fmt: skip

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexFormatError
+from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.execution import ReadyQuery, Search, SearchRequest
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.found import Found
@@ -21,12 +23,16 @@ from softcosine.index.search.sorting import keys_of
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.segment.metadata_columns import Path as MetadataPath
-from softcosine.index.soft_index import SoftIndex
 
 __all__ = ["Rows", "Shard", "ShardCounts", "ShardSource"]
 
 # The terms of a document and their counts, field by field.
 Rows = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
+
+_NOT_FITTING = (
+    "Its answers would not fit those of the other shards: restore the folder from a copy, or build "
+    "the shards anew."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,8 @@ class Shard:
     ``"words"``.
     """
 
-    def __init__(self, index: SoftIndex) -> None:
-        self._snapshot = index.snapshot
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
 
     @classmethod
     def open(cls, source: ShardSource) -> Self:
@@ -81,18 +87,18 @@ class Shard:
             If it has another epoch or commit than the sharded index.
         FileNotFoundError, CorruptIndexError
         """
-        index = SoftIndex.open(source.path)
-        for what, own, needed in (
-            ("the epoch", index.epoch, source.epoch),
-            ("the commit", index.commit, source.commit),
-        ):
-            if own != needed:
-                raise IndexFormatError(
-                    f"{source.path} has {what} {own[:16]}, and the sharded index was built with "
-                    f"{needed[:16]}: their answers would not fit together. Restore the folder "
-                    "from a copy, or build the shards anew."
-                )
-        return cls(index)
+        try:
+            snapshot, directory = FolderDirectory.open(source.path, checksum=source.commit)
+        except FileNotFoundError as error:
+            if not Path(source.path).exists():
+                raise
+            raise IndexFormatError(f"{error} {_NOT_FITTING}") from error
+        if directory.epoch != source.epoch:
+            raise IndexFormatError(
+                f"{source.path} has the epoch {directory.epoch}, and the sharded index "
+                f"{source.epoch}. {_NOT_FITTING}"
+            )
+        return cls(snapshot)
 
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 from softcosine._validation import check_choice, check_number, check_whole
-from softcosine.cluster.manifest import EPOCH, ShardsManifest
+from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.shard import ShardSource
 from softcosine.cluster.sharded_search import ShardedSearch
 from softcosine.cluster.shards import ShardedSnapshot, Shards
@@ -97,13 +97,15 @@ class ShardedIndex(Searchable):
         if replicas > 1 and engine is None:
             raise InvalidInputError('replicas are processes; they need engine="ray".')
         epoch = SoftIndex.open(
-            folder / EPOCH, source=source, encoder=encoder, encoder_cache=encoder_cache
+            folder / manifest.epoch_folder,
+            source=source,
+            encoder=encoder,
+            encoder_cache=encoder_cache,
         )
         if epoch.epoch != manifest.epoch:
             raise CorruptIndexError(
-                f"{folder / EPOCH} has the epoch {epoch.epoch[:16]}, and the manifest of the "
-                f"shards names {manifest.epoch[:16]}; restore the folder from a copy, or build the "
-                "shards anew."
+                f"{folder / manifest.epoch_folder} has the epoch {epoch.epoch}; restore the folder "
+                "from a copy, or build the shards anew."
             )
         sources = [
             ShardSource(str(folder / one.folder), manifest.epoch, one.checksum)
