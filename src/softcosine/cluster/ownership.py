@@ -1,0 +1,52 @@
+"""Which shard owns an id: by the hash of the id, for building and for changes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["hashes_of", "owner_of", "owners_of"]
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+def hashes_of(ids: Iterable[str]) -> NDArray[np.uint64]:
+    """Return the 64-bit hashes of ids, in order; the same in every process and version.
+
+    The first eight bytes of the BLAKE2b digest of the id in UTF-8, as a big-endian number.
+    """
+    digests = b"".join(
+        blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest() for id in ids
+    )
+    return np.frombuffer(digests, ">u8").astype(np.uint64)
+
+
+def owner_of(hashes: NDArray[np.uint64], n_shards: int) -> NDArray[np.int64]:
+    """Return the shards that own hashes: ``hash * n_shards / 2**64``, rounded down.
+
+    A shard owns a range of hashes, so documents sorted by hash are sorted by shard, for any
+    number of shards.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64
+    n_shards : int
+        At least 1, less than 2**31.
+
+    Examples
+    --------
+    >>> owner_of(np.array([0, 2**63 - 1, 2**63, 2**64 - 1], np.uint64), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    n = np.uint64(n_shards)
+    low = ((hashes & _LOW) * n) >> _HALF  # the 128-bit product in two halves
+    return (((hashes >> _HALF) * n + low) >> _HALF).astype(np.int64)
+
+
+def owners_of(ids: Iterable[str], n_shards: int) -> NDArray[np.int64]:
+    """Return the shards that own ids, in order; see `owner_of`."""
+    return owner_of(hashes_of(ids), n_shards)
