@@ -103,6 +103,7 @@ def opened(
     newline: str | None = None,
     *,
     advice: str = _CONVERT,
+    stream: BinaryIO | None = None,
 ) -> Iterator[Text]:
     """Open a text file so that undecodable bytes are reported with their line.
 
@@ -117,6 +118,8 @@ def opened(
         As for Python's ``open``.
     advice : str
         What to do if the text has another encoding.
+    stream : buffered reader, optional
+        The bytes to read, if `path` is only their name in messages.
 
     Raises
     ------
@@ -128,8 +131,10 @@ def opened(
     """
     standard = path == STANDARD_INPUT
     name = "standard input" if standard else str(path)
-    raw: Any = _standard_input() if standard else Path(path).open("rb")  # noqa: SIM115
-    stream = None
+    raw: Any = stream
+    if raw is None:
+        raw = _standard_input() if standard else Path(path).open("rb")  # noqa: SIM115
+    text = None
     try:
         binary = raw if standard else unpacked(raw, gzipped=name.lower().endswith(".gz"))
         python_name = encoding
@@ -143,19 +148,19 @@ def opened(
                     f"{advice.replace('latin-1', _MARKS[mark])}.",
                 )
         try:
-            stream = io.TextIOWrapper(
+            text = io.TextIOWrapper(
                 binary, encoding=python_name, errors="surrogateescape", newline=newline
             )
         except LookupError:
             raise InvalidInputError(
                 f"there is no text encoding {encoding!r}; utf-8, utf-16 and latin-1 are some."
             ) from None
-        yield Text(stream, name, encoding, advice, raw)
+        yield Text(text, name, encoding, advice, raw)
     finally:
         if not standard:
             raw.close()
-        elif stream is not None:
-            stream.detach()  # or it would close standard input when it goes
+        elif text is not None:
+            text.detach()  # or it would close standard input when it goes
 
 
 def unpacked(raw: Any, *, gzipped: bool = False) -> BinaryIO:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest
-from softcosine.cluster.ownership import hashes_of, owner_of, owners_of
+from softcosine.cluster.ownership import hashes_of, owned, owner_of, owners_of
 from softcosine.errors import CorruptIndexError, IndexFormatError
 
 
@@ -16,6 +16,16 @@ from softcosine.errors import CorruptIndexError, IndexFormatError
 def test_owners_are_the_exact_quotients(hashes, n_shards):
     found = owner_of(np.array(hashes, np.uint64), n_shards).tolist()
     assert found == [one * n_shards >> 64 for one in hashes]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1)), st.integers(1, 9))
+def test_a_shard_owns_a_range_of_hashes(hashes, n_shards):
+    ascending = np.array(sorted(hashes), np.uint64)
+    owners = owner_of(ascending, n_shards)
+    for shard in range(n_shards):
+        assert np.array_equal(
+            ascending[owned(ascending, shard, n_shards)], ascending[owners == shard]
+        )
 
 
 def test_hashes_are_the_same_everywhere():

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["hashes_of", "owner_of", "owners_of"]
+__all__ = ["hashes_of", "owned", "owner_of", "owners_of"]
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -50,3 +50,14 @@ def owner_of(hashes: NDArray[np.uint64], n_shards: int) -> NDArray[np.int64]:
 def owners_of(ids: Iterable[str], n_shards: int) -> NDArray[np.int64]:
     """Return the shards that own ids, in order; see `owner_of`."""
     return owner_of(hashes_of(ids), n_shards)
+
+
+def owned(hashes: NDArray[np.uint64], shard: int, n_shards: int) -> slice:
+    """Return the places of the hashes that a shard owns, among ascending ones."""
+    ends = []
+    for number in (shard, shard + 1):
+        first = -(-(number << 64) // n_shards)  # the least hash of a shard
+        ends.append(
+            len(hashes) if number == n_shards else int(np.searchsorted(hashes, np.uint64(first)))
+        )
+    return slice(*ends)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 from softcosine.errors import InvalidInputError
 from softcosine.files.records import Record
@@ -77,6 +77,23 @@ class RecordReader:
         self._decided = fields.id is not None
         self._unseen = set(fields.text or ())
         self._known: dict[str, None] = {}
+
+    @property
+    def id_name(self) -> str | None:
+        """The id field, once the first record has decided; None if the records have none."""
+        return self._id
+
+    @classmethod
+    def of_part(cls, fields: Fields, id_name: str) -> Self:
+        """Return the reader of a part of a collection, whose first record decided `id_name`."""
+        reader = cls(fields)
+        reader._decided, reader._id = True, id_name
+        return reader
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        """The text fields given that no record has had yet."""
+        return frozenset(self._unseen)
 
     def id(self, record: Record) -> str | None:
         """Return the id of a record; None if the records have no ids.

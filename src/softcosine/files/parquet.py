@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from softcosine.errors import MalformedFileError, MissingDependencyError
 
 __all__ = ["read_rows"]
 
 
-def read_rows(path: str) -> Iterator[dict[str, Any]]:
+def read_rows(
+    path: str, *, stream: BinaryIO | None = None, row_groups: Sequence[int] | None = None
+) -> Iterator[dict[str, Any]]:
     """Read the rows of a parquet file, with values that metadata can store.
 
     Dates and datetimes stay as they are; times of day, durations and decimals become strings, bytes
     are decoded as UTF-8, and NaN becomes null.
+
+    Parameters
+    ----------
+    path : str
+    stream : binary file, optional
+        The file, if `path` is only its name in messages.
+    row_groups : sequence of int, optional
+        All by default.
 
     Raises
     ------
@@ -30,7 +40,7 @@ def read_rows(path: str) -> Iterator[dict[str, Any]]:
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
-    with Path(path).open("rb") as file:
+    with stream or Path(path).open("rb") as file:
         try:
             rows = ParquetFile(file)
             names = rows.schema_arrow.names
@@ -39,7 +49,7 @@ def read_rows(path: str) -> Iterator[dict[str, Any]]:
                     raise MalformedFileError(
                         path, f"it names the column {name!r} twice; every column needs its name."
                     )
-            for batch in rows.iter_batches(batch_size=4096):
+            for batch in rows.iter_batches(batch_size=4096, row_groups=row_groups):
                 for values in batch.to_pylist():
                     yield {name: _plain(value, path, name) for name, value in values.items()}
         except MalformedFileError:

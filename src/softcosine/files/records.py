@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from softcosine._textio import ADVICE, STANDARD_INPUT, Text, opened
 from softcosine._validation import check_choice
@@ -50,7 +50,13 @@ class Record:
 
 
 def read_records(
-    path: str, *, format: str | None = None, encoding: str = "utf-8", advice: str = ADVICE
+    path: str,
+    *,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    advice: str = ADVICE,
+    stream: BinaryIO | None = None,
+    row_groups: Sequence[int] | None = None,
 ) -> Iterator[Record]:
     """Read the records of one file, or of standard input for ``"-"``.
 
@@ -65,6 +71,10 @@ def read_records(
         Encoding of text formats. A byte order mark of UTF-8 is skipped.
     advice : str
         What to do if a text has another encoding.
+    stream : buffered reader, optional
+        The bytes to read, if `path` is only their name in messages.
+    row_groups : sequence of int, optional
+        Which row groups of a parquet file to read; all by default.
 
     Raises
     ------
@@ -82,12 +92,12 @@ def read_records(
             raise InvalidInputError("parquet cannot be read from standard input; give the file.")
         from softcosine.files.parquet import read_rows
 
-        for values in read_rows(path):
+        for values in read_rows(path, stream=stream, row_groups=row_groups):
             yield Record(values, path)
         return
     newline = "" if chosen in ("csv", "tsv") else None
     unknown = path == STANDARD_INPUT and format is None
-    with opened(path, encoding, newline, advice=advice) as text:
+    with opened(path, encoding, newline, advice=advice, stream=stream) as text:
         yield from _lines_of_some_kind(text) if unknown else _READERS[chosen](text)
 
 

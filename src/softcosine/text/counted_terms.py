@@ -24,9 +24,11 @@ from softcosine.text.pieces import PieceTable, TokenTable
 
 __all__ = [
     "AnalysisCache",
+    "CountedFields",
     "CountedTerms",
     "check_corpus",
     "check_df_limit",
+    "counted_fields",
     "counted_terms",
     "document_frequencies",
     "running_sum",
@@ -99,6 +101,62 @@ def counted_terms(
         numbers[stream.tokens],
         stream.offsets,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFields:
+    """Term counts of documents of several fields; those of parts of a corpus add up.
+
+    Attributes
+    ----------
+    terms : list of str
+        In no particular order.
+    frequencies : ndarray of shape (n_fields + 1, n_terms), int64
+        Number of documents that contain each term: in any field, then in each one.
+    lengths : ndarray of shape (n_fields, n_terms), int64
+        Number of occurrences of each term.
+    forms : list of dict of str to int, or None
+        Under stemming, the number of occurrences of each surface form of each stem; empty for
+        n-grams and phrases, whose forms depend on those of their stems.
+    """
+
+    terms: list[str]
+    frequencies: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    forms: list[dict[str, int]] | None
+
+
+def counted_fields(
+    texts: Iterable[Any], analyzer: Analyzer, *, n_fields: int, cache: AnalysisCache
+) -> CountedFields:
+    """Return the term counts of each field.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        All fields of the first document, then those of the second, and so on.
+    analyzer : Analyzer
+    n_fields : int
+    cache : AnalysisCache
+    """
+    words = cache.read(texts, analyzer, None)
+    stream = _with_ngrams(words, analyzer)
+    n_terms, lengths = len(stream.strings), np.diff(stream.offsets)
+    frequencies = np.empty((n_fields + 1, n_terms), np.int64)
+    totals = np.empty((n_fields, n_terms), np.int64)
+    of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
+    frequencies[0], _ = document_frequencies(stream.tokens, of_documents, n_terms=n_terms)
+    field_of = np.repeat(np.arange(len(lengths)) % n_fields, lengths)
+    for field in range(n_fields):
+        tokens = stream.tokens[field_of == field]
+        offsets = running_sum(lengths[field::n_fields])
+        frequencies[field + 1], _ = document_frequencies(tokens, offsets, n_terms=n_terms)
+        totals[field] = np.bincount(tokens, minlength=n_terms)
+    forms = words.forms
+    if forms is not None:
+        known = dict(zip(words.strings, forms, strict=True))
+        forms = [known.get(term, {}) for term in stream.strings]
+    return CountedFields(stream.strings, frequencies, totals, forms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.tally import TermTally
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
-__all__ = ["TextStream"]
+__all__ = ["TextStream", "forms_of", "stems_in"]
 
 _CHUNK_SHARE = 64  # a chunk of memory / 64 characters takes about half of the memory
 _CHUNK_DOCUMENTS = 100_000
@@ -196,29 +196,44 @@ class TextStream:
             )
         return vocabulary, np.array([n for _, n, _ in found], np.int64)
 
-    def _forms(self, terms: Sequence[str], words: TermTally) -> list[list[str]]:
-        """Forms of each term by frequency; for an n-gram, the n-gram of the most frequent forms."""
-        needed = set(terms) if self._analyzer.longest == 1 else set(_parts(terms))
+    def _forms(self, terms: Sequence[str], words: TermTally) -> list[Sequence[str]]:
+        """Forms of each term by frequency."""
+        needed = set(terms) if self._analyzer.longest == 1 else stems_in(terms)
         forms: dict[str, list[tuple[int, str]]] = {}
         for batch in words.batches():
             stems = self._analyzer.stem([word for word, _, _ in batch])
             for stem, (word, count, _) in zip(stems, batch, strict=True):
                 if stem in needed:
                     forms.setdefault(stem, []).append((-count, word))
-        ordered = {stem: [word for _, word in sorted(found)] for stem, found in forms.items()}
-        return [
-            ordered.get(term) or [" ".join(ordered[stem][0] for stem in _stems(term, ordered))]
-            for term in terms
-        ]
+        return forms_of(
+            terms, {stem: [word for _, word in sorted(found)] for stem, found in forms.items()}
+        )
 
 
-def _parts(terms: Sequence[str]) -> Iterator[str]:
-    """Yield every run of words in each term, because given tokens may contain spaces."""
+def forms_of(terms: Iterable[str], known: Mapping[str, Sequence[str]]) -> list[Sequence[str]]:
+    """Return the forms of terms; for an n-gram, the n-gram of the most frequent forms.
+
+    Parameters
+    ----------
+    terms : iterable of str
+    known : mapping
+        Forms of stems by frequency, of at least those in `stems_in(terms)` that are stems.
+    """
+    return [
+        known.get(term) or [" ".join(known[stem][0] for stem in _stems(term, known))]
+        for term in terms
+    ]
+
+
+def stems_in(terms: Iterable[str]) -> set[str]:
+    """Return every run of words in each term, because given tokens may contain spaces."""
+    found = set()
     for term in terms:
         words = term.split(" ")
         for start in range(len(words)):
             for end in range(start + 1, len(words) + 1):
-                yield " ".join(words[start:end])
+                found.add(" ".join(words[start:end]))
+    return found
 
 
 def _stems(ngram: str, known: Collection[str]) -> list[str]:

@@ -21,6 +21,7 @@ __all__ = [
     "InvertedSegment",
     "document_frequencies",
     "invert",
+    "numbered",
     "positions_of",
     "renumbered",
 ]
@@ -87,7 +88,7 @@ def invert(
         numbers, longer = vocabulary.indices(analyzed.vocabulary.terms), vocabulary
         counts, numbers = counts[:, numbers >= 0], numbers[numbers >= 0]
     else:
-        numbers, longer = _numbered(analyzed.vocabulary, vocabulary)
+        numbers, longer = numbered(analyzed.vocabulary, vocabulary)
     moved = csr_array(
         (counts.data, numbers[counts.indices], counts.indptr),
         shape=(counts.shape[0], len(longer)),
@@ -158,8 +159,16 @@ def _presence(segment: Segment, n_terms: int) -> csr_array:
     )
 
 
-def _numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
-    """Return the term numbers of a batch, new terms after all others, and the vocabulary."""
+def numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:
+    """Return the term numbers of a batch, new terms after all others, and the vocabulary.
+
+    Parameters
+    ----------
+    own : Vocabulary
+        Of the batch.
+    vocabulary : Vocabulary
+        Of the index so far.
+    """
     if not len(vocabulary):
         return np.arange(len(own), dtype=np.int32), own
     numbers = vocabulary.indices(own.terms)

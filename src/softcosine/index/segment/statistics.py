@@ -65,6 +65,12 @@ class FieldStatistics:
         n_new = n_terms - len(self.document_frequencies)
         return replace(self, document_frequencies=np.pad(self.document_frequencies, (0, n_new)))
 
+    def renumbered(self, numbers: NDArray[np.integer[Any]], n_terms: int) -> FieldStatistics:
+        """Return the statistics over another vocabulary, given the new number of every term."""
+        frequencies = np.zeros(n_terms, np.int64)
+        frequencies[numbers] = self.document_frequencies
+        return replace(self, document_frequencies=frequencies)
+
     @classmethod
     def none(cls, n_terms: int) -> Self:
         """Return the statistics of an empty set of documents."""

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from softcosine.errors import IndexLockedError, InvalidInputError
 
-__all__ = ["WRITER_TIMEOUT", "WriteLock", "checked_timeout"]
+__all__ = ["LOCK_FILE", "WRITER_TIMEOUT", "WriteLock", "checked_timeout"]
 
 WRITER_TIMEOUT = 10.0  # default of the seconds that a writer waits for another one
 
-_FILE = "write.lock"
+LOCK_FILE = "write.lock"
 _PAUSE = 0.02  # seconds between two attempts
 # On Windows a locked byte cannot be read, so the lock is on a byte beyond the end of the file.
 _LOCKED_BYTE = 1 << 30
@@ -57,7 +57,7 @@ class WriteLock:
         wait = math.inf if timeout is None else checked_timeout(timeout)
         end, holder = math.inf, None
         self._descriptor: int | None = None
-        while (descriptor := _locked(folder / _FILE)) is None:
+        while (descriptor := _locked(folder / LOCK_FILE)) is None:
             if (now := _holder(folder)) != holder:
                 end, holder = time.monotonic() + wait, now
             if time.monotonic() >= end:
@@ -191,7 +191,7 @@ def _sign(descriptor: int) -> None:
 def _holder(folder: Path) -> bytes:
     """Return the text of the last holder, different for each; empty if unreadable."""
     try:
-        with (folder / _FILE).open("rb") as file:
+        with (folder / LOCK_FILE).open("rb") as file:
             return file.read(_LONGEST)
     except OSError:
         return b""

@@ -23,7 +23,12 @@ from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments
-from softcosine.index.segment.inverting import document_frequencies, invert, renumbered
+from softcosine.index.segment.inverting import (
+    document_frequencies,
+    invert,
+    numbered,
+    renumbered,
+)
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.index.writer.document import NewDocument
 from softcosine.index.writer.estimating import taught_correction
@@ -52,7 +57,10 @@ if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
     from softcosine.space.static_correction import StaticCorrection
 
-__all__ = ["AnalyzedDocuments", "DocumentEncoder", "PendingCommit", "without_epoch"]
+__all__ = [
+    *("AnalyzedDocuments", "CountedDocuments", "DocumentEncoder"),
+    *("PendingCommit", "without_epoch"),
+]
 
 _logger = logging.getLogger(__name__)
 
@@ -111,6 +119,32 @@ class AnalyzedDocuments:
     settings: IndexSettings
     meaning: MeaningSpace | None
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountedDocuments:
+    """Documents that are counted, and not in the index.
+
+    Attributes
+    ----------
+    settings : IndexSettings
+    note : str
+        As of `PendingCommit.decided`.
+    vocabulary : Vocabulary
+        Terms within the limits of the index, in code point order, with forms, and with document
+        frequencies in any field.
+    fields : sequence of FieldStatistics
+        Over these terms.
+    texts : iterable of str
+        All fields of the first document, then those of the second, and so on; each iteration
+        begins anew. Read if S is learned from texts.
+    """
+
+    settings: IndexSettings
+    note: str
+    vocabulary: Vocabulary
+    fields: Sequence[FieldStatistics]
+    texts: Iterable[str]
 
 
 class PendingCommit:
@@ -224,6 +258,34 @@ class PendingCommit:
         self._n_read += len(documents)
         self._report("inverting", 0, None)
         return batch
+
+    def decided(self, texts: Sequence[str]) -> tuple[IndexSettings, str]:
+        """Return the settings as the first documents decide them, and a note on the language."""
+        _, settings, note = self._analyzed(texts)
+        return settings, note
+
+    def found(self, documents: CountedDocuments) -> int:
+        """Commit the epoch that the first commit of some documents would make, without them.
+
+        The index is frozen; return the number of the commit.
+        """
+        numbers, self.vocabulary = numbered(documents.vocabulary, self.vocabulary)
+        n_terms = len(self.vocabulary)
+        fields = tuple(one.renumbered(numbers, n_terms) for one in documents.fields)
+        frequencies = np.zeros(n_terms, np.int64)
+        assert documents.vocabulary.document_frequencies is not None
+        frequencies[numbers] = documents.vocabulary.document_frequencies
+        decided, self._note = documents.settings, documents.note
+        self.settings = replace(
+            self.settings, analyzer=decided.analyzer, language=decided.language,
+            meaning_weights=decided.meaning_weights,
+        )  # fmt: skip
+        self._meaning = self._space_of_meaning(self.settings)
+        self._spool.refer(documents.texts)
+        self.changed = True
+        self._commit(True, (fields, frequencies), min_df=1, max_df=1.0)
+        self.freeze(True)
+        return self.commit(None)
 
     def append(self, batch: AnalyzedDocuments, *, last: bool) -> None:
         """Write documents as segments, and delete written documents with the same ids.
@@ -570,12 +632,31 @@ class PendingCommit:
             self._segments, self.vocabulary = whole
             raise
 
-    def _commit(self, refresh: bool | None, **limits: Any) -> int:
-        """Make all of it visible at once, under the document frequencies of later commits."""
+    def _commit(
+        self,
+        refresh: bool | None,
+        counted_elsewhere: tuple[tuple[FieldStatistics, ...], NDArray[np.int64]] | None = None,
+        **limits: Any,
+    ) -> int:
+        """Make all of it visible at once, under the document frequencies of later commits.
+
+        Parameters
+        ----------
+        refresh : bool or None
+        counted_elsewhere : tuple, optional
+            Statistics of each field, and document frequencies in any field, of documents that are
+            not here.
+        **limits
+            Of later commits.
+        """
         entries = [entry for entry in self._segments if entry.n_live]
         refreshing = self._refreshing(refresh)
-        fresh = self._statistics if self.settings.frozen else self._counted(entries)
-        space = self._grown(entries, fresh, definite=refreshing)
+        frequencies = None
+        if counted_elsewhere is not None:
+            fresh, frequencies = counted_elsewhere
+        else:
+            fresh = self._statistics if self.settings.frozen else self._counted(entries)
+        space = self._grown(entries, fresh, frequencies, definite=refreshing)
         statistics = fresh if refreshing else self._padded(len(self.vocabulary))
         same = statistics == self._padded(len(self.vocabulary))
         new_meaning = self._meaning is not None and self.settings.meaning is None
@@ -707,14 +788,20 @@ class PendingCommit:
         self.vocabulary = vocabulary
 
     def _grown(
-        self, entries: Sequence[SegmentEntry], counted: Sequence[FieldStatistics], *, definite: bool
+        self,
+        entries: Sequence[SegmentEntry],
+        counted: Sequence[FieldStatistics],
+        frequencies: NDArray[np.int64] | None,
+        *,
+        definite: bool,
     ) -> Space:
         """Return S with rows for the new terms."""
         analyzer = self.settings.analyzer or Analyzer()
         if len(self.vocabulary) == len(self._space.S):
             return self._space
-        frequencies = counted[0].document_frequencies
-        if len(counted) > 1:
+        if frequencies is None and len(counted) == 1:
+            frequencies = counted[0].document_frequencies
+        elif frequencies is None:
             frequencies = document_frequencies(
                 [entry.fields for entry in entries],
                 len(self.vocabulary),

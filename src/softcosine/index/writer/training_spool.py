@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ __all__ = ["TrainingSpool"]
 
 
 class TrainingSpool:
-    """Training texts: one batch in memory, or many in a temporary file.
+    """Training texts: one batch in memory, many in a temporary file, or texts that are elsewhere.
 
     Parameters
     ----------
@@ -30,6 +30,11 @@ class TrainingSpool:
         self._file: IO[str] | None = None
         self._first: tuple[Sequence[Any], AnalyzedTexts] | None = None
         self._kinds: set[bool] = set()
+        self._elsewhere: Iterable[str] | None = None
+
+    def refer(self, texts: Iterable[str]) -> None:
+        """Take texts that are elsewhere; each iteration begins anew."""
+        self._elsewhere = texts
 
     def add(self, texts: Sequence[Any], analyzed: AnalyzedTexts, *, last: bool) -> None:
         """Add a batch.
@@ -68,6 +73,8 @@ class TrainingSpool:
         memory : int
             Approximate limit in bytes.
         """
+        if self._elsewhere is not None:
+            return TextStream(self._elsewhere, analyzer, vocabulary=vocabulary, memory=memory)
         if self._file is None:
             return None if self._first is None else self._first[1]
         self._file.flush()
@@ -77,7 +84,7 @@ class TrainingSpool:
 
     def close(self) -> None:
         """Delete the texts."""
-        self._first = None
+        self._first = self._elsewhere = None
         if self._file is not None:
             self._file.close()
             self._file = None

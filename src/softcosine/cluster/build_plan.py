@@ -1,0 +1,104 @@
+"""The plan of a build: what its tasks read, written once in the folder of the work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+from softcosine.cluster.splitting import Chunk
+from softcosine.files import Fields, RecordReader
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.storage import write_text
+from softcosine.text.analyzer import Analyzer
+
+__all__ = ["BuildPlan", "tally_folder", "terms_folder"]
+
+_FILE = "plan.json"
+
+
+def tally_folder(work: Path, chunk: int) -> Path:
+    """Return the folder of the tally of a chunk."""
+    return work / f"tally-{chunk:06}"
+
+
+def terms_folder(work: Path, partition: int) -> Path:
+    """Return the folder of the terms of a partition."""
+    return work / f"terms-{partition:04}"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """What the tasks of a build have to know.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Checksum of the inputs and all settings.
+    chunks : tuple of Chunk
+    id_name : str
+        Field of the ids.
+    fields : Fields
+        Of the records.
+    settings : IndexSettings
+        As the first documents decide them.
+    note : str
+        On the language.
+    n_partitions : int
+        Number of parts of the terms, by hash.
+    """
+
+    fingerprint: str
+    chunks: tuple[Chunk, ...]
+    id_name: str
+    fields: Fields
+    settings: IndexSettings
+    note: str
+    n_partitions: int
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """The analyzer of the texts."""
+        assert self.settings.analyzer is not None
+        return self.settings.analyzer
+
+    @property
+    def field_names(self) -> list[str]:
+        """Names of the fields of the index."""
+        return [field.name for field in self.settings.fields]
+
+    def reader(self) -> RecordReader:
+        """Return the reader of the records of a chunk."""
+        return RecordReader.of_part(self.fields, self.id_name)
+
+    def write(self, work: Path) -> None:
+        """Write the plan into the folder of the work, atomically."""
+        values = {**asdict(self), "settings": self.settings.to_dict()}
+        write_text(work / _FILE, json.dumps(values))
+
+    @classmethod
+    def read(cls, work: Path) -> Self:
+        """Return the plan in the folder of the work; FileNotFoundError if there is none."""
+        return cls._of(_values(work, (work / _FILE).stat().st_mtime_ns))
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any]) -> Self:
+        fields = values["fields"]
+        text = fields["text"]
+        return cls(
+            **{
+                **values,
+                "chunks": tuple(Chunk(**one) for one in values["chunks"]),
+                "fields": Fields(**{**fields, "text": None if text is None else tuple(text)}),
+                "settings": IndexSettings.from_dict(values["settings"]),
+            }
+        )
+
+
+@lru_cache(maxsize=1)  # a worker runs many tasks of one build
+def _values(work: Path, stamp: int) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((work / _FILE).read_text(encoding="utf-8"))
+    return values

@@ -1,0 +1,300 @@
+"""`ShardPlan`: builds a sharded index from files, in tasks that can be repeated."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from softcosine._progress import Report, silent
+from softcosine._validation import check_list, check_whole
+from softcosine.cluster.build_plan import BuildPlan
+from softcosine.cluster.manifest import EPOCH, ShardsManifest
+from softcosine.cluster.shard_building import build_shard, facts_of
+from softcosine.cluster.splitting import Chunk, inputs_at, split
+from softcosine.cluster.tally import Tally, tally
+from softcosine.cluster.tasks import run_tasks
+from softcosine.cluster.terms import joined, merge_terms
+from softcosine.errors import AlreadyExistsError, InvalidInputError
+from softcosine.files import Fields, RecordReader, place
+from softcosine.index.directory.commit import current_manifest
+from softcosine.index.segment.segment import MAX_DOCS
+from softcosine.index.writer.creation import create
+from softcosine.index.writer.document import new_document
+from softcosine.index.writer.founding import CountedDocuments, decide, found
+from softcosine.index.writer.lock import LOCK_FILE, WriteLock
+from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
+from softcosine.version import __version__
+
+__all__ = ["ShardPlan"]
+
+_WORK = "work"
+_MEMORY = 1 << 30
+# The first documents decide the language, as the first batch of a writer does.
+_FIRST_BYTES = 1 << 26
+_MOST_PARTITIONS = 256
+
+
+class ShardPlan:
+    r"""How a collection becomes a sharded index: inputs, settings, and documents per shard.
+
+    The shards answer as one index of all documents with the same settings: its vocabulary,
+    S and statistics are made once, for all shards. Documents of the inputs are numbered in order.
+    An id decides by its hash which shard holds the document.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        Files of records (JSON lines, parquet, JSON, CSV, TSV; text formats also as ``.gz``), or
+        URLs of them that fsspec reads. Every record needs an id.
+    docs_per_shard : int
+        Their number gives that of the shards; each gets about as many.
+    id_field : str, optional
+        By default ``id`` or ``_id``, else ``docid``.
+    text_fields : sequence of str, optional
+        By default ``text``, preceded by ``title``, or the fields of the index if it has several.
+    format : str, optional
+        By default from the names of the files.
+    encoding : str
+        Of text formats.
+    **settings
+        Of the index; see `SoftIndex.create`.
+
+    Raises
+    ------
+    InvalidInputError
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = [{"id": str(i), "text": text} for i, text in enumerate(["green tea", "flat tyre"])]
+    >>> _ = (folder / "all.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    >>> plan = ShardPlan([folder / "all.jsonl"], docs_per_shard=1, plain=True)
+    >>> plan.build(folder / "all.shards").name
+    'all.shards'
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        docs_per_shard: int = 1_000_000,
+        id_field: str | None = None,
+        text_fields: Sequence[str] | None = None,
+        format: str | None = None,
+        encoding: str = "utf-8",
+        **settings: Any,
+    ) -> None:
+        check_list("paths", paths, "paths of files")
+        check_whole("docs_per_shard", docs_per_shard)
+        if not paths:
+            raise InvalidInputError("paths is empty; name the files of the documents.")
+        self._inputs = inputs_at(paths)
+        self._docs_per_shard = docs_per_shard
+        self._format, self._encoding = format, encoding
+        self._settings = settings
+        self._snapshot, self._directory = create(None, **settings)  # checks the settings
+        own = self._snapshot.settings
+        if len(self._snapshot.S) and own.leaves_terms_out:
+            raise InvalidInputError(
+                "min_df and max_df leave out terms that S has; restrict S, or leave them out."
+            )
+        names = tuple(field.name for field in own.fields)
+        if len(names) > 1 and text_fields is not None:
+            raise InvalidInputError(
+                "text_fields is for an index of one field; leave it out, since fields names them."
+            )
+        self._fields = Fields(
+            id_field,
+            names if len(names) > 1 else tuple(text_fields or ()) or None,
+            separate=len(names) > 1,
+            id_advice=" Name it by id_field= (--id).",
+            text_advice=" Name it by text_fields= (--text).",
+        )
+
+    def build(
+        self,
+        path: str | Path,
+        *,
+        jobs: int | None = None,
+        memory: int = _MEMORY,
+        progress: Report | None = None,
+    ) -> Path:
+        """Build the shards in a folder; return it.
+
+        A build that was interrupted continues where it stopped if it is started again with the
+        same inputs and settings. The tasks run through joblib, so that
+        ``joblib.parallel_config(backend=...)`` chooses where; workers on other machines need the
+        same paths.
+
+        Parameters
+        ----------
+        path : path of a folder
+            The parent must exist.
+        jobs : int, optional
+            Number of workers, as ``n_jobs`` of joblib: by default what `parallel_config` says, else
+            1; -1 for all CPUs.
+        memory : int
+            Approximate limit in bytes of the documents that a worker buffers, and for learning.
+        progress : callable, optional
+            Called with (step, tasks done, all tasks or None).
+
+        Raises
+        ------
+        AlreadyExistsError
+            If the folder holds something else, or a complete build.
+        InvalidInputError
+            If it holds an unfinished build of other inputs or settings, or a record is invalid.
+        DuplicateIdError
+            If two records have the same id; the message has both places.
+        IndexLockedError
+            If another process builds in this folder.
+        MalformedFileError, MissingDependencyError, OSError
+        """
+        folder, report = checked_path(path).absolute(), progress or silent
+        _check_target(folder)
+        folder.mkdir(exist_ok=True)
+        lock = WriteLock(folder)
+        try:
+            _check_target(folder)  # again: another build may have ended meanwhile
+            self._build(folder, jobs, memory, report)
+        finally:
+            lock.release()
+        return folder
+
+    def _build(self, folder: Path, jobs: int | None, memory: int, report: Report) -> None:
+        work = folder / _WORK
+        work.mkdir(exist_ok=True)
+        plan = self._planned(work, report)
+        chunks = range(len(plan.chunks))
+        run_tasks(
+            "counting words", tally, [(work, number) for number in chunks], jobs=jobs, report=report
+        )
+        tallies = [Tally.open(work, plan, number) for number in chunks]
+        n_docs = sum(one.n_docs for one in tallies)
+        self._check_seen(tallies)
+        run_tasks(
+            "merging counts", merge_terms,
+            [(work, number, n_docs) for number in range(plan.n_partitions)],
+            jobs=jobs, report=report,
+        )  # fmt: skip
+        if not (folder / EPOCH).exists():
+            vocabulary, statistics = joined(work, plan, n_docs)
+            documents = CountedDocuments(
+                plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan)
+            )
+            found(folder / EPOCH, documents, memory=memory, report=report, **self._settings)
+        n_shards = -(-n_docs // self._docs_per_shard)
+        run_tasks(
+            "building shards", build_shard,
+            [(folder, work, number, n_shards, memory) for number in range(n_shards)],
+            jobs=jobs, report=report,
+        )  # fmt: skip
+        facts = [facts_of(folder, number) for number in range(n_shards)]
+        epoch = str(current_manifest(folder / EPOCH)["epoch"])
+        ShardsManifest(epoch, n_docs, tuple(facts)).write(folder)
+        shutil.rmtree(work, ignore_errors=True)
+
+    def _planned(self, work: Path, report: Report) -> BuildPlan:
+        """Return the plan in the folder of the work; make it if there is none."""
+        fingerprint = self._fingerprint()
+        with suppress(FileNotFoundError):
+            plan = BuildPlan.read(work)
+            if plan.fingerprint != fingerprint:
+                raise InvalidInputError(
+                    f"{work.parent} holds an unfinished build of other files or settings; build "
+                    "with those, or delete the folder."
+                )
+            return plan
+        report("reading the first documents", 0, None)
+        chunks = split(self._inputs, self._format, self._encoding)
+        texts, id_name = self._first_texts(chunks)
+        settings, note = decide(self._directory, texts, memory=_MEMORY)
+        plan = BuildPlan(
+            fingerprint, tuple(chunks), id_name, self._fields, settings, note,
+            n_partitions=min(len(chunks), _MOST_PARTITIONS),
+        )  # fmt: skip
+        plan.write(work)
+        return plan
+
+    def _fingerprint(self) -> str:
+        """Return a checksum of the inputs and all settings."""
+        return checksum(
+            {
+                "softcosine": __version__,
+                "inputs": [asdict(one) for one in self._inputs],
+                "docs_per_shard": self._docs_per_shard,
+                "reading": [self._format, self._encoding, asdict(self._fields)],
+                "settings": self._snapshot.settings.to_dict(),
+                "epoch": self._directory.epoch,  # covers S and the space of meaning
+            }
+        )
+
+    def _first_texts(self, chunks: Sequence[Chunk]) -> tuple[list[str], str]:
+        """Return the texts that decide the language, and the name of the id field."""
+        reader = RecordReader(self._fields)
+        names = [field.name for field in self._snapshot.settings.fields]
+        texts: list[str] = []
+        n_docs = n_bytes = 0
+        for record in (record for chunk in chunks for record in chunk.records()):
+            if (id := reader.id(record)) is None:
+                raise InvalidInputError(
+                    f"{place(record)}: there is no id, which decides on the shard of a document; "
+                    "add a field id to every record, or name it by id_field= (--id)."
+                )
+            document = new_document(id, reader.text(record), None, fields=names)
+            n_docs, n_bytes = n_docs + 1, n_bytes + document.size
+            if n_docs > MAX_DOCS or n_bytes > _FIRST_BYTES:
+                break
+            texts += document.texts
+            if self._snapshot.settings.language is not None:
+                return [], str(reader.id_name)
+        if not texts:
+            raise InvalidInputError(
+                f"{', '.join(one.path for one in self._inputs)}: no documents found."
+            )
+        return texts, str(reader.id_name)
+
+    def _check_seen(self, tallies: Sequence[Tally]) -> None:
+        """Raise InvalidInputError if a text field that was named occurs in no record."""
+        unseen = set.intersection(*(one.unseen for one in tallies))
+        if unseen:
+            raise InvalidInputError(
+                f"no document has a field {' or '.join(map(repr, sorted(unseen)))}; name the "
+                "fields that the records have."
+            )
+
+
+def _check_target(folder: Path) -> None:
+    """Raise AlreadyExistsError unless a build can begin or continue in the folder."""
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"the folder {folder.parent} does not exist; create it first.")
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if (folder / MANIFEST).exists():
+        raise AlreadyExistsError(f"{folder} exists already; choose another name, or delete it.")
+    check_folder(folder)
+    if not (folder / _WORK).exists() and any(one.name != LOCK_FILE for one in folder.iterdir()):
+        raise AlreadyExistsError(
+            f"{folder} exists and is no build of shards, so it is not overwritten; choose another "
+            "name."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts of all documents in order, field by field; each iteration begins anew."""
+
+    work: Path
+    plan: BuildPlan
+
+    def __iter__(self) -> Iterator[str]:
+        for number in range(len(self.plan.chunks)):
+            tally = Tally.open(self.work, self.plan, number)
+            for _, document in tally.documents(slice(0, tally.n_docs)):
+                yield from document.texts

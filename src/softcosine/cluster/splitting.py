@@ -1,0 +1,218 @@
+"""Inputs as chunks: byte ranges of JSON lines, row groups of parquet files, other files whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from softcosine._textio import unpacked
+from softcosine.errors import MalformedFileError, MissingDependencyError
+from softcosine.files import Record, format_of, read_records
+
+__all__ = ["Chunk", "Input", "inputs_at", "split"]
+
+# Chunks of a small collection are smaller, so that several workers share them.
+_LEAST_BYTES, _MOST_BYTES = 1 << 20, 1 << 26
+_CHUNKS = 64
+_BLOCK = 1 << 16
+_SPLIT_ENCODINGS = ("utf-8", "utf8", "ascii", "latin-1")  # no byte of a character is a line end
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file of records, as of the plan.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path, or URL of fsspec.
+    n_bytes : int
+    stamp : str
+        Changes if the file is written again: time of the last change, or what the store of a URL
+        says of the object.
+    """
+
+    path: str
+    n_bytes: int
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive records of a file.
+
+    Attributes
+    ----------
+    path : str
+        See `Input`.
+    format, encoding : str
+        See `softcosine.files.read_records`.
+    start, stop : int or None
+        Bytes of JSON lines or row groups of a parquet file; None for the whole file.
+    """
+
+    path: str
+    format: str
+    encoding: str
+    start: int | None = None
+    stop: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Name for messages about its records; lines count from the start of the chunk."""
+        return f"{self.path} from byte {self.start}" if self._inside else self.path
+
+    @property
+    def _inside(self) -> bool:
+        return bool(self.start) and self.format != "parquet"
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records.
+
+        Raises
+        ------
+        MalformedFileError, FileNotFoundError, MissingDependencyError
+        """
+        stream = _open(self.path)
+        groups = None
+        with closing(stream):
+            if self.format == "parquet" and self.start is not None and self.stop is not None:
+                groups = range(self.start, self.stop)
+            elif self.start is not None and self.stop is not None:
+                stream.seek(self.start)
+                stream = io.BufferedReader(_Span(stream, self.stop - self.start))
+            yield from read_records(
+                self.name, format=self.format, encoding=self.encoding, stream=stream,
+                row_groups=groups,
+            )  # fmt: skip
+
+
+def inputs_at(paths: Sequence[str | Path]) -> list[Input]:
+    """Return the inputs at some paths.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If a path is no file.
+    MissingDependencyError
+        If one is a URL and fsspec is not installed.
+    """
+    found = []
+    for given in map(str, paths):
+        if _is_url(given):
+            system, path = _file_system(given)
+            found.append(Input(given, int(system.size(path)), str(system.checksum(path))))
+            continue
+        with open(given, "rb"):  # noqa: PTH123  (the usual errors)
+            facts = Path(given).stat()
+        found.append(Input(str(Path(given).absolute()), facts.st_size, str(facts.st_mtime_ns)))
+    return found
+
+
+def split(inputs: Sequence[Input], format: str | None, encoding: str) -> list[Chunk]:
+    """Return the chunks of some inputs, in order.
+
+    Parameters
+    ----------
+    inputs : sequence of Input
+    format, encoding
+        See `softcosine.files.read_records`.
+    """
+    total = sum(one.n_bytes for one in inputs)
+    size = min(max(total // _CHUNKS, _LEAST_BYTES), _MOST_BYTES)
+    chunks: list[Chunk] = []
+    for one in inputs:
+        whole = Chunk(one.path, format or format_of(one.path), encoding)
+        bounds: list[int] = []
+        if whole.format == "parquet":
+            bounds = _row_groups(one.path, size)
+        elif whole.format == "jsonl" and encoding.lower() in _SPLIT_ENCODINGS:
+            bounds = _line_starts(one, size)
+        chunks += [
+            Chunk(one.path, whole.format, encoding, start, stop)
+            for start, stop in pairwise(bounds)
+        ] or [whole]
+    return chunks
+
+
+class _Span(io.RawIOBase):
+    """The next bytes of a file."""
+
+    def __init__(self, file: BinaryIO, n_bytes: int) -> None:
+        self._file, self._left = file, n_bytes
+
+    def readable(self) -> bool:
+        """Whether it can be read: yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes; 0 at the end."""
+        content = self._file.read(min(len(buffer), self._left))
+        self._left -= len(content)
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def _line_starts(one: Input, size: int) -> list[int]:
+    """Return starts of lines, about `size` bytes apart, and the end; empty if compressed."""
+    with closing(_open(one.path)) as file:
+        if unpacked(file) is not file:
+            return []
+        bounds = [0]
+        while (place := bounds[-1] + size) < one.n_bytes:
+            file.seek(place - 1)  # a line may start here
+            while block := file.read(_BLOCK):
+                if (end := block.find(b"\n")) >= 0:
+                    place += end
+                    break
+                place += len(block)
+            if not block or place >= one.n_bytes:
+                break
+            bounds.append(place)
+    return [*bounds, one.n_bytes]
+
+
+def _row_groups(path: str, size: int) -> list[int]:
+    """Return numbers of row groups, about `size` bytes apart, and their number."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
+    with closing(_open(path)) as file:
+        try:
+            facts = ParquetFile(file).metadata
+        except (ValueError, OSError, ArrowException) as error:
+            raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
+    bounds, n_bytes = [0], 0
+    for number in range(facts.num_row_groups):
+        n_bytes += facts.row_group(number).total_byte_size
+        if n_bytes >= size or number == facts.num_row_groups - 1:
+            bounds.append(number + 1)
+            n_bytes = 0
+    return bounds
+
+
+def _open(path: str) -> BinaryIO:
+    if not _is_url(path):
+        return Path(path).open("rb")
+    system, own = _file_system(path)
+    return io.BufferedReader(system.open(own, "rb"))
+
+
+def _is_url(path: str) -> bool:
+    return "://" in path
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise MissingDependencyError("fsspec", "shards", f"Reading {url}") from error
+    found: tuple[Any, str] = url_to_fs(url)
+    return found

@@ -1,0 +1,189 @@
+"""The tally of a chunk: its records in the order of their owners, and the counts of its terms."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.cluster.build_plan import BuildPlan, tally_folder
+from softcosine.cluster.ownership import hashes_of
+from softcosine.cluster.tasks import once
+from softcosine.files import Record, place
+from softcosine.index.writer.document import NewDocument, new_document
+from softcosine.storage import Folder, open_folder, write_folder
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import AnalysisCache
+from softcosine.text.counted_terms import CountedFields, counted_fields
+from softcosine.text.packing import pack_strings
+
+__all__ = ["Tally", "tally"]
+
+_KIND = "tally"
+_RECORDS = "records.jsonl"
+_CACHED_CHUNKS = 1 << 19  # distinct pieces of text whose analysis a worker keeps
+
+
+def tally(work: Path, number: int) -> None:
+    """Write the tally of a chunk, unless it exists.
+
+    Parameters
+    ----------
+    work : Path
+        Folder of the work.
+    number : int
+        Of the chunk.
+
+    Raises
+    ------
+    InvalidInputError, MalformedFileError
+        If a record is invalid; the message has its place.
+    OSError
+        If it cannot be written, for example on a full disk. Nothing is left of it.
+    """
+    with once(tally_folder(work, number)) as target:
+        if target is None:
+            return
+        plan = BuildPlan.read(work)
+        documents, places, unseen = _documents(plan, number)
+        texts = [text for document in documents for text in document.texts]
+        counted = counted_fields(
+            texts, plan.analyzer, n_fields=len(plan.field_names), cache=_cache(plan.analyzer)
+        )
+        hashes = hashes_of(document.id for document in documents)
+        order = np.argsort(hashes, kind="stable")
+        lines = [_line(documents[i]) for i in order.tolist()]
+        arrays = {
+            "documents/hashes": hashes[order],
+            "documents/places": order.astype(np.int64),
+            "documents/lines": np.array(places, np.int64)[order],
+            "documents/offsets": np.cumsum([0, *map(len, lines)], dtype=np.int64),
+            **_by_partition(counted, plan.n_partitions),
+        }
+        write_folder(
+            target,
+            _KIND,
+            {"n_docs": len(documents), "unseen": sorted(unseen)},
+            arrays,
+            files={_RECORDS: lambda file: _write_lines(file, lines)},
+        )
+
+
+def _documents(plan: BuildPlan, number: int) -> tuple[list[NewDocument], list[int], frozenset[str]]:
+    """Return the documents of a chunk, the line of each or 0, and the fields that none has."""
+    reader, names = plan.reader(), plan.field_names
+    documents, lines = [], []
+    for record in plan.chunks[number].records():
+        id, text = reader.id(record), reader.text(record)
+        documents.append(new_document(id, text, reader.metadata(record), fields=names))
+        lines.append(record.line or 0)
+    return documents, lines, reader.unseen
+
+
+@lru_cache(maxsize=1)
+def _cache(analyzer: Analyzer) -> AnalysisCache:
+    return AnalysisCache(_CACHED_CHUNKS)
+
+
+def _line(document: NewDocument) -> bytes:
+    return json.dumps([document.id, document.texts, document.metadata]).encode() + b"\n"
+
+
+def _write_lines(file: Path, lines: Sequence[bytes]) -> None:
+    with file.open("wb") as stream:
+        stream.writelines(lines)
+
+
+def _by_partition(counted: CountedFields, n_partitions: int) -> dict[str, NDArray[Any]]:
+    """Return term counts as arrays, ordered by the hash of the term."""
+    encoded = [term.encode("utf-8", "surrogatepass") for term in counted.terms]
+    partitions = np.array([zlib.crc32(term) % n_partitions for term in encoded], np.int64)
+    order = np.argsort(partitions, kind="stable")
+    blob, offsets = pack_strings([counted.terms[i] for i in order.tolist()])
+    arrays: dict[str, NDArray[Any]] = {
+        "terms/blob": blob,
+        "terms/offsets": offsets,
+        "terms/bounds": np.searchsorted(partitions[order], np.arange(n_partitions + 1)),
+        "terms/frequencies": counted.frequencies[:, order],
+        "terms/lengths": counted.lengths[:, order],
+    }
+    if counted.forms is not None:
+        forms = [counted.forms[i] for i in order.tolist()]
+        blob, offsets = pack_strings([form for own in forms for form in own])
+        arrays |= {
+            "forms/blob": blob,
+            "forms/offsets": offsets,
+            "forms/starts": np.cumsum([0, *map(len, forms)], dtype=np.int64),
+            "forms/counts": np.array([n for own in forms for n in own.values()], np.int64),
+        }
+    return arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The tally of a chunk, opened.
+
+    Attributes
+    ----------
+    folder : Folder
+    name : str
+        Of the chunk, in messages.
+    """
+
+    folder: Folder
+    name: str
+
+    @classmethod
+    def open(cls, work: Path, plan: BuildPlan, number: int) -> Self:
+        """Open the tally of a chunk."""
+        return cls(open_folder(tally_folder(work, number), _KIND), plan.chunks[number].name)
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents."""
+        return int(self.folder.settings["n_docs"])
+
+    @property
+    def unseen(self) -> set[str]:
+        """The text fields given that no record has."""
+        return set(self.folder.settings["unseen"])
+
+    @property
+    def hashes(self) -> NDArray[np.uint64]:
+        """Hashes of the ids, ascending, shape (n_docs,)."""
+        return self.folder.array("documents/hashes")
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Place of each document in the chunk, in the order of `hashes`."""
+        return self.folder.array("documents/places")
+
+    def place(self, number: int) -> str:
+        """Return the location of a document, for messages, by its number in `hashes`."""
+        line = int(self.folder.array("documents/lines")[number])
+        return place(Record({}, self.name, line or None))
+
+    def documents(self, chosen: slice) -> Iterator[tuple[int, NewDocument]]:
+        """Yield documents and their places in the chunk, in the order of these places.
+
+        Parameters
+        ----------
+        chosen : slice
+            Of the documents in the order of `hashes`; they are read together.
+        """
+        places = self.places[chosen]
+        offsets = self.folder.array("documents/offsets")[chosen.start : chosen.stop + 1]
+        with self.folder.file(_RECORDS).open("rb") as file:
+            file.seek(int(offsets[0]))
+            content = file.read(int(offsets[-1] - offsets[0]))
+        ends = (offsets - offsets[0]).tolist()
+        for i in np.argsort(places).tolist():
+            id, texts, metadata = json.loads(content[ends[i] : ends[i + 1]])
+            yield int(places[i]), NewDocument(id, tuple(texts), metadata)

@@ -1,0 +1,134 @@
+"""Plans of shards: the epoch and the documents are those of one index of the same records."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from softcosine.cluster import splitting
+from softcosine.cluster.manifest import ShardsManifest
+from softcosine.cluster.ownership import owners_of
+from softcosine.cluster.plan import ShardPlan
+from softcosine.errors import (
+    AlreadyExistsError,
+    DuplicateIdError,
+    InvalidInputError,
+)
+from softcosine.files import Fields, Record, RecordReader
+from softcosine.index.soft_index import SoftIndex
+from softcosine.similarity.pairs import PairSimilarity
+from softcosine.text.analyzer import Analyzer
+
+ENGLISH = """the flat tyres of a bicycle were repaired; green tea and black teas with milk; we
+repaired the tires of this car; the engine and engines of the cars were loud; a loud noise of the
+motor in the morning; morning tea is served in new york; he was killed in a car accident; the dead
+man had a motor bike; new tires for the bike; a puncture is a flat tyre; coffee in the morning;
+the vehicle was repaired by a mechanic; a mechanic of engines; the noise of vehicles in york""".split(";")
+GERMAN = """das Auto ist nicht kaputt und der Reifen ist platt; der Motor des Autos war laut; die
+Katze und der Hund sind im Garten; die Katzen haben den Hund nicht gesehen; ein Hund im Auto; der
+Garten ist schön und die Gärten sind grün; der Tee und die Milch sind auf dem Tisch; die Tische
+sind aus Holz; das Holz der Tische ist alt; eine Tasse Tee im Garten""".split(";")
+
+
+def records(texts, n):
+    """Records made of the texts, some of them with metadata."""
+    rng = np.random.default_rng(0)
+    for number in range(n):
+        chosen = rng.choice(texts, rng.integers(0, 4))
+        row = {"id": f"d{number}", "title": str(rng.choice(texts)) if number % 3 else ""}
+        row["text"] = " ".join(" ".join(map(str, chosen)).split())
+        yield row | ({"year": 2000 + number % 9} if number % 2 else {})
+
+
+def written(folder, rows, n_files=2):
+    rows, paths = list(rows), []
+    for number in range(n_files):
+        own = rows[number * len(rows) // n_files : (number + 1) * len(rows) // n_files]
+        paths.append(folder / f"part-{number}.jsonl")
+        paths[-1].write_text("\n".join(map(json.dumps, own)))
+    return paths
+
+
+def one_index(rows, path, **settings):
+    """One index of the records, frozen, as `softcosine index` would make it."""
+    index = SoftIndex.create(path, **settings)
+    fields = tuple(settings.get("fields") or ()) or None
+    reader = RecordReader(Fields(text=fields, separate=fields is not None))
+    with index.writer() as writer:
+        for row in rows:
+            record = Record(row, "all.jsonl")
+            writer.add(reader.id(record), reader.text(record), reader.metadata(record))
+    with index.writer() as writer:
+        writer.freeze()
+    return index
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(splitting, "_LEAST_BYTES", 2000)
+
+
+SETTINGS = {
+    "plain": {"plain": True},
+    "english": {},
+    "bm25": {"ranking": "soft_bm25", "encoder": None},
+    "fields": {"fields": {"title": 2.0, "text": 1.0}},
+    "min_df": {"min_df": 3},
+    "max_df": {"max_df": 0.4, "min_df": 2, "positions": True},
+    "fields_min_df": {"fields": {"title": 2.0, "text": 1.0}, "min_df": 3, "max_df": 0.5},
+    "phrases": {
+        "source": PairSimilarity({("new york", "tea"): 0.5, ("car", "vehicle"): 0.75}),
+        "max_df": 0.3,
+    },
+    "ngrams": {"analyzer": Analyzer(stemmer="english", max_ngram=2), "min_df": 2},
+    "language": {"language": "english", "keep_texts": False},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_shards_have_the_epoch_of_one_index(tmp_path, small_chunks, name):
+    check_against_one_index(tmp_path, list(records(ENGLISH, 90)), SETTINGS[name])
+
+
+@pytest.mark.parametrize("settings", [{}, {"min_df": 4}, {"ranking": "soft_cosine"}])
+def test_similarities_learned_from_all_texts_are_those_of_one_index(
+    tmp_path, small_chunks, settings
+):
+    check_against_one_index(tmp_path, list(records(GERMAN, 90)), settings, "Reifen im Garten")
+
+
+def check_against_one_index(tmp_path, rows, settings, query="loud motor of a tyre"):
+    one = one_index(rows, tmp_path / "one.index", **settings)
+    plan = ShardPlan(written(tmp_path, rows), docs_per_shard=25, **settings)
+    folder = plan.build(tmp_path / "all.shards")
+    manifest = ShardsManifest.read(folder)
+    assert manifest.epoch == one.epoch
+    assert (manifest.n_shards, manifest.n_docs, manifest.next_number) == (4, 90, 90)
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "epoch", "manifest.json", "shard-0000", "shard-0001", "shard-0002", "shard-0003",
+        "write.lock",
+    ]  # fmt: skip
+    epoch = SoftIndex.open(folder / "epoch")
+    assert (epoch.epoch, len(epoch), epoch.language) == (one.epoch, 0, one.language)
+    scores = {hit.id: hit for hit in one.search(query, k=90)}
+    owners = owners_of([row["id"] for row in rows], 4)
+    n_hits = 0
+    for number, facts in enumerate(manifest.shards):
+        shard = SoftIndex.open(folder / facts.folder, verify=True)
+        own = [i for i, owner in enumerate(owners) if owner == number]
+        assert shard.epoch == one.epoch
+        ids = [rows[i]["id"] for i in own]
+        assert list(shard.documents.all_ids()) == ids
+        (segment,) = shard.snapshot.segments
+        assert segment.documents.insertion_numbers.tolist() == own
+        assert shard.get(ids) == one.get(ids)
+        hits = shard.search(query, k=90)
+        n_hits += len(hits)
+        for hit in hits:
+            whole = scores[hit.id]
+            assert (hit.score, hit.metadata, hit.text) == (
+                whole.score, whole.metadata, whole.text
+            )  # fmt: skip
+    assert n_hits == len(scores) > 10
