@@ -40,6 +40,7 @@ _HOMES = {
     "OnnxEncoder": "softcosine.encoders.onnx_encoder",
     "OrthonormalBasis": "softcosine.space.basis",
     "PairSimilarity": "softcosine.similarity.pairs",
+    "ShardPlan": "softcosine.cluster.plan",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
     "SimilarityRecipe": "softcosine.matrix.recipe",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from softcosine._threads import using_threads as using_threads
     from softcosine.client import AsyncClient as AsyncClient
     from softcosine.client import Client as Client
+    from softcosine.cluster.plan import ShardPlan as ShardPlan
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder
     from softcosine.engines.engine_index import EngineIndex as EngineIndex

@@ -1,4 +1,4 @@
-"""Builds of shards that are killed, run out of disk, or meet another build: what is left is right."""
+"""Builds of shards that are killed, run out of disk, or meet another build."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_duplicate_ids_are_an_error_with_both_places(inputs, tmp_path):
         ({"text": "tea"}, {}, "there is no field 'id'"),
         ({"id": "x"}, {}, "there is no field 'text'"),
         ({"id": "x", "text": 5.5, "title": []}, {}, "a text was needed"),
-        ({"id": "x", "text": "tea"}, {"text_fields": ["text", "body"]}, "no document has a field 'body'"),
+        ({"id": "x", "text": ""}, {"text_fields": ["text", "body"]}, "no document has .* 'body'"),
     ],
 )  # fmt: skip
 def test_invalid_records_are_an_error_with_their_place(inputs, tmp_path, row, settings, message):

@@ -11,27 +11,39 @@ from softcosine.cluster import splitting
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.plan import ShardPlan
-from softcosine.errors import (
-    AlreadyExistsError,
-    DuplicateIdError,
-    InvalidInputError,
-)
 from softcosine.files import Fields, Record, RecordReader
 from softcosine.index.soft_index import SoftIndex
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 
-ENGLISH = """the flat tyres of a bicycle were repaired; green tea and black teas with milk; we
-repaired the tires of this car; the engine and engines of the cars were loud; a loud noise of the
-motor in the morning; morning tea is served in new york; he was killed in a car accident; the dead
-man had a motor bike; new tires for the bike; a puncture is a flat tyre; coffee in the morning;
-the vehicle was repaired by a mechanic; a mechanic of engines; the noise of vehicles in york""".split(
-    ";"
-)
-GERMAN = """das Auto ist nicht kaputt und der Reifen ist platt; der Motor des Autos war laut; die
-Katze und der Hund sind im Garten; die Katzen haben den Hund nicht gesehen; ein Hund im Auto; der
-Garten ist schön und die Gärten sind grün; der Tee und die Milch sind auf dem Tisch; die Tische
-sind aus Holz; das Holz der Tische ist alt; eine Tasse Tee im Garten""".split(";")
+ENGLISH = [
+    "the flat tyres of a bicycle were repaired",
+    "green tea and black teas with milk",
+    "we repaired the tires of this car",
+    "the engine and engines of the cars were loud",
+    "a loud noise of the motor in the morning",
+    "morning tea is served in new york",
+    "he was killed in a car accident",
+    "the dead man had a motor bike",
+    "new tires for the bike",
+    "a puncture is a flat tyre",
+    "coffee in the morning",
+    "the vehicle was repaired by a mechanic",
+    "a mechanic of engines",
+    "the noise of vehicles in york",
+]
+GERMAN = [
+    "das Auto ist nicht kaputt und der Reifen ist platt",
+    "der Motor des Autos war laut",
+    "die Katze und der Hund sind im Garten",
+    "die Katzen haben den Hund nicht gesehen",
+    "ein Hund im Auto",
+    "der Garten ist schön und die Gärten sind grün",
+    "der Tee und die Milch sind auf dem Tisch",
+    "die Tische sind aus Holz",
+    "das Holz der Tische ist alt",
+    "eine Tasse Tee im Garten",
+]
 
 
 def records(texts, n):

@@ -134,8 +134,7 @@ def split(inputs: Sequence[Input], format: str | None, encoding: str) -> list[Ch
         elif whole.format == "jsonl" and encoding.lower() in _SPLIT_ENCODINGS:
             bounds = _line_starts(one, size)
         chunks += [
-            Chunk(one.path, whole.format, encoding, start, stop)
-            for start, stop in pairwise(bounds)
+            Chunk(one.path, whole.format, encoding, start, stop) for start, stop in pairwise(bounds)
         ] or [whole]
     return chunks
 
