@@ -15,6 +15,7 @@ from softcosine.files import Fields, Record, RecordReader
 from softcosine.index.soft_index import SoftIndex
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
+from toy_encoder import ToyEncoder
 
 ENGLISH = [
     "the flat tyres of a bicycle were repaired",
@@ -113,6 +114,15 @@ def test_similarities_learned_from_all_texts_are_those_of_one_index(
     check_against_one_index(tmp_path, list(records(GERMAN, 90)), settings, "Reifen im Garten")
 
 
+@pytest.mark.parametrize("settings", [{}, {"fields": {"title": 2.0, "text": 1.0}, "min_df": 2}])
+def test_documents_that_an_encoder_reads_are_encoded_once(tmp_path, small_chunks, settings):
+    encoder = ToyEncoder()
+    rows = list(records(ENGLISH, 90))
+    check_against_one_index(tmp_path, rows, {"encoder": encoder, **settings})
+    n_queries = 1 + 4
+    assert len(encoder.texts) <= 2 * len(rows) + n_queries
+
+
 def check_against_one_index(tmp_path, rows, settings, query="loud motor of a tyre"):
     one = one_index(rows, tmp_path / "one.index", **settings)
     plan = ShardPlan(written(tmp_path, rows), docs_per_shard=25, **settings)
@@ -130,7 +140,8 @@ def check_against_one_index(tmp_path, rows, settings, query="loud motor of a tyr
     owners = owners_of([row["id"] for row in rows], 4)
     n_hits = 0
     for number, facts in enumerate(manifest.shards):
-        shard = SoftIndex.open(folder / facts.folder, verify=True)
+        known = {"encoder": settings["encoder"]} if settings.get("encoder") else {}
+        shard = SoftIndex.open(folder / facts.folder, verify=True, **known)
         own = [i for i, owner in enumerate(owners) if owner == number]
         assert shard.epoch == one.epoch
         ids = [rows[i]["id"] for i in own]

@@ -12,6 +12,7 @@ from typing import Any
 from softcosine._progress import Report, silent
 from softcosine._validation import check_list, check_whole
 from softcosine.cluster.build_plan import BuildPlan
+from softcosine.cluster.encoding import encode_chunk
 from softcosine.cluster.manifest import EPOCH, ShardsManifest
 from softcosine.cluster.shard_building import build_shard, facts_of
 from softcosine.cluster.splitting import Chunk, inputs_at, split
@@ -189,10 +190,18 @@ class ShardPlan:
                 plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan)
             )
             found(folder / EPOCH, documents, memory=memory, report=report, **self._settings)
+        encoder, cache = self._settings.get("encoder"), self._settings.get("encoder_cache")
+        encoded = self._directory.encoder is not None
+        if encoded:
+            run_tasks(
+                "encoding texts", encode_chunk,
+                [(folder, work, number, encoder, cache) for number in chunks],
+                jobs=jobs, report=report,
+            )  # fmt: skip
         n_shards = -(-n_docs // self._docs_per_shard)
         run_tasks(
             "building shards", build_shard,
-            [(folder, work, number, n_shards, memory) for number in range(n_shards)],
+            [(folder, work, number, n_shards, memory, encoded) for number in range(n_shards)],
             jobs=jobs, report=report,
         )  # fmt: skip
         facts = [facts_of(folder, number) for number in range(n_shards)]
