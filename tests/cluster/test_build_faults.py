@@ -181,6 +181,14 @@ def test_a_second_build_into_the_folder_is_refused(inputs, tmp_path):
         planned(inputs).build(folder)
 
 
+def test_what_a_build_left_that_was_killed_at_its_end_is_removed(inputs, expected, tmp_path):
+    folder = planned(inputs).build(tmp_path / "all.shards")
+    (folder / "work").mkdir()
+    with pytest.raises(AlreadyExistsError, match="exists already"):
+        planned(inputs).build(folder)
+    assert facts_of(folder) == expected
+
+
 def test_a_build_of_other_settings_does_not_continue(inputs, expected, tmp_path):
     folder = tmp_path / "all.shards"
 

@@ -114,6 +114,38 @@ def test_similarities_learned_from_all_texts_are_those_of_one_index(
     check_against_one_index(tmp_path, list(records(GERMAN, 90)), settings, "Reifen im Garten")
 
 
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
+def test_every_backend_builds_the_same_shards(tmp_path, small_chunks, backend):
+    joblib = pytest.importorskip("joblib")
+    rows = list(records(ENGLISH, 90))
+    plan = ShardPlan(written(tmp_path, rows), docs_per_shard=25)
+    one = ShardsManifest.read(plan.build(tmp_path / "one.shards"))
+    with joblib.parallel_config(backend, n_jobs=2):
+        other = ShardsManifest.read(plan.build(tmp_path / "other.shards"))
+    assert (one.epoch, one.next_number) == (other.epoch, other.next_number)
+    assert [shard.n_docs for shard in one.shards] == [shard.n_docs for shard in other.shards]
+
+
+def test_files_of_several_formats_and_places_are_one_collection(tmp_path, small_chunks):
+    pa, fsspec = pytest.importorskip("pyarrow"), pytest.importorskip("fsspec")
+    from pyarrow import parquet
+
+    rows = [{"title": "", "year": None, **row} for row in records(ENGLISH, 90)]
+    (tmp_path / "a.json").write_text(json.dumps(rows[:30]))
+    parquet.write_table(pa.Table.from_pylist(rows[30:60]), tmp_path / "b.parquet", row_group_size=9)
+    with fsspec.open("memory://test/c.jsonl", "w") as file:
+        file.write("\n".join(map(json.dumps, rows[60:])))
+    paths = [tmp_path / "a.json", tmp_path / "b.parquet", "memory://test/c.jsonl"]
+    folder = ShardPlan(paths, docs_per_shard=50).build(tmp_path / "all.shards")
+    one = one_index(rows, tmp_path / "one.index")
+    manifest = ShardsManifest.read(folder)
+    assert (manifest.epoch, manifest.n_docs) == (one.epoch, 90)
+    for facts in manifest.shards:
+        shard = SoftIndex.open(folder / facts.folder)
+        ids = list(shard.documents.all_ids())
+        assert shard.get(ids) == one.get(ids)
+
+
 @pytest.mark.parametrize("settings", [{}, {"fields": {"title": 2.0, "text": 1.0}, "min_df": 2}])
 def test_documents_that_an_encoder_reads_are_encoded_once(tmp_path, small_chunks, settings):
     encoder = ToyEncoder()

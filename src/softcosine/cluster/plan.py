@@ -162,6 +162,8 @@ class ShardPlan:
         folder.mkdir(exist_ok=True)
         lock = WriteLock(folder)
         try:
+            if (folder / MANIFEST).exists():  # a build was killed at its very end
+                shutil.rmtree(folder / _WORK, ignore_errors=True)
             _check_target(folder)  # again: another build may have ended meanwhile
             self._build(folder, jobs, memory, report)
         finally:
@@ -285,7 +287,7 @@ def _check_target(folder: Path) -> None:
         raise FileNotFoundError(f"the folder {folder.parent} does not exist; create it first.")
     if not folder.exists() and not folder.is_symlink():
         return
-    if (folder / MANIFEST).exists():
+    if (folder / MANIFEST).exists() and not (folder / _WORK).exists():
         raise AlreadyExistsError(f"{folder} exists already; choose another name, or delete it.")
     check_folder(folder)
     if not (folder / _WORK).exists() and any(one.name != LOCK_FILE for one in folder.iterdir()):
