@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from softcosine.cluster import splitting
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.plan import ShardPlan
+from softcosine.errors import InvalidInputError
 from softcosine.files import Fields, Record, RecordReader
 from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
 from toy_encoder import ToyEncoder
 
 ENGLISH = [
@@ -107,11 +114,63 @@ def test_shards_have_the_epoch_of_one_index(tmp_path, small_chunks, name):
     check_against_one_index(tmp_path, list(records(ENGLISH, 90)), SETTINGS[name])
 
 
-@pytest.mark.parametrize("settings", [{}, {"min_df": 4}, {"ranking": "soft_cosine"}])
-def test_similarities_learned_from_all_texts_are_those_of_one_index(
-    tmp_path, small_chunks, settings
-):
-    check_against_one_index(tmp_path, list(records(GERMAN, 90)), settings, "Reifen im Garten")
+@pytest.mark.parametrize("given", [{}, {"min_df": 4}, {"ranking": "soft_cosine"}])
+def test_similarities_learned_from_all_texts_are_those_of_one_index(tmp_path, small_chunks, given):
+    check_against_one_index(tmp_path, list(records(GERMAN, 90)), given, "Reifen im Garten")
+
+
+WORDS = st.sampled_from(["new", "york", "yorks", "tea", "teas", "cars", "car", "york's", "a", "--"])
+TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
+LIMITS = st.sampled_from([{}, {"min_df": 2}, {"max_df": 2}, {"min_df": 0.3, "max_df": 0.9}])
+SIMILARITIES = st.sampled_from(
+    [
+        {"plain": True},
+        {"source": PairSimilarity({("new york", "tea"): 0.5, ("cars", "car"): 0.75})},
+        {"analyzer": Analyzer(max_ngram=3), "plain": True},
+        {"analyzer": Analyzer(stemmer="english", max_ngram=2, stop_words="english")},
+        {"analyzer": Analyzer(phrases=["new york tea"]), "language": "none", "plain": True},
+    ]
+)
+
+
+@hypothesis.settings(max_examples=25)
+@hypothesis.given(
+    st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=12),
+    LIMITS,
+    SIMILARITIES,
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_any_collection_has_the_epoch_of_one_index(texts, limits, similarity, several, n_files):
+    rows = [
+        {"id": str(number), "title": title, "text": text}
+        for number, (title, text) in enumerate(texts)
+    ]
+    given = {**limits, **similarity, "ranking": "soft_bm25", "encoder": None}
+    if several:
+        given["fields"] = {"title": 1.5, "text": 1.0}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        plan = ShardPlan(written(folder, rows, min(n_files, len(rows))), docs_per_shard=4, **given)
+        try:
+            epoch = one_index(rows, folder / "one.index", **given).epoch
+        except InvalidInputError:
+            with pytest.raises(InvalidInputError, match="no words"):
+                plan.build(folder / "all.shards")
+        else:
+            manifest = ShardsManifest.read(plan.build(folder / "all.shards"))
+            assert (manifest.epoch, manifest.n_docs) == (epoch, len(rows))
+
+
+def test_terms_of_a_given_matrix_keep_their_numbers(tmp_path, small_chunks):
+    rows = list(records(ENGLISH, 90))
+    S = TermSimilarityMatrix.from_source(
+        PairSimilarity({("tyre", "tire"): 0.5}), Vocabulary(["tyre", "tire", "unused"])
+    )
+    given = {"S": S, "language": "none", "ranking": "soft_bm25"}
+    check_against_one_index(tmp_path, rows, given)
+    with pytest.raises(InvalidInputError, match="leave out terms that S has"):
+        ShardPlan(written(tmp_path, rows), min_df=2, **given)
 
 
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
@@ -146,11 +205,11 @@ def test_files_of_several_formats_and_places_are_one_collection(tmp_path, small_
         assert shard.get(ids) == one.get(ids)
 
 
-@pytest.mark.parametrize("settings", [{}, {"fields": {"title": 2.0, "text": 1.0}, "min_df": 2}])
-def test_documents_that_an_encoder_reads_are_encoded_once(tmp_path, small_chunks, settings):
+@pytest.mark.parametrize("given", [{}, {"fields": {"title": 2.0, "text": 1.0}, "min_df": 2}])
+def test_documents_that_an_encoder_reads_are_encoded_once(tmp_path, small_chunks, given):
     encoder = ToyEncoder()
     rows = list(records(ENGLISH, 90))
-    check_against_one_index(tmp_path, rows, {"encoder": encoder, **settings})
+    check_against_one_index(tmp_path, rows, {"encoder": encoder, **given})
     n_queries = 1 + 4
     assert len(encoder.texts) <= 2 * len(rows) + n_queries
 

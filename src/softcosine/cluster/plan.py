@@ -272,7 +272,11 @@ class ShardPlan:
         return texts, str(reader.id_name)
 
     def _check_seen(self, tallies: Sequence[Tally]) -> None:
-        """Raise InvalidInputError if a text field that was named occurs in no record."""
+        """Raise InvalidInputError if no record has words, or a text field that was named."""
+        if not any(one.n_terms for one in tallies):
+            raise InvalidInputError(
+                "the documents have no words, so that there is nothing to index."
+            )
         unseen = set.intersection(*(one.unseen for one in tallies))
         if unseen:
             raise InvalidInputError(

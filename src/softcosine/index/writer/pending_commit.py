@@ -76,10 +76,10 @@ _UPDATES_SHARE = 4  # divisor of the memory for updated metadata
 
 
 def without_epoch() -> InvalidInputError:
-    """Return the error of freezing an index before its first documents."""
+    """Return the error of freezing an index before its first words."""
     return InvalidInputError(
-        "this index never had a document, so that there are no statistics to freeze; commit some "
-        "documents first."
+        "this index never had a document with words, so that there is nothing to freeze; commit "
+        "some documents first."
     )
 
 
