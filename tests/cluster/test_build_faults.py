@@ -21,6 +21,7 @@ from softcosine.errors import (
     DuplicateIdError,
     IndexLockedError,
     InvalidInputError,
+    MalformedFileError,
 )
 from softcosine.index.soft_index import SoftIndex
 
@@ -226,6 +227,15 @@ def test_duplicate_ids_are_an_error_with_both_places(inputs, tmp_path):
         file.write('\n{"id": "17", "text": "tea"}')
     with pytest.raises(DuplicateIdError, match=r"4.jsonl, line 51: the id '17' .*0.jsonl, line 18"):
         planned(inputs).build(tmp_path / "all.shards")
+
+
+def test_errors_of_workers_are_those_of_one_process(inputs, tmp_path):
+    pytest.importorskip("joblib")
+    inputs[4].write_text('{"id": "a", "text": "tea"}\n{"id": "b"\n')
+    plan = planned(inputs, language="none")  # else the language is decided first
+    for jobs in (1, 2):
+        with pytest.raises(MalformedFileError, match=r"4.jsonl, line 2: this is no JSON"):
+            plan.build(tmp_path / "all.shards", jobs=jobs)
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,25 @@ def test_terms_of_a_given_matrix_keep_their_numbers(tmp_path, small_chunks):
         ShardPlan(written(tmp_path, rows), min_df=2, **given)
 
 
+def test_plans_that_cannot_be_are_refused(tmp_path):
+    (path,) = written(tmp_path, [{"id": "a", "title": "", "text": "tea"}], 1)
+    for wrong in (
+        {"docs_per_shard": 0},
+        {"docs_per_shard": 1.5},
+        {"language": "klingon"},
+        {"fields": {"title": 1, "text": 1}, "text_fields": ["text"]},
+    ):
+        with pytest.raises(InvalidInputError):
+            ShardPlan([path], **wrong)
+    for paths in ([], str(path), [tmp_path / "none.jsonl"]):
+        with pytest.raises((InvalidInputError, FileNotFoundError)):
+            ShardPlan(paths)
+    for wrong in ({"jobs": 0}, {"jobs": 1.5}, {"memory": 10}):
+        with pytest.raises(InvalidInputError):
+            ShardPlan([path]).build(tmp_path / "all.shards", **wrong)
+    assert not (tmp_path / "all.shards").exists()
+
+
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
 def test_every_backend_builds_the_same_shards(tmp_path, small_chunks, backend):
     joblib = pytest.importorskip("joblib")

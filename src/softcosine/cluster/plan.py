@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report, silent
-from softcosine._validation import check_list, check_whole
+from softcosine._validation import check_list, check_whole, is_whole, must_be
 from softcosine.cluster.build_plan import BuildPlan
 from softcosine.cluster.encoding import encode_chunk
 from softcosine.cluster.manifest import EPOCH, ShardsManifest
@@ -33,7 +33,7 @@ from softcosine.version import __version__
 __all__ = ["ShardPlan"]
 
 _WORK = "work"
-_MEMORY = 1 << 30
+_MEMORY, _LEAST_MEMORY = 1 << 30, 1 << 16
 # The first documents decide the language, as the first batch of a writer does.
 _FIRST_BYTES = 1 << 26
 _MOST_PARTITIONS = 256
@@ -157,6 +157,11 @@ class ShardPlan:
             If another process builds in this folder.
         MalformedFileError, MissingDependencyError, OSError
         """
+        check_whole("memory", memory, least=_LEAST_MEMORY)
+        if jobs is not None and (not is_whole(jobs) or jobs == 0):
+            raise must_be(
+                "jobs", jobs, "a whole number other than 0 (-1 stands for all CPUs), or None"
+            )
         folder, report = checked_path(path).absolute(), progress or silent
         _check_target(folder)
         folder.mkdir(exist_ok=True)
@@ -173,6 +178,8 @@ class ShardPlan:
     def _build(self, folder: Path, jobs: int | None, memory: int, report: Report) -> None:
         work = folder / _WORK
         work.mkdir(exist_ok=True)
+        for left in work.glob("*.tmp"):  # by tasks that were killed
+            shutil.rmtree(left, ignore_errors=True)
         plan = self._planned(work, report)
         chunks = range(len(plan.chunks))
         run_tasks(
