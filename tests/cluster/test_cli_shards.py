@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 
 import pytest
 from typer.testing import CliRunner
@@ -67,3 +69,25 @@ def test_people_read_what_was_built(tmp_path, documents, run):
     assert "shard-0001" in said
     said = run("shards", "build", documents, "-o", folder, *options, status=1)
     assert "exists already" in said
+
+
+def test_a_plan_is_about_right_and_writes_nothing(tmp_path, documents, run, monkeypatch):
+    packed, few = tmp_path / "more.jsonl.gz", tmp_path / "few.jsonl"
+    rng = random.Random(0)
+    rows = ({"id": str(i), "text": f"{rng.getrandbits(400):x}"} for i in range(30_000))
+    packed.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    few.write_text('{"id": "x", "text": "tea"}\n')
+    before = sorted(tmp_path.iterdir())
+    options = ("--docs-per-shard", 10_000, "--json")
+    told = json.loads(run("shards", "plan", documents, few, *options))
+    assert told == {
+        "documents": 61, "shards": 1, "chunks": 2,
+        "bytes": documents.stat().st_size + few.stat().st_size,
+    }  # fmt: skip
+    told = json.loads(run("shards", "plan", packed, *options))
+    assert 25_000 < told["documents"] < 35_000
+    assert told["shards"] in (3, 4)
+    assert "About 61 documents in 1 shard, read in 2 chunks" in run(
+        "shards", "plan", documents, few
+    )
+    assert sorted(tmp_path.iterdir()) == before

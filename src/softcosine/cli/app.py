@@ -134,8 +134,11 @@ _key_commands.callback(help=_help(_keys))(_keys)
 def _shards() -> None:
     """Build a collection as several indexes that answer as one, for tens of millions of documents.
 
-    softcosine shards build big-*.jsonl.gz -o big.shards
-    softcosine shards info big.shards
+      softcosine shards plan big-*.jsonl.gz
+      softcosine shards build big-*.jsonl.gz -o big.shards
+      softcosine shards info big.shards
+
+    'build' continues where it stopped if it is started again.
     """
 
 
@@ -189,6 +192,7 @@ _OF_KEYS: _Table = (
     ("remove", http_server.remove_key, "Remove a key."),
 )
 _OF_SHARDS: _Table = (
+    ("plan", shards.plan, "Show how many documents and shards files give, about."),
     ("build", shards.build, "Build shards from files of documents."),
     ("info", shards.info, "Show the shards, their documents and their size."),
 )
@@ -206,7 +210,9 @@ app.add_typer(
     short_help="Term similarity matrices: build, show, check, compare.",
 )
 app.add_typer(
-    _shard_commands, name="shards", short_help="Several indexes that answer as one: build, info."
+    _shard_commands,
+    name="shards",
+    short_help="Several indexes that answer as one: plan, build, info.",
 )
 app.add_typer(_key_commands, name="keys", short_help="Keys of a server: add, list, remove.")
 

@@ -1,4 +1,4 @@
-"""Commands ``softcosine shards build`` and ``softcosine shards info``."""
+"""Commands ``softcosine shards plan``, ``build`` and ``info``."""
 
 from __future__ import annotations
 
@@ -29,22 +29,57 @@ from softcosine.cli.options import (
 if TYPE_CHECKING:
     from softcosine.cluster.manifest import ShardsManifest
 
-__all__ = ["build", "info"]
+__all__ = ["build", "info", "plan"]
+
+
+_Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE", help="Files of records with ids, or URLs that fsspec reads (s3://...)."
+    ),
+]
+_DocsPerShard = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Documents in a shard, about.")
+]
+
+
+def plan(
+    inputs: _Inputs,
+    docs_per_shard: _DocsPerShard = 1_000_000,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    as_json: Summary = False,
+) -> None:
+    """Show how many documents and shards some files give, about, and write nothing.
+
+      softcosine shards plan big-*.jsonl --docs-per-shard 500000
+
+    The number of documents is estimated from the beginning of each file.
+
+    JSON: documents, shards, chunks (tasks that read the files), bytes.
+    """
+    from softcosine.cli.output import console, counted, print_json, size
+    from softcosine.cluster.plan import ShardPlan
+
+    found = ShardPlan(
+        inputs, docs_per_shard=docs_per_shard, format=format, encoding=encoding, plain=True
+    ).estimate()
+    if as_json:
+        facts = {"documents": found.n_docs, "shards": found.n_shards}
+        print_json({**facts, "chunks": found.n_chunks, "bytes": found.n_bytes})
+        return
+    console().print(
+        f"About {counted(found.n_docs, 'document')} in {counted(found.n_shards, 'shard')}, read "
+        f"in {counted(found.n_chunks, 'chunk')} of {size(found.n_bytes)} together."
+    )
 
 
 def build(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE", help="Files of records with ids, or URLs that fsspec reads (s3://...)."
-        ),
-    ],
+    inputs: _Inputs,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="SHARDS", help="The folder to write.")
     ],
-    docs_per_shard: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Documents in a shard, about.")
-    ] = 1_000_000,
+    docs_per_shard: _DocsPerShard = 1_000_000,
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Number of workers [all processors].")
     ] = None,
@@ -146,7 +181,7 @@ def build(
         overrides=decisions_in(decisions), max_neighbors=max_neighbors,
     )  # fmt: skip
     known, analyzer = rules_of(language, stemmer, None if stop_words == "none" else stop_words)
-    plan = ShardPlan(
+    planned = ShardPlan(
         inputs, docs_per_shard=docs_per_shard, id_field=id_field, text_fields=text_fields,
         format=format, encoding=encoding, similarity=recipe, language=known, analyzer=analyzer,
         ranking=ranking or RANKING, fields=field_weights(fields),
@@ -156,7 +191,7 @@ def build(
         encoder_cache=encoder_cache, meaning=meaning, meaning_space=meaning_space,
     )  # fmt: skip
     with Reporter() as report, saying_how_to_go_on(output):
-        plan.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)
+        planned.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)
     seconds, manifest = time.perf_counter() - started, ShardsManifest.read(output)
     epoch, n_bytes = SoftIndex.open(output / EPOCH), _bytes_of(output)
     if as_json:
