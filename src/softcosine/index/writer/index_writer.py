@@ -150,7 +150,7 @@ class IndexWriter:
         self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
         self._builder = builder
         self._encoder = encoder or directory.encoder
-        self._coordinates = coordinates or self._encode
+        self._coordinates = coordinates
         self._report = progress or silent
         self._policy = merge
         self._default = default
@@ -665,8 +665,8 @@ class IndexWriter:
 
     def _new_pending(self) -> PendingCommit:
         return PendingCommit(
-            self._writer, memory=self._memory, builder=self._builder, encoder=self._coordinates,
-            report=self._report,
+            self._writer, memory=self._memory, builder=self._builder,
+            encoder=self._coordinates or self._encode, report=self._report,
         )  # fmt: skip
 
     def _encode(
