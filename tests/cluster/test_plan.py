@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from softcosine.cluster import plan as plans
 from softcosine.cluster import splitting
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.ownership import owners_of
@@ -190,6 +191,14 @@ def test_plans_that_cannot_be_are_refused(tmp_path):
         with pytest.raises(InvalidInputError):
             ShardPlan([path]).build(tmp_path / "all.shards", **wrong)
     assert not (tmp_path / "all.shards").exists()
+
+
+def test_the_first_documents_decide_the_language(tmp_path, monkeypatch):
+    monkeypatch.setattr(plans, "_FIRST_BYTES", 10)
+    rows = [{"id": "a", "title": "", "text": GERMAN[0]}, *records(ENGLISH, 30)]
+    folder = ShardPlan(written(tmp_path, rows)).build(tmp_path / "all.shards")
+    epoch = SoftIndex.open(folder / "epoch")
+    assert (epoch.language, len(epoch.vocabulary) > 40) == ("german", True)
 
 
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])

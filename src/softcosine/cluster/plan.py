@@ -298,7 +298,7 @@ class ShardPlan:
                 )
             document = new_document(id, reader.text(record), None, fields=names)
             n_docs, n_bytes = n_docs + 1, n_bytes + document.size
-            if n_docs > MAX_DOCS or n_bytes > _FIRST_BYTES:
+            if texts and (n_docs > MAX_DOCS or n_bytes > _FIRST_BYTES):
                 break
             texts += document.texts
             if self._snapshot.settings.language is not None:
