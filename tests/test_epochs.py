@@ -220,6 +220,9 @@ def test_what_was_added_before_freezing_is_counted(tmp_path, place):
             writer.freeze()
         with pytest.raises(InvalidInputError, match="never had a document"):
             index.shard()
+        writer.add("a", "")
+        with pytest.raises(InvalidInputError, match="never had a document with words"):
+            writer.freeze()
         writer.add("a", "tea")
         writer.freeze()
         assert index.frozen

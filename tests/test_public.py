@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import softcosine as sc
+from softcosine import errors
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,6 +22,24 @@ def test_every_public_name_is_there_and_told(name):
     value = getattr(sc, name)
     assert name in dir(sc)
     assert name.startswith("__") or value.__doc__
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.MalformedFileError("a.jsonl", "this is no JSON", line=3),
+        errors.MissingDependencyError("joblib", "shards", "Building shards"),
+        errors.ProblemError("http://x", "refused", kind="busy"),
+        errors.UnknownTermError("there is no tea"),
+        errors.IndexLockedError("locked"),
+        errors.AlreadyExistsError("it exists"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_of_other_processes_are_the_same(error):
+    other = pickle.loads(pickle.dumps(error))
+    assert type(other) is type(error)
+    assert (str(other), other.args, vars(other)) == (str(error), error.args, vars(error))
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

@@ -41,6 +41,7 @@ _HOMES = {
     "OrthonormalBasis": "softcosine.space.basis",
     "PairSimilarity": "softcosine.similarity.pairs",
     "ShardedIndex": "softcosine.cluster.sharded_index",
+    "ShardPlan": "softcosine.cluster.plan",
     "SoftIndex": "softcosine.index.soft_index",
     "SoftNeighbors": "softcosine.index.soft_neighbors",
     "SimilarityRecipe": "softcosine.matrix.recipe",
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from softcosine._threads import using_threads as using_threads
     from softcosine.client import AsyncClient as AsyncClient
     from softcosine.client import Client as Client
+    from softcosine.cluster.plan import ShardPlan as ShardPlan
     from softcosine.cluster.sharded_index import ShardedIndex as ShardedIndex
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder

@@ -29,6 +29,7 @@ A message gives what was seen, what was needed and what to do.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "AlreadyExistsError",
@@ -54,7 +55,20 @@ __all__ = [
 
 
 class SoftCosineError(Exception):
-    """Base of all errors that softcosine raises itself."""
+    """Base of all errors that softcosine raises itself; they can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default, constructors would get the message as their only argument.
+        return _unpickled, (type(self), self.args, self.__dict__)
+
+
+def _unpickled(
+    kind: type[SoftCosineError], args: tuple[Any, ...], state: dict[str, Any]
+) -> SoftCosineError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class InvalidInputError(SoftCosineError, ValueError):

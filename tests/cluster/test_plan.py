@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
+from softcosine.cluster import plan as plans
 from softcosine.cluster import splitting
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.plan import ShardPlan
+from softcosine.errors import InvalidInputError
 from softcosine.files import Fields, Record, RecordReader
 from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+from toy_encoder import ToyEncoder
 
 ENGLISH = [
     "the flat tyres of a bicycle were repaired",
-    " green tea and black teas with milk",
-    " we\nrepaired the tires of this car",
-    " the engine and engines of the cars were loud",
-    " a loud noise of the\nmotor in the morning",
-    " morning tea is served in new york",
-    " he was killed in a car accident",
-    " the dead\nman had a motor bike",
-    " new tires for the bike",
-    " a puncture is a flat tyre",
-    " coffee in the morning",
-    "\nthe vehicle was repaired by a mechanic",
-    " a mechanic of engines",
-    " the noise of vehicles in york",
+    "green tea and black teas with milk",
+    "we repaired the tires of this car",
+    "the engine and engines of the cars were loud",
+    "a loud noise of the motor in the morning",
+    "morning tea is served in new york",
+    "he was killed in a car accident",
+    "the dead man had a motor bike",
+    "new tires for the bike",
+    "a puncture is a flat tyre",
+    "coffee in the morning",
+    "the vehicle was repaired by a mechanic",
+    "a mechanic of engines",
+    "the noise of vehicles in york",
 ]
 GERMAN = [
     "das Auto ist nicht kaputt und der Reifen ist platt",
-    " der Motor des Autos war laut",
-    " die\nKatze und der Hund sind im Garten",
-    " die Katzen haben den Hund nicht gesehen",
-    " ein Hund im Auto",
-    " der\nGarten ist schön und die Gärten sind grün",
-    " der Tee und die Milch sind auf dem Tisch",
-    " die Tische\nsind aus Holz",
-    " das Holz der Tische ist alt",
-    " eine Tasse Tee im Garten",
+    "der Motor des Autos war laut",
+    "die Katze und der Hund sind im Garten",
+    "die Katzen haben den Hund nicht gesehen",
+    "ein Hund im Auto",
+    "der Garten ist schön und die Gärten sind grün",
+    "der Tee und die Milch sind auf dem Tisch",
+    "die Tische sind aus Holz",
+    "das Holz der Tische ist alt",
+    "eine Tasse Tee im Garten",
 ]
 
 
@@ -106,11 +115,131 @@ def test_shards_have_the_epoch_of_one_index(tmp_path, small_chunks, name):
     check_against_one_index(tmp_path, list(records(ENGLISH, 90)), SETTINGS[name])
 
 
-@pytest.mark.parametrize("settings", [{}, {"min_df": 4}, {"ranking": "soft_cosine"}])
-def test_similarities_learned_from_all_texts_are_those_of_one_index(
-    tmp_path, small_chunks, settings
-):
-    check_against_one_index(tmp_path, list(records(GERMAN, 90)), settings, "Reifen im Garten")
+@pytest.mark.parametrize("given", [{}, {"min_df": 4}, {"ranking": "soft_cosine"}])
+def test_similarities_learned_from_all_texts_are_those_of_one_index(tmp_path, small_chunks, given):
+    check_against_one_index(tmp_path, list(records(GERMAN, 90)), given, "Reifen im Garten")
+
+
+WORDS = st.sampled_from(["new", "york", "yorks", "tea", "teas", "cars", "car", "york's", "a", "--"])
+TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
+LIMITS = st.sampled_from([{}, {"min_df": 2}, {"max_df": 2}, {"min_df": 0.3, "max_df": 0.9}])
+SIMILARITIES = st.sampled_from(
+    [
+        {"plain": True},
+        {"source": PairSimilarity({("new york", "tea"): 0.5, ("cars", "car"): 0.75})},
+        {"analyzer": Analyzer(max_ngram=3), "plain": True},
+        {"analyzer": Analyzer(stemmer="english", max_ngram=2, stop_words="english")},
+        {"analyzer": Analyzer(phrases=["new york tea"]), "language": "none", "plain": True},
+    ]
+)
+
+
+@hypothesis.settings(max_examples=25)
+@hypothesis.given(
+    st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=12),
+    LIMITS,
+    SIMILARITIES,
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_any_collection_has_the_epoch_of_one_index(texts, limits, similarity, several, n_files):
+    rows = [
+        {"id": str(number), "title": title, "text": text}
+        for number, (title, text) in enumerate(texts)
+    ]
+    given = {**limits, **similarity, "ranking": "soft_bm25", "encoder": None}
+    if several:
+        given["fields"] = {"title": 1.5, "text": 1.0}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        plan = ShardPlan(written(folder, rows, min(n_files, len(rows))), docs_per_shard=4, **given)
+        try:
+            epoch = one_index(rows, folder / "one.index", **given).epoch
+        except InvalidInputError:
+            with pytest.raises(InvalidInputError, match="no words"):
+                plan.build(folder / "all.shards")
+        else:
+            manifest = ShardsManifest.read(plan.build(folder / "all.shards"))
+            assert (manifest.epoch, manifest.n_docs) == (epoch, len(rows))
+
+
+def test_terms_of_a_given_matrix_keep_their_numbers(tmp_path, small_chunks):
+    rows = list(records(ENGLISH, 90))
+    S = TermSimilarityMatrix.from_source(
+        PairSimilarity({("tyre", "tire"): 0.5}), Vocabulary(["tyre", "tire", "unused"])
+    )
+    given = {"S": S, "language": "none", "ranking": "soft_bm25"}
+    check_against_one_index(tmp_path, rows, given)
+    with pytest.raises(InvalidInputError, match="leave out terms that S has"):
+        ShardPlan(written(tmp_path, rows), min_df=2, **given)
+
+
+def test_plans_that_cannot_be_are_refused(tmp_path):
+    (path,) = written(tmp_path, [{"id": "a", "title": "", "text": "tea"}], 1)
+    for wrong in (
+        {"docs_per_shard": 0},
+        {"docs_per_shard": 1.5},
+        {"language": "klingon"},
+        {"fields": {"title": 1, "text": 1}, "text_fields": ["text"]},
+    ):
+        with pytest.raises(InvalidInputError):
+            ShardPlan([path], **wrong)
+    for paths in ([], str(path), [tmp_path / "none.jsonl"]):
+        with pytest.raises((InvalidInputError, FileNotFoundError)):
+            ShardPlan(paths)
+    for wrong in ({"jobs": 0}, {"jobs": 1.5}, {"memory": 10}):
+        with pytest.raises(InvalidInputError):
+            ShardPlan([path]).build(tmp_path / "all.shards", **wrong)
+    assert not (tmp_path / "all.shards").exists()
+
+
+def test_the_first_documents_decide_the_language(tmp_path, monkeypatch):
+    monkeypatch.setattr(plans, "_FIRST_BYTES", 10)
+    rows = [{"id": "a", "title": "", "text": GERMAN[0]}, *records(ENGLISH, 30)]
+    folder = ShardPlan(written(tmp_path, rows)).build(tmp_path / "all.shards")
+    epoch = SoftIndex.open(folder / ShardsManifest.read(folder).epoch_folder)
+    assert (epoch.language, len(epoch.vocabulary) > 40) == ("german", True)
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
+def test_every_backend_builds_the_same_shards(tmp_path, small_chunks, backend):
+    joblib = pytest.importorskip("joblib")
+    rows = list(records(ENGLISH, 90))
+    plan = ShardPlan(written(tmp_path, rows), docs_per_shard=25)
+    one = ShardsManifest.read(plan.build(tmp_path / "one.shards"))
+    with joblib.parallel_config(backend, n_jobs=2):
+        other = ShardsManifest.read(plan.build(tmp_path / "other.shards"))
+    assert (one.epoch, one.next_number) == (other.epoch, other.next_number)
+    assert [shard.n_docs for shard in one.shards] == [shard.n_docs for shard in other.shards]
+
+
+def test_files_of_several_formats_and_places_are_one_collection(tmp_path, small_chunks):
+    pa, fsspec = pytest.importorskip("pyarrow"), pytest.importorskip("fsspec")
+    from pyarrow import parquet
+
+    rows = [{"title": "", "year": None, **row} for row in records(ENGLISH, 90)]
+    (tmp_path / "a.json").write_text(json.dumps(rows[:30]))
+    parquet.write_table(pa.Table.from_pylist(rows[30:60]), tmp_path / "b.parquet", row_group_size=9)
+    with fsspec.open("memory://test/c.jsonl", "w") as file:
+        file.write("\n".join(map(json.dumps, rows[60:])))
+    paths = [tmp_path / "a.json", tmp_path / "b.parquet", "memory://test/c.jsonl"]
+    folder = ShardPlan(paths, docs_per_shard=50).build(tmp_path / "all.shards")
+    one = one_index(rows, tmp_path / "one.index")
+    manifest = ShardsManifest.read(folder)
+    assert (manifest.epoch, manifest.n_docs) == (one.epoch, 90)
+    for facts in manifest.shards:
+        shard = SoftIndex.open(folder / facts.folder)
+        ids = list(shard.documents.all_ids())
+        assert shard.get(ids) == one.get(ids)
+
+
+@pytest.mark.parametrize("given", [{}, {"fields": {"title": 2.0, "text": 1.0}, "min_df": 2}])
+def test_documents_that_an_encoder_reads_are_encoded_once(tmp_path, small_chunks, given):
+    encoder = ToyEncoder()
+    rows = list(records(ENGLISH, 90))
+    check_against_one_index(tmp_path, rows, {"encoder": encoder, **given})
+    n_queries = 1 + 4
+    assert len(encoder.texts) <= 2 * len(rows) + n_queries
 
 
 def check_against_one_index(tmp_path, rows, settings, query="loud motor of a tyre"):
@@ -130,7 +259,8 @@ def check_against_one_index(tmp_path, rows, settings, query="loud motor of a tyr
     owners = owners_of([row["id"] for row in rows], 4)
     n_hits = 0
     for number, facts in enumerate(manifest.shards):
-        shard = SoftIndex.open(folder / facts.folder, verify=True)
+        known = {"encoder": settings["encoder"]} if settings.get("encoder") else {}
+        shard = SoftIndex.open(folder / facts.folder, verify=True, **known)
         own = [i for i, owner in enumerate(owners) if owner == number]
         assert shard.epoch == one.epoch
         ids = [rows[i]["id"] for i in own]

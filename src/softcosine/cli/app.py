@@ -30,6 +30,7 @@ with interrupted_quietly():  # these imports take a moment
         searching,
         server_fields,
         serving,
+        shards,
         similarity,
         teaching,
         tuning,
@@ -129,6 +130,21 @@ def _keys() -> None:
 _key_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 _key_commands.callback(help=_help(_keys))(_keys)
 
+
+def _shards() -> None:
+    """Build a collection as several indexes that answer as one, for tens of millions of documents.
+
+      softcosine shards plan big-*.jsonl.gz
+      softcosine shards build big-*.jsonl.gz -o big.shards
+      softcosine shards info big.shards
+
+    'build' continues where it stopped if it is started again.
+    """
+
+
+_shard_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+_shard_commands.callback(help=_help(_shards))(_shards)
+
 _Table = tuple[tuple[str, Callable[..., None], str], ...]
 _COMMANDS: _Table = (
     ("index", indexing.index, "Build an index from files of documents."),
@@ -175,10 +191,16 @@ _OF_KEYS: _Table = (
     ("list", http_server.list_keys, "List the keys and their scopes."),
     ("remove", http_server.remove_key, "Remove a key."),
 )
+_OF_SHARDS: _Table = (
+    ("plan", shards.plan, "Show how many documents and shards files give, about."),
+    ("build", shards.build, "Build shards from files of documents."),
+    ("info", shards.info, "Show the shards, their documents and their size."),
+)
 for _group, _commands in (
     (app, _COMMANDS),
     (_matrices, _OF_MATRICES),
     (_key_commands, _OF_KEYS),
+    (_shard_commands, _OF_SHARDS),
 ):
     for _name, _command, _short in _commands:
         _group.command(_name, help=_help(_command), short_help=_short)(_command)
@@ -186,6 +208,11 @@ app.add_typer(
     _matrices,
     name="similarity",
     short_help="Term similarity matrices: build, show, check, compare.",
+)
+app.add_typer(
+    _shard_commands,
+    name="shards",
+    short_help="Several indexes that answer as one: plan, build, info.",
 )
 app.add_typer(_key_commands, name="keys", short_help="Keys of a server: add, list, remove.")
 

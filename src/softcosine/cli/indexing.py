@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from softcosine.evaluate.tuning.settings import Settings
     from softcosine.similarity.overrides.decision_list import Decisions
 
-__all__ = ["index"]
+__all__ = ["check_one", "field_weights", "index"]
 
 _NO_WORDS = "The index has no terms, so searches find nothing: "
 _NO_WORDS_BY = {
@@ -170,11 +170,11 @@ def index(
     from softcosine.storage import check_target
 
     check_target(output, "index", overwrite=overwrite)
-    _check_one(plain=plain, source=source, similarity=similarity)
-    _check_one(plain=plain, decisions=decisions, similarity=similarity)
+    check_one(plain=plain, source=source, similarity=similarity)
+    check_one(plain=plain, decisions=decisions, similarity=similarity)
     check_choice("join", join, JOINS)
-    _check_one(plain=plain, join=join != "strongest", similarity=similarity)
-    _check_one(text=text_fields, field=fields)
+    check_one(plain=plain, join=join != "strongest", similarity=similarity)
+    check_one(text=text_fields, field=fields)
     if settings is not None:
         others = {
             "--field": fields, "--source": source, "--join": join != "strongest",
@@ -196,8 +196,8 @@ def index(
             "--encoder minilm, or leave them out."
         )
     stop_words = None if stop_words == "none" else stop_words
-    _check_one(stop_words=stop_words, similarity=similarity)
-    _check_one(language=language, similarity=similarity)
+    check_one(stop_words=stop_words, similarity=similarity)
+    check_one(language=language, similarity=similarity)
     if plain and max_neighbors is not None:
         raise InvalidInputError("--max-neighbors and --plain exclude each other; give one of them.")
     if similarity is not None and max_neighbors is not None:
@@ -225,7 +225,7 @@ def index(
             sources=() if plain else tuple(source or ()) or None, combine=join, overrides=decided,
             max_neighbors=max_neighbors,
         )  # fmt: skip
-        weights = _weights(fields)
+        weights = field_weights(fields)
         known, analyzer = rules_of(language, stemmer, stop_words)
     else:
         chosen = _settings(settings, language, text_fields)
@@ -280,7 +280,7 @@ def _settings(path: Path, language: str | None, text_fields: list[str] | None) -
     return chosen.changed(language=language, stop_words=dropped)
 
 
-def _weights(given: list[str] | None) -> dict[str, float] | None:
+def field_weights(given: list[str] | None) -> dict[str, float] | None:
     """Return the weight of each field of ``--field``; None without fields."""
     if not given:
         return None
@@ -301,7 +301,8 @@ def _weights(given: list[str] | None) -> dict[str, float] | None:
     return weights
 
 
-def _check_one(**given: Any) -> None:
+def check_one(**given: Any) -> None:
+    """Raise InvalidInputError if more than one of some options is given."""
     named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if len(named) > 1:
         raise InvalidInputError(f"{' and '.join(named)} exclude each other; give one of them.")

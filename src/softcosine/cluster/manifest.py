@@ -28,9 +28,18 @@ from softcosine.storage import (
     written_beside,
 )
 
-__all__ = ["KIND", "VERSION", "ShardFacts", "ShardsManifest", "epoch_folder", "shard_folder"]
+__all__ = [
+    "BUILT_EPOCH",
+    "KIND",
+    "VERSION",
+    "ShardFacts",
+    "ShardsManifest",
+    "epoch_folder",
+    "shard_folder",
+]
 
 KIND, VERSION = "shards", 1
+BUILT_EPOCH = "epoch"  # folder of the index without documents, until its shards are built
 
 
 def shard_folder(number: int) -> str:

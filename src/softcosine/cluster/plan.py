@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report, silent
-from softcosine._validation import check_list, check_whole
+from softcosine._validation import check_list, check_whole, is_whole, must_be
 from softcosine.cluster.build_plan import BuildPlan
-from softcosine.cluster.manifest import ShardsManifest, epoch_folder
-from softcosine.cluster.shard_building import EPOCH, build_shard, facts_of
+from softcosine.cluster.encoding import encode_chunk
+from softcosine.cluster.manifest import BUILT_EPOCH, ShardsManifest, epoch_folder
+from softcosine.cluster.shard_building import build_shard, facts_of
 from softcosine.cluster.splitting import Chunk, inputs_at, split
 from softcosine.cluster.tally import Tally, tally
 from softcosine.cluster.tasks import run_tasks
@@ -29,13 +30,33 @@ from softcosine.index.writer.lock import LOCK_FILE, WriteLock
 from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
 from softcosine.version import __version__
 
-__all__ = ["ShardPlan"]
+__all__ = ["ShardEstimate", "ShardPlan"]
 
 _WORK = "work"
-_MEMORY = 1 << 30
+_MEMORY, _LEAST_MEMORY = 1 << 30, 1 << 16
 # The first documents decide the language, as the first batch of a writer does.
 _FIRST_BYTES = 1 << 26
 _MOST_PARTITIONS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEstimate:
+    """How large a build will be.
+
+    Attributes
+    ----------
+    n_bytes : int
+        Size of the inputs.
+    n_chunks : int
+        Number of chunks that workers read.
+    n_docs, n_shards : int
+        Estimated from the beginning of each input; exact for parquet files and small ones.
+    """
+
+    n_bytes: int
+    n_chunks: int
+    n_docs: int
+    n_shards: int
 
 
 class ShardPlan:
@@ -117,6 +138,17 @@ class ShardPlan:
             text_advice=" Name it by text_fields= (--text).",
         )
 
+    def estimate(self) -> ShardEstimate:
+        """Return how large the build will be, from the beginning of each input."""
+        chunks = split(self._inputs, self._format, self._encoding)
+        first = {chunk.path: chunk for chunk in reversed(chunks)}
+        n_docs = sum(
+            one.n_bytes * first[one.path].records_per_byte(one.n_bytes) for one in self._inputs
+        )
+        n_shards = max(1, -(-round(n_docs) // self._docs_per_shard))
+        n_bytes = sum(one.n_bytes for one in self._inputs)
+        return ShardEstimate(n_bytes, len(chunks), round(n_docs), n_shards)
+
     def build(
         self,
         path: str | Path,
@@ -156,11 +188,18 @@ class ShardPlan:
             If another process builds in this folder.
         MalformedFileError, MissingDependencyError, OSError
         """
+        check_whole("memory", memory, least=_LEAST_MEMORY)
+        if jobs is not None and (not is_whole(jobs) or jobs == 0):
+            raise must_be(
+                "jobs", jobs, "a whole number other than 0 (-1 stands for all CPUs), or None"
+            )
         folder, report = checked_path(path).absolute(), progress or silent
         _check_target(folder)
         folder.mkdir(exist_ok=True)
         lock = WriteLock(folder)
         try:
+            if (folder / MANIFEST).exists():  # a build was killed at its very end
+                shutil.rmtree(folder / _WORK, ignore_errors=True)
             _check_target(folder)  # again: another build may have ended meanwhile
             self._build(folder, jobs, memory, report)
         finally:
@@ -170,6 +209,8 @@ class ShardPlan:
     def _build(self, folder: Path, jobs: int | None, memory: int, report: Report) -> None:
         work = folder / _WORK
         work.mkdir(exist_ok=True)
+        for left in work.glob("*.tmp"):  # by tasks that were killed
+            shutil.rmtree(left, ignore_errors=True)
         plan = self._planned(work, report)
         chunks = range(len(plan.chunks))
         run_tasks(
@@ -183,22 +224,32 @@ class ShardPlan:
             [(work, number, n_docs) for number in range(plan.n_partitions)],
             jobs=jobs, report=report,
         )  # fmt: skip
-        if not (work / EPOCH).exists():
+        if not (folder / BUILT_EPOCH).exists():
             vocabulary, statistics = joined(work, plan, n_docs)
             documents = CountedDocuments(
                 plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan)
             )
-            found(work / EPOCH, documents, memory=memory, report=report, **self._settings)
+            found(folder / BUILT_EPOCH, documents, memory=memory, report=report, **self._settings)
+        encoder, cache = self._settings.get("encoder"), self._settings.get("encoder_cache")
+        encoded = self._directory.encoder is not None
+        if encoded:
+            run_tasks(
+                "encoding texts", encode_chunk,
+                [(folder, work, number, encoder, cache) for number in chunks],
+                jobs=jobs, report=report,
+            )  # fmt: skip
         n_shards = -(-n_docs // self._docs_per_shard)
         run_tasks(
             "building shards", build_shard,
-            [(folder, work, number, n_shards, memory) for number in range(n_shards)],
+            [(folder, work, number, n_shards, memory, encoded) for number in range(n_shards)],
             jobs=jobs, report=report,
         )  # fmt: skip
         facts = [facts_of(folder, number) for number in range(n_shards)]
-        epoch = str(current_manifest(folder / facts[0].folder)["epoch"])
-        if (work / EPOCH).exists():
-            (work / EPOCH).rename(folder / epoch_folder(epoch))
+        epoch = str(current_manifest(folder / BUILT_EPOCH)["epoch"])
+        if (folder / epoch_folder(epoch)).exists():  # the build ended here before
+            shutil.rmtree(folder / BUILT_EPOCH)
+        else:
+            (folder / BUILT_EPOCH).rename(folder / epoch_folder(epoch))
         ShardsManifest(epoch, n_docs, tuple(facts)).write(folder)
         shutil.rmtree(work, ignore_errors=True)
 
@@ -251,7 +302,7 @@ class ShardPlan:
                 )
             document = new_document(id, reader.text(record), None, fields=names)
             n_docs, n_bytes = n_docs + 1, n_bytes + document.size
-            if n_docs > MAX_DOCS or n_bytes > _FIRST_BYTES:
+            if texts and (n_docs > MAX_DOCS or n_bytes > _FIRST_BYTES):
                 break
             texts += document.texts
             if self._snapshot.settings.language is not None:
@@ -263,7 +314,11 @@ class ShardPlan:
         return texts, str(reader.id_name)
 
     def _check_seen(self, tallies: Sequence[Tally]) -> None:
-        """Raise InvalidInputError if a text field that was named occurs in no record."""
+        """Raise InvalidInputError if no record has words, or a text field that was named."""
+        if not any(one.n_terms for one in tallies):
+            raise InvalidInputError(
+                "the documents have no words, so that there is nothing to index."
+            )
         unseen = set.intersection(*(one.unseen for one in tallies))
         if unseen:
             raise InvalidInputError(
@@ -278,7 +333,7 @@ def _check_target(folder: Path) -> None:
         raise FileNotFoundError(f"the folder {folder.parent} does not exist; create it first.")
     if not folder.exists() and not folder.is_symlink():
         return
-    if (folder / MANIFEST).exists():
+    if (folder / MANIFEST).exists() and not (folder / _WORK).exists():
         raise AlreadyExistsError(f"{folder} exists already; choose another name, or delete it.")
     check_folder(folder)
     if not (folder / _WORK).exists() and any(one.name != LOCK_FILE for one in folder.iterdir()):

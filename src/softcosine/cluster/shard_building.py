@@ -8,35 +8,44 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softcosine.cluster.build_plan import BuildPlan
-from softcosine.cluster.manifest import ShardFacts, shard_folder
+from softcosine.cluster.encoding import EncodedDocuments, coordinates_of
+from softcosine.cluster.manifest import BUILT_EPOCH, ShardFacts, shard_folder
 from softcosine.cluster.ownership import owned
 from softcosine.cluster.tally import Tally
 from softcosine.index.directory.commit import current_manifest
+from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.segment.documents import loaded
-from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.creation import shard as shard_of
 from softcosine.index.writer.document import NewDocument
+from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.storage import sync
 
-__all__ = ["EPOCH", "build_shard", "facts_of"]
+__all__ = ["build_shard", "facts_of"]
 
-EPOCH = "epoch"  # folder of the index without documents, while the shards are built
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
-def build_shard(folder: Path, work: Path, shard: int, n_shards: int, memory: int) -> None:
+def build_shard(
+    folder: Path, work: Path, shard: int, n_shards: int, memory: int, encoded: bool
+) -> None:
     """Build a shard, unless it is built.
 
     Parameters
     ----------
     folder : Path
-        Of the sharded index.
+        Of the sharded index, with the epoch.
     work : Path
-        Folder of the work, with the epoch and the tallies of all chunks.
+        Folder of the work, with the tallies of all chunks.
     shard : int
     n_shards : int
     memory : int
         Approximate limit in bytes of buffered documents.
+    encoded : bool
+        Whether an encoder has read the documents; see `softcosine.cluster.encoding`.
 
     Raises
     ------
@@ -48,17 +57,21 @@ def build_shard(folder: Path, work: Path, shard: int, n_shards: int, memory: int
         return
     new = work / f"{target.name}.{uuid.uuid4().hex[:12]}.tmp"
     try:
-        index = SoftIndex.open(work / EPOCH).shard(new, numbered=True)
-        fields = [field.name for field in index.fields]
+        snapshot, epoch = FolderDirectory.open(folder / BUILT_EPOCH)
+        _, directory = shard_of(epoch, snapshot, new, overwrite=False, numbered=True)
+        fields = [field.name for field in snapshot.fields]
+        known = EncodedDocuments() if encoded else None
         # Merged once, at the end: until then nobody searches it.
-        with index.writer(memory=memory, merge=None) as writer:
-            for number, document in _documents(work, shard, n_shards):
+        with IndexWriter(directory, memory=memory, merge=None, coordinates=known) as writer:
+            for number, document, row in _documents(work, shard, n_shards, encoded):
                 texts = document.texts
                 text = texts[0] if len(fields) == 1 else dict(zip(fields, texts, strict=True))
                 metadata = None if document.metadata is None else loaded(document.metadata)
                 writer.add(document.id, text, metadata, number=number)
+                if known is not None and row is not None:
+                    known.add(row)
             writer.merge()
-        del index, writer
+        del writer
         try:
             new.rename(target)
         except OSError as error:
@@ -77,12 +90,15 @@ def facts_of(folder: Path, shard: int) -> ShardFacts:
     return ShardFacts(name, manifest["checksum"], n_docs)
 
 
-def _documents(work: Path, shard: int, n_shards: int) -> Iterator[tuple[int, NewDocument]]:
-    """Yield the documents of a shard with their insertion numbers, in order."""
+def _documents(
+    work: Path, shard: int, n_shards: int, encoded: bool
+) -> Iterator[tuple[int, NewDocument, NDArray[np.int8] | None]]:
+    """Yield the insertion numbers, the documents of a shard and their coordinates, in order."""
     plan = BuildPlan.read(work)
     first = 0
     for chunk in range(len(plan.chunks)):
         tally = Tally.open(work, plan, chunk)
+        rows = coordinates_of(work, chunk) if encoded else None
         for place, document in tally.documents(owned(tally.hashes, shard, n_shards)):
-            yield first + place, document
+            yield first + place, document, None if rows is None else rows[place]
         first += tally.n_docs

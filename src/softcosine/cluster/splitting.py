@@ -20,6 +20,7 @@ __all__ = ["Chunk", "Input", "inputs_at", "split"]
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 1 << 26
 _CHUNKS = 64
 _BLOCK = 1 << 16
+_SAMPLED = 10_000  # records
 _SPLIT_ENCODINGS = ("utf-8", "utf8", "ascii", "latin-1")  # no byte of a character is a line end
 
 
@@ -78,18 +79,38 @@ class Chunk:
         ------
         MalformedFileError, FileNotFoundError, MissingDependencyError
         """
-        stream = _open(self.path)
-        groups = None
-        with closing(stream):
-            if self.format == "parquet" and self.start is not None and self.stop is not None:
-                groups = range(self.start, self.stop)
-            elif self.start is not None and self.stop is not None:
-                stream.seek(self.start)
-                stream = io.BufferedReader(_Span(stream, self.stop - self.start))
-            yield from read_records(
-                self.name, format=self.format, encoding=self.encoding, stream=stream,
-                row_groups=groups,
-            )  # fmt: skip
+        with closing(_open(self.path)) as file:
+            yield from self._records(file)
+
+    def _records(self, file: BinaryIO) -> Iterator[Record]:
+        stream, groups = file, None
+        if self.format == "parquet" and self.start is not None and self.stop is not None:
+            groups = range(self.start, self.stop)
+        elif self.start is not None and self.stop is not None:
+            file.seek(self.start)
+            stream = io.BufferedReader(_Span(file, self.stop - self.start))
+        yield from read_records(
+            self.name, format=self.format, encoding=self.encoding, stream=stream,
+            row_groups=groups,
+        )  # fmt: skip
+
+    def records_per_byte(self, n_bytes: int) -> float:
+        """Return the number of records of the file divided by its size, from its beginning.
+
+        Parameters
+        ----------
+        n_bytes : int
+            Size of the file.
+        """
+        with closing(_open(self.path)) as file:
+            if self.format == "parquet":
+                return int(_parquet_facts(self.path, file).num_rows) / n_bytes
+            n_read = 0
+            for _ in self._records(file):
+                n_read += 1
+                if n_read == _SAMPLED:
+                    return n_read / max(1, file.tell() - (self.start or 0))
+        return n_read / max(1, n_bytes if self.stop is None else self.stop)
 
 
 def inputs_at(paths: Sequence[str | Path]) -> list[Input]:
@@ -178,16 +199,8 @@ def _line_starts(one: Input, size: int) -> list[int]:
 
 def _row_groups(path: str, size: int) -> list[int]:
     """Return numbers of row groups, about `size` bytes apart, and their number."""
-    try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
     with closing(_open(path)) as file:
-        try:
-            facts = ParquetFile(file).metadata
-        except (ValueError, OSError, ArrowException) as error:
-            raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
+        facts = _parquet_facts(path, file)
     bounds, n_bytes = [0], 0
     for number in range(facts.num_row_groups):
         n_bytes += facts.row_group(number).total_byte_size
@@ -195,6 +208,18 @@ def _row_groups(path: str, size: int) -> list[int]:
             bounds.append(number + 1)
             n_bytes = 0
     return bounds
+
+
+def _parquet_facts(path: str, file: BinaryIO) -> Any:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
+    try:
+        return ParquetFile(file).metadata
+    except (ValueError, OSError, ArrowException) as error:
+        raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
 
 
 def _open(path: str) -> BinaryIO:

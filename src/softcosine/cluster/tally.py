@@ -70,7 +70,11 @@ def tally(work: Path, number: int) -> None:
         write_folder(
             target,
             _KIND,
-            {"n_docs": len(documents), "unseen": sorted(unseen)},
+            {
+                "n_docs": len(documents),
+                "n_terms": len(counted.terms),
+                "unseen": sorted(unseen),
+            },
             arrays,
             files={_RECORDS: lambda file: _write_lines(file, lines)},
         )
@@ -149,6 +153,11 @@ class Tally:
     def n_docs(self) -> int:
         """Number of documents."""
         return int(self.folder.settings["n_docs"])
+
+    @property
+    def n_terms(self) -> int:
+        """Number of distinct terms."""
+        return int(self.folder.settings["n_terms"])
 
     @property
     def unseen(self) -> set[str]:

@@ -16,8 +16,10 @@ from softcosine.text.segmenters import SEGMENTERS
 
 __all__ = [
     "AnalyzedInLanguage",
+    "DecidedLanguage",
     "analyze_in_language",
     "check_language",
+    "decide_language",
     "language_note",
 ]
 
@@ -86,25 +88,54 @@ def analyze_in_language(
     InvalidInputError
         See `check_language` and `analyze`.
     """
+    decided = decide_language(texts, language, analyzer, phrases=phrases, rules=rules, **settings)
+    chosen, analyzed = decided.analyzer, decided.texts
+    if analyzed is None:
+        analyzed = analyze(texts, chosen, **settings)
+    note = decided.note if len(analyzed.vocabulary) or language != "auto" else ""
+    return AnalyzedInLanguage(analyzed, chosen, decided.language, note)
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedLanguage:
+    """The language of texts and its rules; attributes as of `AnalyzedInLanguage`.
+
+    `texts` is None unless they had to be analysed to decide.
+    """
+
+    analyzer: Analyzer
+    language: str
+    note: str
+    texts: AnalyzedTexts | None = None
+
+
+def decide_language(
+    texts: Sequence[Any],
+    language: str = "auto",
+    analyzer: Analyzer | None = None,
+    *,
+    phrases: Iterable[str] = (),
+    rules: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> DecidedLanguage:
+    """Return the language and analyzer that `analyze_in_language` takes; parameters as there."""
     check_language(language, analyzer)
     own = {} if rules is None else rules
     if language != "auto":
         chosen = (analyzer or Analyzer.for_language(language, **own)).with_phrases(phrases)
-        analyzed = analyze(texts, chosen, **settings)
-        return AnalyzedInLanguage(analyzed, chosen, language, _hint(language, chosen))
+        return DecidedLanguage(chosen, language, _hint(language, chosen))
     detected = detect_language(texts)
-    name = detected.name or "none"
+    name, analyzed = detected.name or "none", None
     first = "english" if detected.maybe_english else name
     chosen = (analyzer or Analyzer.for_language(first, **own)).with_phrases(phrases)
-    analyzed = analyze(texts, chosen, **settings)
     if detected.maybe_english:
+        analyzed = analyze(texts, chosen, **settings)
         if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
             name = "english"
         elif analyzer is None:
-            chosen = Analyzer(**own).with_phrases(phrases)
-            analyzed = analyze(texts, chosen, **settings)
-    note = language_note(name, chosen) if analyzer is None and len(analyzed.vocabulary) else ""
-    return AnalyzedInLanguage(analyzed, chosen, name, note)
+            chosen, analyzed = Analyzer(**own).with_phrases(phrases), None
+    note = language_note(name, chosen) if analyzer is None else ""
+    return DecidedLanguage(chosen, name, note, analyzed)
 
 
 def language_note(language: str, rules: Analyzer) -> str:

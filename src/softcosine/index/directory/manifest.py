@@ -146,8 +146,8 @@ class IndexSettings:
 
     @property
     def has_epoch(self) -> bool:
-        """Whether S and statistics exist, which is the case from the first documents on."""
-        return self.space is not None and self.statistics is not None
+        """Whether S, statistics and analyzer exist, which is the case from the first words on."""
+        return None not in (self.space, self.statistics, self.analyzer)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -229,7 +229,7 @@ class IndexSettings:
                 )
         if not names:
             raise CorruptIndexError("the manifest lists no field; rebuild the index.")
-        if read.frozen and (read.analyzer is None or not read.has_epoch):
+        if read.frozen and not read.has_epoch:
             raise CorruptIndexError(
                 "the manifest says that the index is frozen, but names nothing that could be; "
                 "rebuild the index."

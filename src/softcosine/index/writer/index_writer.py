@@ -45,7 +45,11 @@ from softcosine.index.writer.document import NewDocument, checked_id, from_colum
 from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.index.writer.pending_commit import AnalyzedDocuments, PendingCommit
+from softcosine.index.writer.pending_commit import (
+    AnalyzedDocuments,
+    DocumentEncoder,
+    PendingCommit,
+)
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
     checked_similarity,
@@ -101,6 +105,8 @@ class IndexWriter:
         Builds S at the first commit, instead of the recipe of the index.
     encoder : IndexEncoder, optional
         Reads new documents; by default that of the directory, or the installed light one.
+    coordinates : DocumentEncoder, optional
+        In its place: returns coordinates that are known.
     progress : callable, optional
         Called with (task, done, total); total may be None.
     threads : int, optional
@@ -128,6 +134,7 @@ class IndexWriter:
         on_commit: Callable[[IndexEncoder | None], object] | None = None,
         builder: SimilarityBuilder | None = None,
         encoder: IndexEncoder | None = None,
+        coordinates: DocumentEncoder | None = None,
         progress: Report | None = None,
         threads: int | None = None,
     ) -> None:
@@ -144,6 +151,7 @@ class IndexWriter:
         self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
         self._builder = builder
         self._encoder = encoder or directory.encoder
+        self._coordinates = coordinates
         self._report = progress or silent
         self._policy = merge
         self._default = default
@@ -674,8 +682,8 @@ class IndexWriter:
 
     def _new_pending(self) -> PendingCommit:
         return PendingCommit(
-            self._writer, memory=self._memory, builder=self._builder, encoder=self._encode,
-            report=self._report,
+            self._writer, memory=self._memory, builder=self._builder,
+            encoder=self._coordinates or self._encode, report=self._report,
         )  # fmt: skip
 
     def _encode(

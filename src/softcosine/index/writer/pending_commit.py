@@ -18,7 +18,7 @@ from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.stored import read_snapshot
-from softcosine.index.language import analyze_in_language
+from softcosine.index.language import analyze_in_language, decide_language
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
@@ -76,10 +76,10 @@ _UPDATES_SHARE = 4  # divisor of the memory for updated metadata
 
 
 def without_epoch() -> InvalidInputError:
-    """Return the error of freezing an index before its first documents."""
+    """Return the error of freezing an index before its first words."""
     return InvalidInputError(
-        "this index never had a document, so that there are no statistics to freeze; commit some "
-        "documents first."
+        "this index never had a document with words, so that there is nothing to freeze; commit "
+        "some documents first."
     )
 
 
@@ -262,8 +262,11 @@ class PendingCommit:
 
     def decided(self, texts: Sequence[str]) -> tuple[IndexSettings, str]:
         """Return the settings as the first documents decide them, and a note on the language."""
-        _, settings, note = self._analyzed(texts)
-        return settings, note
+        found = decide_language(
+            texts, self.settings.language or "auto", self.settings.analyzer,
+            phrases=self._first_phrases(), n_fields=len(self.settings.fields),
+        )  # fmt: skip
+        return self._in_language(found.language, found.analyzer), found.note
 
     def found(self, documents: CountedDocuments) -> int:
         """Commit the epoch that the first commit of some documents would make, without them.
@@ -467,16 +470,23 @@ class PendingCommit:
         if settings.analyzer is not None and known and not first:
             analyzed = analyze(texts, settings.analyzer, cache=self._cache, **options)
             return analyzed, settings, self._note
-        phrases = (*phrases_in(self._space.source), *self._phrases()) if first else ()
         found = analyze_in_language(
-            texts, settings.language or "auto", settings.analyzer, phrases=phrases, **options
-        )
-        english = found.language == "english" or self._meaning is not None
-        decided = replace(
-            settings, analyzer=found.analyzer, language=found.language,
-            meaning_weights=settings.meaning_weights if english else {},
+            texts, settings.language or "auto", settings.analyzer,
+            phrases=self._first_phrases() if first else (), **options,
         )  # fmt: skip
-        return found.texts, decided, found.note
+        return found.texts, self._in_language(found.language, found.analyzer), found.note
+
+    def _first_phrases(self) -> tuple[str, ...]:
+        """Return the phrases that must become terms of the first words."""
+        return *phrases_in(self._space.source), *self._phrases()
+
+    def _in_language(self, language: str, analyzer: Analyzer) -> IndexSettings:
+        """Return the settings for texts of a language."""
+        english = language == "english" or self._meaning is not None
+        return replace(
+            self.settings, analyzer=analyzer, language=language,
+            meaning_weights=self.settings.meaning_weights if english else {},
+        )  # fmt: skip
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete written documents by id; return how many existed."""

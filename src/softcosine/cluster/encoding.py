@@ -1,0 +1,90 @@
+"""Coordinates of the documents of a chunk, where a sentence encoder reads them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine._progress import Report, silent
+from softcosine.cluster.build_plan import BuildPlan
+from softcosine.cluster.manifest import BUILT_EPOCH
+from softcosine.cluster.tally import Tally
+from softcosine.cluster.tasks import once
+from softcosine.encoders.encoder import Encoder
+from softcosine.index.encoding import IndexEncoder
+from softcosine.index.soft_index import SoftIndex
+from softcosine.space.meaning import MeaningSpace
+from softcosine.storage import open_folder, write_folder
+
+__all__ = ["EncodedDocuments", "coordinates_of", "encode_chunk"]
+
+_KIND = "coordinates"
+
+
+def encode_chunk(
+    folder: Path, work: Path, chunk: int, encoder: str | Encoder, cache: str | Path | None
+) -> None:
+    """Write the coordinates of the documents of a chunk, unless they are written.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the sharded index, with the epoch.
+    work : Path
+        Folder of the work, with the tally of the chunk.
+    chunk : int
+    encoder, cache
+        See ``encoder`` and ``encoder_cache`` of `SoftIndex.create`.
+    """
+    with once(_folder(work, chunk)) as target:
+        if target is None:
+            return
+        tally = Tally.open(work, BuildPlan.read(work), chunk)
+        meaning = SoftIndex.open(folder / BUILT_EPOCH).snapshot.meaning
+        assert meaning is not None
+        texts = [document.shown for _, document in tally.documents(slice(0, tally.n_docs))]
+        vectors = np.zeros((0, meaning.dimensions), np.int8)
+        if texts:
+            reader: Any = encoder  # hashable
+            vectors = _encoder(reader, cache).documents(meaning, texts, silent)
+        write_folder(target, _KIND, {}, {"vectors": vectors})
+
+
+def coordinates_of(work: Path, chunk: int) -> NDArray[np.int8]:
+    """Return the coordinates of the documents of a chunk, by their place in it."""
+    return open_folder(_folder(work, chunk), _KIND).array("vectors")
+
+
+def _folder(work: Path, chunk: int) -> Path:
+    return work / f"coordinates-{chunk:06}"
+
+
+@lru_cache(maxsize=1)  # a worker reads many chunks with one encoder
+def _encoder(encoder: Any, cache: Any) -> IndexEncoder:
+    return IndexEncoder.of(encoder, cache)
+
+
+class EncodedDocuments:
+    """The coordinates of documents that a writer is about to read, in the order of their adding.
+
+    A `softcosine.index.writer.pending_commit.DocumentEncoder`.
+    """
+
+    def __init__(self) -> None:
+        self._rows: deque[NDArray[np.int8]] = deque()
+
+    def add(self, row: NDArray[np.int8]) -> None:
+        """Add the coordinates of the next document."""
+        self._rows.append(row)
+
+    def __call__(
+        self, meaning: MeaningSpace, texts: Sequence[str], report: Report
+    ) -> NDArray[np.int8]:
+        """Return the coordinates of the next documents, whose texts are given."""
+        return np.stack([self._rows.popleft() for _ in texts])
