@@ -272,7 +272,21 @@ def test_commands_take_the_address_of_an_index_of_lucene(field, tmp_path, run):
 def test_fewer_words_are_sent_to_a_field_that_takes_no_more(field):
     from softcosine.servers.lucene_classes import lucene_classes
 
-    words = "tea coffee cup pot wheel tyre tire bicycle bike car repair drink flat".split()
+    words = [
+        "tea",
+        "coffee",
+        "cup",
+        "pot",
+        "wheel",
+        "tyre",
+        "tire",
+        "bicycle",
+        "bike",
+        "car",
+        "repair",
+        "drink",
+        "flat",
+    ]
     own = field(random_texts(np.random.default_rng(5), 300, 30, words))
     index = learn_from(own)
     searcher = lucene_classes("here").search.IndexSearcher
