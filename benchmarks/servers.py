@@ -33,7 +33,7 @@ from softcosine.servers.two_stages import TwoStageSearch
 from test_sets import RETRIEVAL, load
 
 K = 10
-STAGES = ("32:20", "32:100", "128:100", "all:100", "exact")
+STAGES = ("32:20", "32:100", "32:300", "128:100", "all:100", "exact")
 ASKS: tuple[tuple[str, Ask], ...] = (("static", "static"), ("minilm", "encoder"))
 COLLECTIONS = ("cranfield", "cacm", "stackfaq", "medicationqa")
 NEWSGROUPS = "20 Newsgroups"
@@ -192,13 +192,15 @@ def by_meaning(options: argparse.Namespace) -> None:
     print(write_report(report, title, rows, facts, notes=notes, script="servers"))
 
 
-def index_and_queries(name: str, n: int, encoder: str | None) -> tuple[SoftIndex, list[str]]:
-    """Return an index of a collection with the default ranking, and n queries."""
+def index_and_queries(
+    name: str, n: int, encoder: str | None, **settings: Any
+) -> tuple[SoftIndex, list[str]]:
+    """Return an index of a collection, by default with the default ranking, and n queries."""
     if name == NEWSGROUPS:
-        index = SoftIndex.from_texts(newsgroups(), encoder=encoder)
+        index = SoftIndex.from_texts(newsgroups(), encoder=encoder, **settings)
         return index, drawn_queries(index, n)
     texts, queries = texts_and_queries(name, n)
-    return SoftIndex.from_texts(texts, encoder=encoder), queries
+    return SoftIndex.from_texts(texts, encoder=encoder, **settings), queries
 
 
 def texts_and_queries(name: str, n: int) -> tuple[list[str], list[str]]:
@@ -231,6 +233,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--meaning", action="store_true", help="search by words and meaning")
     parser.add_argument("--encoders", nargs="*", default=[one for one, _ in ASKS])
+    parser.add_argument("--ranking", help="by words; the default by default")
     parser.add_argument("--report")
     options = parser.parse_args(arguments)
     if options.meaning:
@@ -238,7 +241,8 @@ def main(arguments: Sequence[str]) -> None:
         return
     rows = []
     for name in options.collections or (*COLLECTIONS, NEWSGROUPS):
-        index, queries = index_and_queries(name, options.queries, None)
+        settings = {} if options.ranking is None else {"ranking": options.ranking}
+        index, queries = index_and_queries(name, options.queries, None, **settings)
         for url in options.urls:
             rows += measured(name, index, queries, url, runs=options.runs, n_timed=options.timed)
             print(rows[-1], flush=True)
@@ -252,7 +256,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     facts: dict[str, object] = {
         "queries of a collection, at most": options.queries, "timed queries": options.timed,
-        "timed rounds": options.runs,
+        "timed rounds": options.runs, "ranking": options.ranking or "soft_tf_bm25",
     }  # fmt: skip
     title = "Searches on servers: recall, proofs and time"
     report = options.report or "servers"
