@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from first_stage import drawn_queries
-from measure import data_folder, interleave, write_report
+from measure import Timing, data_folder, interleave, write_report
 from newsgroups import newsgroups
 from scatter import each
 from softcosine import FirstStage, SoftIndex
@@ -33,7 +33,7 @@ from softcosine.servers.two_stages import TwoStageSearch
 from test_sets import RETRIEVAL, load
 
 K = 10
-STAGES = ("32:20", "32:100", "128:100", "all:100", "exact")
+STAGES = ("32:20", "32:100", "32:300", "128:100", "all:100", "exact")
 ASKS: tuple[tuple[str, Ask], ...] = (("static", "static"), ("minilm", "encoder"))
 COLLECTIONS = ("cranfield", "cacm", "stackfaq", "medicationqa")
 NEWSGROUPS = "20 Newsgroups"
@@ -99,6 +99,7 @@ def measured(
                     "proven": round(float(np.mean([one.plan.proven for one in hits])), 3),
                     "ms a query": round(float(np.median(own)) * 1e3 / n_timed, 2),
                     "ms, index": round(float(np.median(index_alone)) * 1e3 / n_timed, 2),
+                    "times the index": ratio(timings[stage], timings["index"]),
                     "export, s": round(exported, 1),
                 }
             )
@@ -106,20 +107,34 @@ def measured(
 
 
 def with_meaning(
-    name: str, encoder: str, ask: Ask, index: SoftIndex, queries: Sequence[str], url: str
+    name: str,
+    encoder: str,
+    ask: Ask,
+    index: SoftIndex,
+    queries: Sequence[str],
+    url: str,
+    *,
+    runs: int,
+    n_timed: int,
 ) -> list[dict[str, object]]:
     """Export an index and search it by words and meaning; a line of the table each."""
     rows: list[dict[str, object]] = []
-    exact = [index.search(query, k=K, ask=ask, syntax=False) for query in queries]
+    alone = partial(index.search, k=K, ask=ask, syntax=False)
+    exact = [alone(query) for query in queries]
     with ServerIndex.connect(index, url, collection=COLLECTION) as served:
         served.export(overwrite=True)
+        ways: dict[str, Callable[[str], Hits]] = {}
         for candidates in (50, 100, 300, 1000, None):
             options: dict[str, Any] = {"first_stage": FirstStage(32, candidates)}
             if candidates is None:
                 options = {"exact": True}
-            hits = [
-                served.search(query, k=K, ask=ask, syntax=False, **options) for query in queries
-            ]
+            ways[str(candidates or "exact")] = partial(
+                served.search, k=K, ask=ask, syntax=False, **options
+            )
+        timed = {way: each(find, queries[:n_timed]) for way, find in ways.items()}
+        timings = interleave({**timed, "index": each(alone, queries[:n_timed])}, runs=runs)
+        for way, find in ways.items():
+            hits = [find(query) for query in queries]
             pairs = list(zip(exact, hits, strict=True))
             if any(found.plan.proven and right.hits != found.hits for right, found in pairs):
                 raise SystemExit("an answer that is proven is wrong; the figures mean nothing.")
@@ -131,7 +146,7 @@ def with_meaning(
                     "collection": name,
                     "documents": f"{len(index):,}, {encoder}",
                     "ask": ask,
-                    "candidates": candidates or "exact",
+                    "candidates": way,
                     "scored": round(float(np.mean(scored))),
                     "recall@10": round(
                         float(np.mean([share(right.ids, one.ids) for right, one in pairs])), 4
@@ -140,6 +155,7 @@ def with_meaning(
                         float(np.mean([right.hits == one.hits for right, one in pairs])), 3
                     ),
                     "proven": round(float(np.mean([one.plan.proven for one in hits])), 3),
+                    "times the index": ratio(timings[way], timings["index"]),
                 }
             )
     return rows
@@ -149,22 +165,42 @@ def by_meaning(options: argparse.Namespace) -> None:
     """Measure which of the ten best by words and meaning are found, and write the report."""
     rows = []
     for name in options.collections or COLLECTIONS:
-        texts, queries = texts_and_queries(name, options.queries)
-        indexes = {one: SoftIndex.from_texts(texts, encoder=one) for one, _ in ASKS}
         for encoder, ask in ASKS:
+            if encoder not in options.encoders:
+                continue
+            index, queries = index_and_queries(name, options.queries, encoder)
             for url in options.urls:
-                rows += with_meaning(name, encoder, ask, indexes[encoder], queries, url)
+                rows += with_meaning(
+                    name, encoder, ask, index, queries, url,
+                    runs=options.runs, n_timed=options.timed,
+                )  # fmt: skip
                 print(rows[-1], flush=True)
     notes = (
         "Candidates: that many by 64 terms or more and that many by the cosine of coordinates, "
         "which the index finds where the server stores none; exact: all terms, and candidates "
         "until the ten are proven. Scored: number of candidates, on average. Documents: how many, "
         "and where their coordinates come from. Ask: where the query's come from. Recall and "
-        "equal: against a search of the index. Checked: every proven answer is that of the index.",
+        "equal: against a search of the index. Checked: every proven answer is that of the index. "
+        "Times the index: median time of a query, divided by the index's in turns with it.",
     )
     title = "Words and meaning on servers: recall by candidates"
-    facts: dict[str, object] = {"queries of a collection, at most": options.queries}
-    print(write_report("servers_meaning", title, rows, facts, notes=notes, script="servers"))
+    facts: dict[str, object] = {
+        "queries of a collection, at most": options.queries, "timed queries": options.timed,
+        "timed rounds": options.runs,
+    }  # fmt: skip
+    report = options.report or "servers_meaning"
+    print(write_report(report, title, rows, facts, notes=notes, script="servers"))
+
+
+def index_and_queries(
+    name: str, n: int, encoder: str | None, **settings: Any
+) -> tuple[SoftIndex, list[str]]:
+    """Return an index of a collection, by default with the default ranking, and n queries."""
+    if name == NEWSGROUPS:
+        index = SoftIndex.from_texts(newsgroups(), encoder=encoder, **settings)
+        return index, drawn_queries(index, n)
+    texts, queries = texts_and_queries(name, n)
+    return SoftIndex.from_texts(texts, encoder=encoder, **settings), queries
 
 
 def texts_and_queries(name: str, n: int) -> tuple[list[str], list[str]]:
@@ -175,6 +211,11 @@ def texts_and_queries(name: str, n: int) -> tuple[list[str], list[str]]:
     judged = load_judged(data_folder() / "questions" / name)
     assert isinstance(judged, RankingSet)
     return judged.documents.texts, judged.queries.texts[:n]
+
+
+def ratio(own: Timing, other: Timing) -> float:
+    """Return how many times as long as the other one the median round took."""
+    return round(float(np.median(own.seconds) / np.median(other.seconds)), 1)
 
 
 def share(right: Sequence[str], found: Sequence[str]) -> float:
@@ -191,23 +232,19 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--timed", type=int, default=30, help="queries that are timed")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--meaning", action="store_true", help="search by words and meaning")
-    parser.add_argument("--report", default="servers")
+    parser.add_argument("--encoders", nargs="*", default=[one for one, _ in ASKS])
+    parser.add_argument("--ranking", help="by words; the default by default")
+    parser.add_argument("--report")
     options = parser.parse_args(arguments)
     if options.meaning:
         by_meaning(options)
         return
     rows = []
     for name in options.collections or (*COLLECTIONS, NEWSGROUPS):
-        if name == NEWSGROUPS:
-            index = SoftIndex.from_texts(newsgroups(), encoder=None)
-            queries = drawn_queries(index, options.queries)
-        else:
-            texts, queries = texts_and_queries(name, options.queries)
-            index = SoftIndex.from_texts(texts, encoder=None)
+        settings = {} if options.ranking is None else {"ranking": options.ranking}
+        index, queries = index_and_queries(name, options.queries, None, **settings)
         for url in options.urls:
-            rows += measured(
-                name, index, queries, url, runs=options.runs, n_timed=options.timed
-            )  # fmt: skip
+            rows += measured(name, index, queries, url, runs=options.runs, n_timed=options.timed)
             print(rows[-1], flush=True)
     notes = (
         "First stage: number of terms beside the query's own (at least twice as many in all), and "
@@ -219,10 +256,11 @@ def main(arguments: Sequence[str]) -> None:
     )
     facts: dict[str, object] = {
         "queries of a collection, at most": options.queries, "timed queries": options.timed,
-        "timed rounds": options.runs,
+        "timed rounds": options.runs, "ranking": options.ranking or "soft_tf_bm25",
     }  # fmt: skip
     title = "Searches on servers: recall, proofs and time"
-    print(write_report(options.report, title, rows, facts, notes=notes, script="servers"))
+    report = options.report or "servers"
+    print(write_report(report, title, rows, facts, notes=notes, script="servers"))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -62,6 +64,20 @@ def opensearch() -> Iterator[str]:
         yield node.url
 
 
+@pytest.fixture
+def few_clauses(opensearch: str) -> Iterator[str]:
+    """The URL of a running OpenSearch that takes queries of eight clauses."""
+
+    def limit(n: int | None) -> None:
+        body = {"transient": {"indices.query.bool.max_clause_count": n}}
+        url, headers = f"{opensearch}/_cluster/settings", {"Content-Type": "application/json"}
+        urlopen(Request(url, json.dumps(body).encode(), headers, method="PUT"), timeout=60).close()
+
+    limit(8)
+    yield opensearch
+    limit(None)
+
+
 @pytest.fixture(scope="module")
 def opensearch_nodes() -> Iterator[list[java_servers.Node]]:
     """Two running nodes of OpenSearch, each in a process of its own."""
@@ -105,6 +121,14 @@ def lucene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         missing("needs JPype1, which is not installed")
     monkeypatch.setenv("SOFTCOSINE_LUCENE", str(_java_server("lucene-*")))
     return f"lucene://{tmp_path}/lucene"
+
+
+@pytest.fixture(scope="session")
+def solr_jars() -> Path:
+    """The folder of Solr's jars, which run in a process that has JPype."""
+    if find_spec("jpype") is None:
+        missing("needs JPype1, which is not installed")
+    return _java_server("solr-*")
 
 
 @pytest.fixture(params=["postgresql", "qdrant", "elasticsearch", "opensearch", "lucene"])

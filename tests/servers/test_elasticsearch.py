@@ -114,6 +114,28 @@ def test_an_index_of_somebody_else_is_left_alone(name, request):
         ServerIndex.connect(index, f"{address}/theirs")
 
 
+def test_a_server_with_a_low_limit_of_clauses_gets_fewer_terms_at_once(few_clauses):
+    random = np.random.default_rng(2)
+    words = [f"wb{letter}" for letter in "abcdefghijklmnopqrst"]
+    texts = [" ".join(random.choice(words, random.integers(1, 9))) for _ in range(300)]
+    index = sc.SoftIndex.from_texts(texts, plain=True, language="none")
+    address = few_clauses.replace("http:", "opensearch:")
+    with ServerIndex.connect(index, address, collection="clauses") as served:
+        served.export()
+        query = " ".join(words)
+        hits = served.search(query)
+        assert "5 of 20 terms (as many as the server takes)" in hits.plan.reason
+        assert not hits.plan.proven
+        hits = served.search(query, exact=True)
+        assert "20 of 20 terms in 4 batches" in hits.plan.reason
+        assert hits.plan.proven
+        assert hits.hits == index.search(query).hits
+        where = {"any": [{"year": {">": year}} for year in range(9)]}
+        with pytest.raises(ServerError, match=r"raise indices\.query\.bool\.max_clause_count"):
+            served.search(query, where=where)
+        assert len(served.search("wba wbb").ids) == 10
+
+
 @pytest.mark.parametrize("name", ["elasticsearch", "opensearch"])
 def test_impacts_lose_less_than_the_error_that_is_claimed(name, request):
     url = request.getfixturevalue(name).replace("http:", f"{name}:")

@@ -153,7 +153,8 @@ def search(
         typer.Option(
             "--field",
             metavar="FIELD",
-            help="Search this text field of Elasticsearch or OpenSearch; --server names the index.",
+            help="Search this text field of Elasticsearch, OpenSearch or Lucene; --server names "
+            "the index.",
         ),
     ] = None,
     sent_words: SentWords = "terms",

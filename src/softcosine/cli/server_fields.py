@@ -28,7 +28,9 @@ _SHOWN = 12  # words that differ
 Url = Annotated[
     str,
     typer.Argument(
-        metavar="URL", help="An index of Elasticsearch or OpenSearch: http://host:9200/articles."
+        metavar="URL",
+        help="An index of Elasticsearch or OpenSearch, http://host:9200/articles, or of Lucene, "
+        "lucene:///folder.",
     ),
 ]
 FieldName = Annotated[
@@ -114,21 +116,23 @@ def compare_server(
     ] = 300,
     as_json: Summary = False,
 ) -> None:
-    """Compare an index with a text field of Elasticsearch or OpenSearch.
+    """Compare an index with a text field of Elasticsearch, OpenSearch or Lucene.
 
       softcosine compare-server faq.index http://localhost:9200/faq --field body
 
     The command compares how words are analyzed, k1 and b of BM25, the number and lengths of
     documents, and document frequencies, and says what differs and what to do. 'expand' gives the
     scores of the index only where they agree. Passwords come from ELASTICSEARCH_USER and
-    ELASTICSEARCH_PASSWORD, or ELASTICSEARCH_API_KEY (or OPENSEARCH_...).
+    ELASTICSEARCH_PASSWORD, or ELASTICSEARCH_API_KEY (or OPENSEARCH_...). An index of Lucene does
+    not note its analyzer, k1, b and field of ids; those that differ from the defaults stand in the
+    URL: 'lucene:///data/faq?analyzer=english&id=key&k1=1.2&b=0.75'.
     """
     from softcosine.index.soft_index import SoftIndex
     from softcosine.servers.field_comparison import compared
-    from softcosine.servers.text_field import TextField
+    from softcosine.servers.server_field import open_field
 
     opened = SoftIndex.open(index)
-    found = compared(opened.snapshot, TextField.open(url, field), own=own, n_sampled=n_sampled)
+    found = compared(opened.snapshot, open_field(url, field), own=own, n_sampled=n_sampled)
     _tell(found, as_json)
 
 
@@ -145,7 +149,7 @@ def learn_from(
     ] = False,
     as_json: Summary = False,
 ) -> None:
-    """Make an index of the texts of a field of Elasticsearch or OpenSearch, for soft search of it.
+    """Make an index of the texts of a field of a server or of Lucene, for soft search of it.
 
       softcosine learn-from http://localhost:9200/faq --field body -o faq.index
       softcosine search faq.index "tire repair" --server http://localhost:9200/faq --field body
@@ -157,10 +161,10 @@ def learn_from(
     from softcosine.cli.progress import Reporter
     from softcosine.servers.field_comparison import compared
     from softcosine.servers.learning import learn_from as learn
-    from softcosine.servers.text_field import TextField
+    from softcosine.servers.server_field import open_field
 
     started = time.perf_counter()
-    opened = TextField.open(url, field)
+    opened = open_field(url, field)
     with Reporter() as report:
         made = learn(
             opened, output, language=language or "auto", keep_texts=texts, overwrite=overwrite,
@@ -185,13 +189,13 @@ def asking_field(
 ) -> tuple[Callable[..., Hits], str]:
     """Return the search function of a text field on a server, and its ranking."""
     from softcosine.servers.field_search import search_field
-    from softcosine.servers.text_field import TextField
+    from softcosine.servers.server_field import open_field
 
     if ranking not in (None, "soft_bm25"):
         raise InvalidInputError(
             f"--ranking is {ranking}, but text fields are searched by soft_bm25; leave it out."
         )
-    found = TextField.open(url, field)
+    found = open_field(url, field)
     check_choice("--words", words, ("terms", "forms", "analyzed"))
     limits["words"] = words
     return partial(search_field, opened, found, **limits), "soft_bm25"

@@ -15,7 +15,7 @@ from softcosine.index.query.filters import Where
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.documents import ServerDocument
 from softcosine.servers.elasticsearch_filters import filter_of
-from softcosine.servers.features import LEAST, MOST_TERMS, feature_error
+from softcosine.servers.features import LEAST, MOST_TERMS, feature_error, lowering
 from softcosine.servers.filter_tokens import numbers_of, tokens_of
 from softcosine.servers.http import Http, reason_of, why_partial
 from softcosine.servers.marker import Marker
@@ -230,7 +230,8 @@ class Elasticsearch:
         query: dict[str, Any] = {"should": list(clauses), "minimum_should_match": 1}
         if filter is not None:
             query["filter"] = [filter]
-        return self._found({"query": {"bool": query}}, n, timeout)
+        with lowering(self, len(terms)):
+            return self._found({"query": {"bool": query}}, n, timeout)
 
     def nearest(
         self,

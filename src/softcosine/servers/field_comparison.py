@@ -11,7 +11,7 @@ import numpy as np
 from softcosine._validation import check_choice, check_whole
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.server_query import Words
-from softcosine.servers.text_field import TermFacts, TextField
+from softcosine.servers.server_field import ServerField, TermFacts
 from softcosine.text.analyzer import Analyzer
 
 __all__ = ["FieldComparison", "TermDifference", "WordDifference", "compared", "sampled_words"]
@@ -93,14 +93,14 @@ class FieldComparison:
 
 
 def compared(
-    snapshot: Snapshot, field: TextField, *, own: str | None = None, n_sampled: int = 300
+    snapshot: Snapshot, field: ServerField, *, own: str | None = None, n_sampled: int = 300
 ) -> FieldComparison:
     """Return the comparison of a field of an index with one of a server.
 
     Parameters
     ----------
     snapshot : Snapshot
-    field : TextField
+    field : ServerField
     own : str, optional
         Name of the field of the index; by default the first one.
     n_sampled : int
@@ -140,7 +140,7 @@ def compared(
         if there != frequency:
             terms.append(TermDifference(term, frequency, there))
     made = FieldComparison(
-        address=field.http.address, field=field.name, analyzer=field.analyzer,
+        address=field.address, field=field.name, analyzer=field.analyzer,
         search_analyzer=field.search_analyzer, n_shards=field.n_shards, n_words=len(words),
         equal=equal, unstemmed=unstemmed, words=_words(analyzer, equal, unstemmed),
         differences=tuple(differences), facts=facts, k1=snapshot.weighting.k1,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,48 +15,21 @@ from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hit, Hits
-from softcosine.index.search.server_query import ServerQuery, Words
+from softcosine.index.search.server_query import Words
 from softcosine.index.search.top_docs import Top
 from softcosine.index.soft_index import SoftIndex
-from softcosine.servers.server import Candidates
+from softcosine.servers.server import Candidates, TooManyClausesError
+from softcosine.servers.server_field import ServerField
 from softcosine.servers.unindexed import unindexed
 
-__all__ = ["SearchableField", "search_field"]
+__all__ = ["search_field"]
 
 _CANDIDATES = 100
 
 
-class SearchableField(Protocol):
-    """A text field that a server searches, such as a `TextField`."""
-
-    @property
-    def server(self) -> str:
-        """Such as ``opensearch``."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Name of the field."""
-        ...
-
-    def search(self, query: ServerQuery, n: int, *, timeout: float | None = None) -> Candidates:
-        """Return the n documents of greatest score by the server."""
-        ...
-
-    def stored_texts(self, ids: Sequence[str], *, timeout: float | None = None) -> dict[str, str]:
-        """Return the texts of those documents that the server stores, by id."""
-        ...
-
-    def stored_tokens(
-        self, ids: Sequence[str], *, timeout: float | None = None
-    ) -> dict[str, list[str]]:
-        """Return the tokens of those documents that have term vectors, by id."""
-        ...
-
-
 def search_field(
     index: SoftIndex,
-    field: SearchableField,
+    field: ServerField,
     query: str | Sequence[str],
     *,
     k: int = 10,
@@ -81,7 +55,7 @@ def search_field(
     ----------
     index : SoftIndex
         Has one field, and the ids of the server, such as one of `learn_from`.
-    field : SearchableField
+    field : ServerField
     query : str, or a list of tokens
     where : mapping, optional
         Holds among the candidates. Those that the index lacks have no metadata.
@@ -102,12 +76,20 @@ def search_field(
         keep_stop_words=keep_stop_words, ranking="soft_bm25", ask="words", meaning=0.0,
     )  # fmt: skip
     stage, snapshot = FirstStage.of(first_stage) or FirstStage(None), index.snapshot
-    sent = index.expand(
-        query, to=field.server, field=field.name, words=words, syntax=syntax,
-        max_terms=None if stage.terms is None else max(1, 2 * stage.terms),
-        keep_stop_words=keep_stop_words,
-    )  # fmt: skip
-    found = field.search(sent, max(stage.candidates or _CANDIDATES, request.k), timeout=timeout)
+    n = max(stage.candidates or _CANDIDATES, request.k)
+    most, refused = None if stage.terms is None else max(1, 2 * stage.terms), False
+    while True:
+        sent = index.expand(
+            query, to=field.server, field=field.name, words=words, syntax=syntax, max_terms=most,
+            keep_stop_words=keep_stop_words,
+        )  # fmt: skip
+        try:
+            found = field.search(sent, n, timeout=timeout)
+            break
+        except TooManyClausesError:
+            if most == 1:  # the query's own words alone are too many
+                raise
+        most, refused = max(1, min(most or sys.maxsize, len(sent.words)) // 2), True
     numbers = snapshot.documents.numbers_of(found.ids)
     hits, scored = _among(numbers, snapshot, query, request), "scored exactly by the index"
     if lacking := [id for id in found.ids if id not in numbers]:
@@ -132,7 +114,8 @@ def search_field(
                 "text nor term vector, and are not in the index"
             )
     reason = (
-        f"{len(sent.words):,} words, {len(found.ids):,} candidates of {field.server}, {scored}; "
+        f"{len(sent.words):,} words{' (the server takes no more)' if refused else ''}, "
+        f"{len(found.ids):,} candidates of {field.server}, {scored}; "
         "not proven: the field has statistics of its own"
     )
     if not found.complete:

@@ -22,6 +22,7 @@ from weakref import finalize
 from softcosine.errors import InvalidInputError, ServerError
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.retries import with_retries
+from softcosine.servers.server import TooManyClausesError
 
 __all__ = ["Http", "Reply", "reason_of", "why_partial"]
 
@@ -217,6 +218,10 @@ class Http:
             value = content[:200].decode("utf-8", "replace")
         if status < 400 or status in accept:
             return Reply(status, value)
+        if b"maxClauseCount" in content:
+            raise TooManyClausesError(
+                self.name, self.address, reason_of(value), "indices.query.bool.max_clause_count"
+            )
         if status == 403 and (blocked := _block_of(value)):
             raise self.error(
                 f"it takes no changes ({blocked}: {reason_of(value)}); most often its disk is "

@@ -19,7 +19,7 @@ from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.query.filters import Where
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.documents import ServerDocument
-from softcosine.servers.features import LEAST, MOST_TERMS, feature_error
+from softcosine.servers.features import LEAST, MOST_TERMS, feature_error, lowering
 from softcosine.servers.filter_tokens import numbers_of, tokens_of
 from softcosine.servers.lucene_classes import checked, java_map, java_path, java_set, lucene_classes
 from softcosine.servers.lucene_filters import filter_of
@@ -228,7 +228,8 @@ class Lucene:
 
     def filter(self, where: Where) -> Any | None:
         """Return a query that filters."""
-        return filter_of(where, self._lucene)
+        with checked(self.address):
+            return filter_of(where, self._lucene)
 
     def search(
         self,
@@ -245,7 +246,7 @@ class Lucene:
         occur = search.BooleanClause.Occur
         query = search.BooleanQuery.Builder().setMinimumNumberShouldMatch(1)
         heights = np.maximum(weights, LEAST).tolist()
-        with self._reading() as reader:
+        with lowering(self, len(terms)), self._reading() as reader:
             for term, weight in zip(terms.tolist(), heights, strict=True):
                 query.add(clause("impacts", str(term), weight), occur.SHOULD)
             if filter is not None:

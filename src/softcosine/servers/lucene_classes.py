@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from softcosine.errors import MissingDependencyError, ServerError
+from softcosine.errors import InvalidInputError, MissingDependencyError, ServerError
+from softcosine.servers.server import TooManyClausesError
 
 if find_spec("jpype") is None:
     raise MissingDependencyError("JPype1", "lucene", "Lucene")
 
 import jpype
 
-__all__ = ["checked", "java_map", "java_path", "java_set", "lucene_classes"]
+__all__ = ["analyzer_of", "checked", "java_map", "java_path", "java_set", "lucene_classes"]
 
 _STARTING = Lock()
 _OPTIONS = ("-XX:-UsePerfData", "-Xrs")  # no files in /tmp, and signals are Python's
@@ -51,6 +52,19 @@ def lucene_classes(address: str) -> Any:
         return jpype.JPackage("org").apache.lucene
 
 
+def analyzer_of(name: str) -> Any:
+    """Return an analyzer of Lucene by the name of its class; InvalidInputError if there is none."""
+    made = None
+    with suppress(TypeError):  # no such class, or one that needs arguments
+        made = jpype.JClass(name)()
+    if not isinstance(made, jpype.JClass("org.apache.lucene.analysis.Analyzer")):
+        raise InvalidInputError(
+            f"Java has no analyzer {name!r} that needs no arguments; name a class of Lucene's "
+            "jars, such as org.apache.lucene.analysis.de.GermanAnalyzer."
+        )
+    return made
+
+
 def java_set(values: list[Any]) -> Any:
     """Return a set of Java."""
     return jpype.JClass("java.util.HashSet")(values)
@@ -74,6 +88,10 @@ def checked(address: str, *, locked: str = "") -> Iterator[None]:
     except jpype.JException as error:
         if locked and "LockObtainFailed" in type(error).__name__:
             raise ServerError("lucene", address, f"{locked}.") from error
+        if "TooMany" in type(error).__name__:  # TooManyClauses, TooManyNestedClauses
+            raise TooManyClausesError(
+                "lucene", address, str(error), "IndexSearcher.setMaxClauseCount"
+            ) from error
         raise ServerError("lucene", address, f"{error}.") from error
 
 

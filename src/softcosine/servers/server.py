@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.errors import ServerError
 from softcosine.index.query.filters import Where
 from softcosine.servers.documents import ServerDocument
 from softcosine.servers.marker import Marker
 
-__all__ = ["Candidates", "Failure", "Server"]
+__all__ = ["Candidates", "Failure", "Server", "TooManyClausesError"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,17 @@ class Failure:
     reason: str
 
 
+class TooManyClausesError(ServerError):
+    """A query has more clauses than a server takes, so that fewer terms may pass."""
+
+    def __init__(self, server: str, address: str, reason: str, setting: str) -> None:
+        super().__init__(
+            server, address,
+            f"the query has more clauses than the server takes ({reason}); raise {setting} there, "
+            "or search for fewer words.",
+        )  # fmt: skip
+
+
 class Server(Protocol):
     """A collection on a server: documents with impacts, and a marker.
 
@@ -69,7 +81,10 @@ class Server(Protocol):
 
     @property
     def max_terms(self) -> int | None:
-        """Maximum number of terms of a search; None without a limit."""
+        """Maximum number of terms of a search; None without a limit.
+
+        A search that raises `TooManyClausesError` has lowered it, if fewer terms may pass.
+        """
         ...
 
     @property
@@ -169,6 +184,11 @@ class Server(Protocol):
             A result of `filter`.
         timeout : float, optional
             In seconds.
+
+        Raises
+        ------
+        TooManyClausesError
+            If the server takes fewer terms than `max_terms`.
         """
         ...
 

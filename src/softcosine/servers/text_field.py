@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Self
 from urllib.parse import quote, unquote
@@ -16,36 +15,14 @@ from softcosine.index.search.server_query import ServerQuery
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.http import Http, why_partial
 from softcosine.servers.server import Candidates
+from softcosine.servers.server_field import TermFacts
 
-__all__ = ["TermFacts", "TextField"]
+__all__ = ["TextField"]
 
 _ANALYZED_AT_ONCE = 1000  # words; a server's limit is 10,000 tokens a request
 _READ_AT_ONCE = 1000  # documents
 _ALL_SHARDS = "?search_type=dfs_query_then_fetch"  # statistics of all, not of each
 _KEPT = "2m"  # how long a server keeps the place in its texts between two requests
-
-
-@dataclass(frozen=True, slots=True)
-class TermFacts:
-    """What a server knows of a term, as it explains a score.
-
-    Attributes
-    ----------
-    token : str
-    document_frequency, n_docs : int
-        Number of documents with the term, and with the field.
-    average_length, k1, b : float
-    k1_factor : bool
-        Whether BM25 has the factor k1 + 1.
-    """
-
-    token: str
-    document_frequency: int
-    n_docs: int
-    average_length: float
-    k1: float
-    b: float
-    k1_factor: bool
 
 
 class TextField:
@@ -113,6 +90,11 @@ class TextField:
     def server(self) -> str:
         """Name of the server."""
         return self.http.name
+
+    @property
+    def address(self) -> str:
+        """The address for messages."""
+        return self.http.address
 
     def tokens(self, words: Sequence[str]) -> list[list[str]]:
         """Return the tokens that the field's analyzer makes of each word."""

@@ -20,7 +20,7 @@ from softcosine.index.search.plan import Plan
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.servers.marker import Marker
 from softcosine.servers.query_terms import SentTerms, query_terms
-from softcosine.servers.server import Candidates, Server
+from softcosine.servers.server import Candidates, Server, TooManyClausesError
 
 __all__ = ["TwoStageSearch"]
 
@@ -73,15 +73,13 @@ class TwoStageSearch:
 
     def find(self, query: CandidateQuery) -> Top:
         """Return the best documents of a query, with the plan."""
-        sent = self.sent(query.vectors)
-        batches = sent.batches(self.server.max_terms)
         n = max(self.stage.candidates or _CANDIDATES, self.k)
         if self.where is not None and self._filter is None:
             n *= _WIDER
         limit = self.server.max_candidates or sys.maxsize
         n = min(n, limit)
         while True:
-            words = [self.by_words(batch, n) for batch in batches]
+            sent, batches, words = self._by_batches(query.vectors, n)
             near = None if query.meaning is None else self._by_meaning(query, query.meaning, n)
             numbers = self._numbers([id for one in words for id in one.ids])
             if near is not None:
@@ -104,6 +102,20 @@ class TwoStageSearch:
         if self.exact:
             return query_terms(searcher, vectors, n=None)
         return query_terms(searcher, vectors, n=self.stage.terms, most=self.server.max_terms)
+
+    def _by_batches(
+        self, vectors: Sequence[QueryVector], n: int
+    ) -> tuple[SentTerms, list[SentTerms], list[Candidates]]:
+        """Return the terms, their batches that the server takes, and its best n by each."""
+        while True:
+            sent = self.sent(vectors)
+            batches = sent.batches(self.server.max_terms)
+            try:
+                return sent, batches, [self.by_words(batch, n) for batch in batches]
+            except TooManyClausesError:
+                most = self.server.max_terms
+                if most is None or most >= len(batches[0].terms):
+                    raise
 
     def by_words(self, sent: SentTerms, n: int) -> Candidates:
         """Return the best n documents of the server by the terms of one batch."""
@@ -182,6 +194,9 @@ class TwoStageSearch:
         self, sent: SentTerms, n_batches: int, n_candidates: int, near: _Nearest | None, doubt: str
     ) -> Plan:
         parts = f" in {n_batches:,} batches" if n_batches > 1 else ""
+        most = self.server.max_terms
+        if most is not None and len(sent.terms) == most < sent.n_all:
+            parts = " (as many as the server takes)"
         reason = (
             f"{len(sent.terms):,} of {sent.n_all:,} terms{parts}, {n_candidates:,} candidates of "
             f"{self.server.name}, scored exactly by the index"

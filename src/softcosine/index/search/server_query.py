@@ -180,7 +180,8 @@ class ServerQuery:
                     " ".join(f"{name}:{_in_syntax(text)}" for name in names for text in forms)
                     for forms in one.words
                 ]
-            required = " ".join(f"+({clause})" for clause in every)
+            # A boost of 0, so that conditions add nothing to scores.
+            required = " ".join(f"+({clause})^0" for clause in every)
             excluded = f"-({required if len(every) > 1 else every[0]})"
             parts.append(excluded if one.excluded else required)
         return " ".join(parts)

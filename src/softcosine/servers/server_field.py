@@ -1,0 +1,140 @@
+"""Text fields of servers: the protocol, what a server knows of a term, and fields by URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from softcosine.index.search.server_query import ServerQuery
+from softcosine.servers.address import ServerAddress
+from softcosine.servers.server import Candidates
+
+__all__ = ["ServerField", "TermFacts", "open_field"]
+
+
+@dataclass(frozen=True, slots=True)
+class TermFacts:
+    """What a server knows of a term, as it explains a score.
+
+    Attributes
+    ----------
+    token : str
+    document_frequency, n_docs : int
+        Number of documents with the term, and with the field.
+    average_length, k1, b : float
+    k1_factor : bool
+        Whether BM25 has the factor k1 + 1.
+    """
+
+    token: str
+    document_frequency: int
+    n_docs: int
+    average_length: float
+    k1: float
+    b: float
+    k1_factor: bool
+
+
+class ServerField(Protocol):
+    """A text field that a server ranks by BM25; all methods raise `ServerError`."""
+
+    @property
+    def server(self) -> str:
+        """Such as ``opensearch``."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """The address for messages, without a password."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Name of the field."""
+        ...
+
+    @property
+    def analyzer(self) -> str:
+        """Name of the analyzer of the documents."""
+        ...
+
+    @property
+    def search_analyzer(self) -> str:
+        """Name of the analyzer of queries."""
+        ...
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards, each of which may have an idf of its own."""
+        ...
+
+    def tokens(self, words: Sequence[str]) -> list[list[str]]:
+        """Return the tokens that the field's analyzer makes of each word."""
+        ...
+
+    def facts(self, token: str) -> TermFacts | None:
+        """Return what the server knows of a token; None if no document has it.
+
+        Raises
+        ------
+        InvalidInputError
+            If the field is not ranked by BM25.
+        """
+        ...
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield id and text of every document that has the field.
+
+        Raises
+        ------
+        InvalidInputError
+            If the server does not store texts.
+        """
+        ...
+
+    def stored_texts(self, ids: Sequence[str], *, timeout: float | None = None) -> dict[str, str]:
+        """Return the texts of those documents that the server stores, by id."""
+        ...
+
+    def stored_tokens(
+        self, ids: Sequence[str], *, timeout: float | None = None
+    ) -> dict[str, list[str]]:
+        """Return the tokens of those documents that have term vectors in the field, by id.
+
+        They are in the order of the text if the server stores positions.
+        """
+        ...
+
+    def search(self, query: ServerQuery, n: int, *, timeout: float | None = None) -> Candidates:
+        """Return the n documents of greatest score by the server.
+
+        Raises
+        ------
+        TooManyClausesError
+            If the server takes fewer words.
+        """
+        ...
+
+
+def open_field(url: str, name: str) -> ServerField:
+    """Return a text field of Elasticsearch, OpenSearch or Lucene.
+
+    Parameters
+    ----------
+    url : str
+        See `softcosine.servers.text_field.TextField.open` for ``http://host:9200/articles``, and
+        `softcosine.servers.lucene_field.LuceneField.open` for ``lucene:///folder``.
+    name : str
+
+    Raises
+    ------
+    InvalidInputError, MissingDependencyError, ServerError
+    """
+    if ServerAddress.parse(url).server == "lucene":
+        from softcosine.servers.lucene_field import LuceneField
+
+        return LuceneField.open(url, name)
+    from softcosine.servers.text_field import TextField
+
+    return TextField.open(url, name)
