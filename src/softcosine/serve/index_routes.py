@@ -93,6 +93,7 @@ def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
         "epoch": index.epoch,
         "frozen": index.frozen,
         "ranking": index.ranking,
+        "weighting": index.weighting.to_dict(),
         "language": index.language,
         "fields": [{"name": field.name, "weight": field.weight} for field in index.fields],
         "note": index.note,
