@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 import softcosine as sc
+from serve_answers import bridge
 from softcosine import errors
 from softcosine.client import AsyncRemoteIndex, AsyncRemoteWriter, RemoteIndex, RemoteWriter
 from softcosine.index.writer.index_writer import IndexWriter
@@ -22,19 +23,6 @@ from softcosine.serve.keys import KeyRing
 
 httpx = pytest.importorskip("httpx")
 URL = "http://server"
-
-
-class Bridge(httpx.BaseTransport):
-    """Requests of a blocking client to a server in this process."""
-
-    def __init__(self, server):
-        self._server = server
-
-    def handle_request(self, request):
-        reply = self._server.request(
-            request.method, str(request.url), headers=dict(request.headers), content=request.read()
-        )
-        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
 
 class Awaited:
@@ -53,7 +41,7 @@ class Awaited:
 def connected(server, kind, **options):
     """Return a client of a server in this process."""
     if kind == "client":
-        return sc.Client(URL, transport=Bridge(server), **options)
+        return sc.Client(URL, transport=bridge(server), **options)
     transport = httpx.ASGITransport(server.app)
     return Awaited(server.portal, sc.AsyncClient(URL, transport=transport, **options))
 
@@ -741,27 +729,3 @@ def test_nothing_listens():
         pytest.raises(errors.ServerError, match=r"http://127\.0\.0\.1:1: .*softcosine serve"),
     ):
         client.indexes()
-
-
-def test_the_command_line_searches_an_index_of_a_server(address, root):
-    def run(place, *options):
-        return subprocess.run(
-            [sys.executable, "-m", "softcosine", "search", str(place), "bicycle tire", *options],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-
-    for options in (("--explain", "--json", "--plan", "--where", "n<9"), ("-k", "1", "--json")):
-        found, expected = (
-            json.loads(run(place, *options).stdout) for place in (f"{address}/faq", root / "faq")
-        )
-        assert found | {"seconds": 0} == expected | {"seconds": 0}
-    shown = run(f"{address}/faq")
-    assert "puncture" in shown.stdout
-    assert "of 4 documents" in shown.stdout
-    for place, options, told in (
-        (f"{address}/gone", (), "there is no index 'gone'"),
-        (f"{address}/faq", ("--engine", "faiss"), "leave them out"),
-    ):
-        failed = run(place, *options)
-        assert failed.returncode in (1, 2)
-        assert told in " ".join(failed.stderr.split())

@@ -29,6 +29,7 @@ from softcosine.cli.options import (
     Summary,
     TextFields,
 )
+from softcosine.cli.remote import in_a_folder
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ _NO_WORDS_BY = {
 def index(
     inputs: Inputs,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to write.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="INDEX", help="The folder to write.", callback=in_a_folder
+        ),
     ],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing index.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from softcosine.cli.remote import in_a_folder
 from softcosine.cli.signals import end_at_once
 from softcosine.errors import InvalidInputError
 
@@ -91,7 +92,7 @@ def _named(given: list[str]) -> dict[str, Path]:
                 f"{one}: the name {name!r} is {'taken' if name else 'empty'}; give the index "
                 f"another one: NAME={folder}."
             )
-        named[name] = Path(folder)
+        named[name] = in_a_folder(Path(folder))
     return named
 
 

@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from softcosine.cli.remote import in_a_folder
 from softcosine.errors import InvalidInputError
 
 __all__ = [
+    "AnyIndex",
     "Ask",
     "By",
     "DecisionsFile",
@@ -42,7 +44,19 @@ __all__ = [
 ]
 
 Index = Annotated[
-    Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
+    Path,
+    typer.Argument(
+        metavar="INDEX", help="A folder that 'index' wrote.", readable=False, callback=in_a_folder
+    ),
+]
+AnyIndex = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INDEX",
+        help="A folder that 'index' wrote, or the address of an index of 'serve': "
+        "http://host:8080/faq (SOFTCOSINE_KEY is the key, if it needs one).",
+        readable=False,
+    ),
 ]
 Inputs = Annotated[
     list[str],
