@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
@@ -167,7 +168,10 @@ def add_key(
     scopes: Annotated[
         list[str] | None,
         typer.Option(
-            "--scope", metavar="SCOPE", help="search, write or admin; repeatable [search]."
+            "--scope",
+            metavar="SCOPE",
+            autocompletion=names_of("serve.keys:SCOPES"),
+            help="search, write or admin; repeatable [search].",
         ),
     ] = None,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import complete_named_index
 from softcosine.cli.remote import in_a_folder
 from softcosine.cli.signals import end_at_once
 from softcosine.errors import InvalidInputError
@@ -21,7 +22,9 @@ def mcp(
     indexes: Annotated[
         list[str],
         typer.Argument(
-            metavar="INDEX", help="Folders that 'index' wrote; NAME=FOLDER gives a name."
+            metavar="INDEX",
+            autocompletion=complete_named_index,
+            help="Folders that 'index' wrote; NAME=FOLDER gives a name.",
         ),
     ],
     writable: Annotated[

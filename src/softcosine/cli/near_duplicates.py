@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from softcosine._validation import check_choice
+from softcosine.cli.completing import names_of
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import AnyIndex, By, Json, Threads
 from softcosine.cli.output import counted
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from softcosine.index.near_duplicates.similar import SimilarGroup
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["dedupe", "pairs"]
+__all__ = ["METHODS", "dedupe", "pairs"]
 
 Checkpoint = Annotated[
     Path | None,
@@ -34,7 +35,7 @@ Checkpoint = Annotated[
     ),
 ]
 
-_METHODS = ("leaders", "components")
+METHODS = ("leaders", "components")
 
 
 def pairs(
@@ -133,14 +134,17 @@ def dedupe(
     method: Annotated[
         str,
         typer.Option(
+            autocompletion=names_of("cli.near_duplicates:METHODS"),
             help="leaders (each document is similar to the first of its group) or components "
-            "(chains of similar pairs form a group)."
+            "(chains of similar pairs form a group).",
         ),
     ] = "leaders",
     keep: Annotated[
         str | None,
         typer.Option(
-            metavar="first", help="Print the ids to delete: all but the first of each group."
+            metavar="first",
+            autocompletion=names_of("first"),
+            help="Print the ids to delete: all but the first of each group.",
         ),
     ] = None,
     checkpoint: Checkpoint = None,
@@ -161,7 +165,7 @@ def dedupe(
     """
     from softcosine.cli.progress import Reporter
 
-    check_choice("method", method, _METHODS)
+    check_choice("method", method, METHODS)
     if keep not in (None, "first"):
         raise InvalidInputError(f"--keep is {keep!r}; the only choice is 'first'.")
     started = time.perf_counter()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import AnyIndex, Ask, Json, KnownEncoder, Limit, Meaning
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
@@ -46,6 +47,7 @@ RankingName = Annotated[
     str | None,
     typer.Option(
         "--ranking",
+        autocompletion=names_of("cli.output:RANKINGS"),
         help="soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25 [that of the "
         "index].",
     ),
@@ -126,7 +128,12 @@ def search(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option("--engine", metavar="NAME", help="Search in an engine that 'export' made."),
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            autocompletion=names_of("engines.registry:ENGINES"),
+            help="Search in an engine that 'export' made.",
+        ),
     ] = None,
     rerank: Annotated[
         int | None,
@@ -349,7 +356,12 @@ def similar(
     where: Conditions = None,
     explain: Explained = False,
     ranking: Annotated[
-        str, typer.Option("--ranking", help="As in 'search', without the default of the index.")
+        str,
+        typer.Option(
+            "--ranking",
+            autocompletion=names_of("cli.output:RANKINGS"),
+            help="As in 'search', without the default of the index.",
+        ),
     ] = "soft_cosine",
     meaning: Meaning = None,
     plot: Plot = None,

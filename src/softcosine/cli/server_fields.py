@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine._validation import check_choice
+from softcosine.cli.completing import names_of
 from softcosine.cli.options import AnyIndex, Index, Language, Summary
 from softcosine.errors import InvalidInputError
 
@@ -39,6 +40,7 @@ SentWords = Annotated[
     typer.Option(
         "--words",
         metavar="KIND",
+        autocompletion=names_of("index.search.server_query:Words"),
         help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
         "'compare-server' says which.",
     ),
@@ -50,7 +52,12 @@ def expand(
     query: Annotated[list[str], typer.Argument(metavar="WORDS", help="The query.")],
     to: Annotated[
         str,
-        typer.Option("--to", metavar="SERVER", help="elasticsearch, opensearch, solr or lucene."),
+        typer.Option(
+            "--to",
+            metavar="SERVER",
+            autocompletion=names_of("index.search.server_query:SERVERS"),
+            help="elasticsearch, opensearch, solr or lucene.",
+        ),
     ],
     fields: Annotated[
         list[str] | None,

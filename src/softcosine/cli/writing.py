@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import complete_index
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import (
     AnyIndex,
@@ -353,7 +354,10 @@ def shard(
 
 def join(
     index: Index,
-    shards: Annotated[list[Path], typer.Argument(metavar="SHARD...", help="Other indexes.")],
+    shards: Annotated[
+        list[Path],
+        typer.Argument(metavar="SHARD...", help="Other indexes.", autocompletion=complete_index),
+    ],
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
