@@ -16,3 +16,16 @@ def problem(answer: Any, status: int) -> str:
     assert told["detail"]
     assert told["instance"] == answer.headers["x-request-id"]
     return str(told["type"]).removeprefix("urn:softcosine:")
+
+
+def bridge(server: Any) -> Any:
+    """Return the transport of a blocking client to a server in this process."""
+    import httpx
+
+    def handle(request: Any) -> Any:
+        reply = server.request(
+            request.method, str(request.url), headers=dict(request.headers), content=request.read()
+        )
+        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
+
+    return httpx.MockTransport(handle)

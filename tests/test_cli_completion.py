@@ -1,4 +1,4 @@
-"""Completion of commands and options by the shell."""
+"""Completion of commands, options and their values by the shell."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+import softcosine as sc
+from softcosine.cli.app import app
+from softcosine.cli.output import RANKINGS
+from softcosine.index.search.rankings import TITLES
 
 
 @pytest.fixture
 def bash(tmp_path):
+    if shutil.which("bash") is None:
+        pytest.skip("needs bash")
+    return _bash(tmp_path)
+
+
+def _bash(tmp_path):
     """Run a script in bash whose home is empty, with the command ``softcosine`` of this Python."""
     command = tmp_path / "bin" / "softcosine"
     command.parent.mkdir()
@@ -31,7 +41,8 @@ def bash(tmp_path):
     return run
 
 
-def test_an_installed_completion_completes_commands_and_options_in_bash(bash):
+def test_an_installed_completion_completes_commands_options_and_values_in_bash(bash, tmp_path):
+    sc.SoftIndex.create(tmp_path / "faq.index", plain=True)
     assert "bash completion installed" in bash("softcosine --install-completion; true")
     complete = (
         "source ~/.bashrc; COMP_WORDS=({}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
@@ -40,9 +51,85 @@ def test_an_installed_completion_completes_commands_and_options_in_bash(bash):
     assert bash(complete.format("softcosine se")).split() == ["search", "serve"]
     assert bash(complete.format("softcosine similarity ne")).split() == ["neighbors"]
     assert bash(complete.format("softcosine search --fu")).split() == ["--fuzzy"]
-    assert bash(complete.format("softcosine search faq")).split() == []  # bash completes files
+    assert bash(complete.format("softcosine search faq")).split() == ["faq.index"]
+    assert bash(complete.format("softcosine search bi")).split() == []  # bash completes files
+    told = bash(complete.format("softcosine search faq.index tea --ranking soft_t"))
+    assert told.split() == ["soft_tf_bm25"]
 
 
 def test_the_script_is_registered_for_the_command_and_leaves_files_to_bash(bash):
     shown = bash("softcosine --show-completion; true")
     assert "complete -o default -F _softcosine_completion softcosine" in shown
+
+
+def parameters():
+    """The parameters of all commands whose values can be completed."""
+
+    def walk(group, path):
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from walk(command, (*path, name))
+                continue
+            context = command.make_context(name, [], resilient_parsing=True)
+            for one in command.params:
+                if getattr(one, "_custom_shell_complete", None) is not None:
+                    yield " ".join((*path, name)), one, context
+
+    return list(walk(typer.main.get_command(app), ()))
+
+
+def completed(command, name, incomplete):
+    for own, one, context in parameters():
+        if (own, one.name) == (command, name):
+            return [item.value for item in one.shell_complete(context, incomplete)]
+    raise AssertionError(f"{command} does not complete {name}")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "incomplete", "expected"),
+    [
+        ("search", "ranking", "soft_", ["soft_cosine", "soft_bm25", "soft_tf_bm25"]),
+        ("search", "ask", "", ["words", "static", "encoder"]),
+        ("index", "language", "ger", ["german"]),
+        ("index", "stemmer", "no", ["norwegian", "none"]),
+        ("encode", "encoder", "mini", ["minilm"]),
+        ("add", "format", "js", ["jsonl", "json"]),
+        ("add", "format", "x", []),
+        ("export", "engine", "f", ["faiss"]),
+        ("expand", "to", "e", ["elasticsearch"]),
+        ("keys add", "scopes", "", ["search", "write", "admin"]),
+        ("similarity build", "sources", "ed", ["edit-distance"]),
+    ],
+)
+def test_values_are_completed(command, name, incomplete, expected):
+    assert completed(command, name, incomplete) == expected
+
+
+def test_indexes_are_completed_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("faq", "law"):
+        sc.SoftIndex.create(tmp_path / f"{name}.index", plain=True)
+    (tmp_path / "sub").mkdir()
+    sc.SoftIndex.create(tmp_path / "sub" / "faq", plain=True)
+    (tmp_path / "faq.jsonl").touch()
+    assert completed("search", "index", "") == ["faq.index", "law.index"]
+    assert completed("search", "index", "fa") == ["faq.index"]
+    assert completed("check", "index", "sub/") == ["sub/faq"]
+    assert completed("info", "index", f"{tmp_path}/l") == [f"{tmp_path}/law.index"]
+    assert completed("search", "index", "http://host/") == []
+    assert completed("search", "index", "nowhere/") == []
+    assert completed("mcp", "indexes", "laws=la") == ["laws=law.index"]
+
+
+LISTED = {
+    "ask", "by", "format", "grades", "join", "kind", "method", "order", "rule", "scopes",
+    "sent_words", "strategy", "to",
+}  # fmt: skip
+
+
+def test_the_help_names_the_values_that_are_completed():
+    assert list(RANKINGS) == list(TITLES)
+    for command, one, context in parameters():
+        if one.name in LISTED:
+            for item in one.shell_complete(context, ""):
+                assert item.value in one.help, (command, one.name)

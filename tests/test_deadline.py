@@ -86,6 +86,23 @@ def test_a_search_can_end_at_every_look_at_the_clock(index, clock, options, thre
     assert search() == plain  # scratch arrays are clean
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_comparison_of_all_documents_ends_after_some_of_them(index, clock, threads):
+    comparisons = [
+        lambda: list(index.pairs(min_similarity=0.5, threads=threads)),
+        lambda: list(index.pairs(k=2, threads=threads)),
+        lambda: index.dedupe(threads=threads),
+    ]
+    for compare in comparisons:
+        clock.allow(10**9)
+        whole = compare()
+        with using_deadline(5):
+            assert compare() == whole
+            clock.allow(0)
+            with pytest.raises(DeadlineExceededError):
+                compare()
+
+
 def test_several_segments_are_searched_between_two_looks(index, monkeypatch):
     seen = []
     monkeypatch.setattr(

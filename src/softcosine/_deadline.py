@@ -19,11 +19,11 @@ _given: ContextVar[float] = ContextVar("softcosine_deadline_given", default=math
 
 @contextmanager
 def using_deadline(seconds: float | None) -> Iterator[None]:
-    """End searches inside the block after some seconds by DeadlineExceededError.
+    """End searches and comparisons in the block after some seconds by DeadlineExceededError.
 
-    A search looks at the clock before every group of segments and between its steps, so it ends
-    soon after the deadline, not exactly then. The index stays usable. Of nested deadlines the
-    earliest counts.
+    A search looks at the clock before every group of segments and between its steps, a comparison
+    of all documents after some of them, so it ends soon after the deadline, not exactly then. The
+    index stays usable. Of nested deadlines the earliest counts.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 import subprocess
@@ -14,24 +15,14 @@ import anyio
 import pytest
 
 import softcosine as sc
+from serve_answers import bridge
 from softcosine import errors
+from softcosine.client import AsyncRemoteIndex, AsyncRemoteWriter, RemoteIndex, RemoteWriter
+from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.serve.keys import KeyRing
 
 httpx = pytest.importorskip("httpx")
 URL = "http://server"
-
-
-class Bridge(httpx.BaseTransport):
-    """Requests of a blocking client to a server in this process."""
-
-    def __init__(self, server):
-        self._server = server
-
-    def handle_request(self, request):
-        reply = self._server.request(
-            request.method, str(request.url), headers=dict(request.headers), content=request.read()
-        )
-        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
 
 class Awaited:
@@ -50,7 +41,7 @@ class Awaited:
 def connected(server, kind, **options):
     """Return a client of a server in this process."""
     if kind == "client":
-        return sc.Client(URL, transport=Bridge(server), **options)
+        return sc.Client(URL, transport=bridge(server), **options)
     transport = httpx.ASGITransport(server.app)
     return Awaited(server.portal, sc.AsyncClient(URL, transport=transport, **options))
 
@@ -120,6 +111,35 @@ def test_similar_documents_and_explanations_are_those_of_the_index(searched, ind
             assert searched.explain(query, id) == index.explain(query, id)
 
 
+@pytest.mark.parametrize("options", [{}, {"ranking": "soft_cosine", "fuzzy": True}])
+def test_scores_and_rankings_are_those_of_the_index(searched, index, options):
+    ids = ["car", "tea", "car", "bike"]
+    for query in ("bicycle tires +green", {"text": "teo"}, ["tea"]):
+        found = searched.scores(query, ids, **options)
+        assert found.tolist() == index.scores(query, ids, **options).tolist()
+        assert found.dtype == float
+    queries = ["tea", "tires -flat", ["zzz"]] * 20
+    own, expected = (one.ranked(queries, k=3, **options) for one in (searched, index))
+    for top, other in zip(own, expected, strict=True):
+        assert top.documents.tolist() == other.documents.tolist()
+        assert top.scores.tolist() == other.scores.tolist()
+        assert top.documents.dtype == other.documents.dtype
+        assert (top.plan.proven, top.plan.ask) == (other.plan.proven, other.plan.ask)
+    assert searched.scores("tea", []).tolist() == []
+    assert searched.ranked([]) == []
+
+
+def test_compared_documents_are_those_of_the_index(searched, index):
+    for id in index:
+        for other in index:
+            assert searched.explain_similar(id, other) == index.explain_similar(id, other)
+    for options in ({"min_similarity": 0.01}, {"k": 2}, {"k": 1, "ranking": "inner_product"}):
+        assert list(searched.pairs(**options)) == list(index.pairs(**options))
+        assert repr(searched.pairs(**options)) == repr(index.pairs(**options))
+    for options in ({}, {"min_similarity": 0.01}, {"min_similarity": 0.01, "method": "leaders"}):
+        assert searched.dedupe(**options) == index.dedupe(**options)
+
+
 @pytest.mark.parametrize("to", ["lucene", "elasticsearch"])
 @pytest.mark.parametrize("words", ["terms", "forms", "analyzed"])
 def test_an_expanded_query_is_that_of_the_index(searched, index, to, words):
@@ -169,6 +189,16 @@ def test_neighbors_are_those_of_the_index(searched, index):
         lambda index: index.get([1]),
         lambda index: index.filter({"n": {"?": 1}}),
         lambda index: index.expand("tea", to="lucene", field={"title": "x"}),
+        lambda index: index.scores("tea", ["tea", "gone"]),
+        lambda index: index.scores("tea", "tea"),
+        lambda index: index.ranked("tea"),
+        lambda index: index.ranked(["tea"], mmr=2.0),
+        lambda index: index.explain_similar("tea", "gone"),
+        lambda index: index.pairs(),
+        lambda index: index.pairs(k=1, ranking="soft_bm25"),
+        lambda index: index.pairs(k=1, by="meaning"),
+        lambda index: index.dedupe(min_similarity=2.0),
+        lambda index: index.set_weighting(sc.Weighting(), ranking="best"),
     ],
 )
 def test_errors_are_those_of_the_index(searched, index, wrong):
@@ -235,6 +265,167 @@ def test_documents_are_added_and_deleted(remote, root):
     assert list(sc.SoftIndex.open(root / "faq"))[4:] == ["\r\nX: y", "?k=1#x", "x"]
 
 
+@pytest.fixture(params=["index", "client", "async"])
+def changing(request, root, serving):
+    """Return a function that runs changes in the block of a writer, and the index afterwards."""
+    opened = sc.SoftIndex.open(root / "faq")
+    server = None if request.param == "index" else serving()
+
+    def change(work):
+        if request.param == "async":
+
+            async def run():
+                transport = httpx.ASGITransport(server.app)
+                client = sc.AsyncClient(URL, transport=transport)
+                async with client, client.index("faq").writer() as writer:
+                    work(writer)
+
+            server.portal.call(run)
+        else:
+            index = opened if server is None else connected(server, "client").index("faq")
+            with index.writer() as writer:
+                work(writer)
+        opened.refresh()
+        return opened
+
+    return change
+
+
+def test_a_writer_commits_all_of_its_changes_at_once(changing, root):
+    before = sc.SoftIndex.open(root / "faq").snapshot.generation
+
+    def work(writer):
+        writer.add("x", "kettle", {"n": 9})
+        writer.add_many(["y", "tea"], [["black", "tea"], "white tea"])
+        writer.delete("bike")
+        writer.delete("gone", missing_ok=True)
+        writer.delete(where={"n": 3})
+        writer.update_metadata("x", {"m": 1})
+        writer.update_metadata("tea", {"n": 4}, replace=True)
+        writer.set_weighting(sc.Weighting(k1=1, b=0.5), ranking="soft_cosine")
+
+    index = changing(work)
+    assert list(index) == ["car", "x", "y", "tea"]
+    assert [one.metadata for one in index.get(["x", "tea"])] == [{"n": 9, "m": 1}, {"n": 4}]
+    assert index.weighting == sc.Weighting(k1=1, b=0.5)
+    assert index.ranking == "soft_cosine"
+    assert index.snapshot.generation == before + 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda writer: writer.delete("gone"),
+        lambda writer: writer.delete(where={"n": {"?": 1}}),
+        lambda writer: writer.delete(),
+        lambda writer: writer.add("z", 3),
+        lambda writer: writer.add(3, "z"),
+        lambda writer: writer.add_many(["z"], ["tea", "pot"]),
+        lambda writer: writer.update_metadata("gone", {}),
+        lambda writer: writer.update_metadata("tea", 3),
+        lambda writer: writer.set_weighting("bm25"),
+        lambda writer: 1 / 0,
+    ],
+)
+def test_a_writer_changes_nothing_after_an_error(changing, root, wrong):
+    before = sc.SoftIndex.open(root / "faq").commit
+
+    def work(writer):
+        writer.add("x", "kettle")
+        wrong(writer)
+
+    with pytest.raises((errors.InvalidInputError, errors.UnknownDocumentError, ZeroDivisionError)):
+        changing(work)
+    assert sc.SoftIndex.open(root / "faq").commit == before
+
+
+def test_a_writer_of_a_server_counts_what_a_commit_changes(serving):
+    faq = connected(serving(), "client").index("faq")
+    writer = faq.writer(if_match=faq.info()["commit"])
+    writer.add("x", "kettle")
+    writer.delete("x")
+    writer.add("tea", "tea")
+    writer.delete("gone", missing_ok=True)
+    writer.update_metadata("car", {"n": 1})
+    changed = writer.commit()
+    assert changed == (1, 1, faq.info()["commit"], 1, 1, 1)
+    writer.add("y", "kettle")
+    assert "y" not in faq
+    writer.rollback()
+    writer.delete("gone")
+    with pytest.raises(errors.UnknownDocumentError):
+        writer.commit()
+    writer.rollback()
+    writer.add("y", "kettle")
+    assert writer.commit(refresh=True).added == 1  # if_match names the writer's own last commit
+    faq.add("z", "kettle")
+    writer.add("w", "kettle")
+    with pytest.raises(errors.ProblemError) as caught:
+        writer.commit()
+    assert caught.value.kind == "changed-meanwhile"
+    writer.close()
+    with pytest.raises(errors.InvalidInputError, match="closed"):
+        writer.add("w", "kettle")
+
+
+def test_single_changes_of_metadata_and_weights(remote, root):
+    faq = remote.index("faq")
+    assert faq.update_metadata("tea", {"n": 7}).updated == 1
+    assert faq.get(["tea"])[0].metadata == {"n": 7, "kind": "drink"}
+    faq.update_metadata("tea", {}, replace=True)
+    assert faq.get(["tea"])[0].metadata == {}
+    weighting = sc.Weighting("raw", "none")
+    faq.set_weighting(weighting, ranking="inner_product")
+    assert sc.Weighting(**faq.info()["weighting"]) == weighting
+    assert sc.SoftIndex.open(root / "faq").ranking == faq.info()["ranking"] == "inner_product"
+
+
+# What the client lacks, by reason; docs/serve.md has the same list.
+_OBJECTS = {  # of the index in process
+    "S", "analyzer", "documents", "encoder", "parse", "parse_word", "searcher", "snapshot",
+    "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting",
+    "at_commit", "set_similarity", "list_use",
+}  # fmt: skip
+_FILES = {"create", "from_frame", "from_texts", "open", "path", "salvage", "save", "shard"}
+_STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
+_FOLLOWED = {"refresh"}  # a server follows all commits
+_OF_WRITERS = {"add_segments", "encode", "freeze", "generation", "merge", "set_similarity", "thaw",
+               "vocabulary"}  # fmt: skip
+_LOCAL_PARAMETERS = {
+    "threads", "checkpoint", "progress", "timeout", "memory", "merge", "default",
+    "path", "links", "verify",  # of backup
+}  # fmt: skip
+
+
+def public(kind):
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("own", "remotes", "lacking"),
+    [
+        (sc.SoftIndex, (RemoteIndex, AsyncRemoteIndex), _OBJECTS | _FILES | _STATE | _FOLLOWED),
+        (IndexWriter, (RemoteWriter, AsyncRemoteWriter), _OF_WRITERS),
+    ],
+)
+def test_the_client_has_every_member_of_the_index_or_a_reason(own, remotes, lacking):
+    for kind in remotes:
+        assert public(own) - public(kind) == lacking
+        for name in public(own) & public(kind):
+            wanted, given = (
+                inspect.signature(getattr(one, name)).parameters for one in (own, kind)
+            )
+            if all(one.kind is not one.VAR_KEYWORD for one in given.values()):
+                assert set(wanted) - set(given) - {"options"} <= _LOCAL_PARAMETERS, name
+
+
+def test_the_state_of_the_index_is_in_its_info(remote, index):
+    told = remote.index("faq").info()
+    assert set(told) >= _STATE
+    for name in _STATE - {"fields", "weighting"}:
+        assert told[name] == getattr(index, name)
+
+
 def test_a_change_of_another_commit_is_refused(remote):
     faq = remote.index("faq")
     commit = faq.info()["commit"]
@@ -244,6 +435,8 @@ def test_a_change_of_another_commit_is_refused(remote):
         lambda: faq.add_many(["y"], ["kettle"], if_match=commit),
         lambda: faq.delete("x", if_match=commit),
         lambda: faq.decide(forbid=[("tea", "pot")], if_match=commit),
+        lambda: faq.update_metadata("x", {"n": 1}, if_match=commit),
+        lambda: faq.set_weighting(sc.Weighting(), if_match=commit),
     ):
         with pytest.raises(errors.ProblemError, match="read the index again") as caught:
             change()
@@ -536,27 +729,3 @@ def test_nothing_listens():
         pytest.raises(errors.ServerError, match=r"http://127\.0\.0\.1:1: .*softcosine serve"),
     ):
         client.indexes()
-
-
-def test_the_command_line_searches_an_index_of_a_server(address, root):
-    def run(place, *options):
-        return subprocess.run(
-            [sys.executable, "-m", "softcosine", "search", str(place), "bicycle tire", *options],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-
-    for options in (("--explain", "--json", "--plan", "--where", "n<9"), ("-k", "1", "--json")):
-        found, expected = (
-            json.loads(run(place, *options).stdout) for place in (f"{address}/faq", root / "faq")
-        )
-        assert found | {"seconds": 0} == expected | {"seconds": 0}
-    shown = run(f"{address}/faq")
-    assert "puncture" in shown.stdout
-    assert "of 4 documents" in shown.stdout
-    for place, options, told in (
-        (f"{address}/gone", (), "there is no index 'gone'"),
-        (f"{address}/faq", ("--engine", "faiss"), "leave them out"),
-    ):
-        failed = run(place, *options)
-        assert failed.returncode in (1, 2)
-        assert told in " ".join(failed.stderr.split())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from softcosine.cli.options import (
+    AnyIndex,
     Encoder,
     EncoderCache,
-    Index,
     Meaning,
     MeaningSpace,
     Summary,
@@ -22,7 +22,7 @@ _LEAST_RATED = 100  # documents; loading the encoder takes as long as reading fe
 
 
 def encode(
-    index: Index,
+    index: AnyIndex,
     encoder: Encoder = None,
     encoder_cache: EncoderCache = None,
     meaning: Meaning = None,
@@ -49,9 +49,29 @@ def encode(
     from softcosine.cli.failures import saying_how_to_go_on
     from softcosine.cli.output import counted
     from softcosine.cli.progress import Reporter
+    from softcosine.cli.remote import is_served, served_index, written_there
     from softcosine.cli.writing import show_change, writing, written
 
     started = time.perf_counter()
+    if is_served(index):
+        with (
+            Reporter() as report,
+            served_index(
+                index, encoder_cache=encoder_cache, meaning_space=meaning_space,
+                wait=wait != WRITER_TIMEOUT,
+            ) as served,
+        ):  # fmt: skip
+            report("encoding", 0, None)
+            n_new = served.encode(encoder, meaning=meaning)["result"]["encoded"]
+            own = served.info()["meaning"]
+            facts = written_there(served, index, started) | {
+                "encoder": own["encoder"],
+                "new": n_new,
+                "encoded": own["encoded"],
+                "weights": own["weights"],
+            }
+        show_change(facts, f"Encoded {counted(n_new, 'document')} by {own['encoder']}", as_json)
+        return
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.evaluation_tables import show_differences, show_evaluation, show_overall
 from softcosine.cli.judged import (
     Grades,
@@ -82,8 +83,9 @@ def evaluate(
     kind: Annotated[
         str | None,
         typer.Option(
+            autocompletion=names_of("evaluate.datasets.loading:KINDS"),
             help="Kind of data set: retrieval, questions, classification, pairs or words [by its "
-            "files]."
+            "files].",
         ),
     ] = None,
     grades: Grades = None,

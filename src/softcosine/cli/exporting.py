@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.options import Index, Summary, Threads, bytes_in
 from softcosine.cli.serving import COLLECTION, Collection, export_to_server
 from softcosine.errors import InvalidInputError
@@ -31,6 +32,7 @@ def export(
         str,
         typer.Argument(
             metavar="ENGINE|URL",
+            autocompletion=names_of("engines.registry:ENGINES"),
             help="faiss, annoy, hnswlib or usearch, or the address of a server: "
             "postgresql://host/database, qdrant://host.",
         ),
@@ -44,8 +46,9 @@ def export(
     route: Annotated[
         str,
         typer.Option(
+            autocompletion=names_of("engines.route_choice:ROUTES", "auto"),
             help="Kind of vectors: basis (lossless), lsa (few dimensions), or auto (basis if it "
-            "fits into --memory)."
+            "fits into --memory).",
         ),
     ] = "auto",
     dimensions: Annotated[
@@ -66,6 +69,7 @@ def export(
         str | None,
         typer.Option(
             "--ranking",
+            autocompletion=names_of("cli.output:RANKINGS"),
             help="A ranking by words alone, as in 'search' [that of the index, with meaning].",
         ),
     ] = None,

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
@@ -84,6 +85,10 @@ def serve(
     max_k: Annotated[
         int, typer.Option("--max-k", min=1, metavar="N", help="Most hits of an answer.")
     ] = 1000,
+    max_pairs: Annotated[
+        int,
+        typer.Option("--max-pairs", min=1, metavar="N", help="Most similar pairs of an answer."),
+    ] = 100_000,
     log_queries: Annotated[
         bool, typer.Option("--log-queries", help="Log the texts of queries too.")
     ] = False,
@@ -112,8 +117,8 @@ def serve(
     if private_key is not None and certificate is None:
         raise InvalidInputError("--private-key is for TLS; pass --certificate too.")
     limits = Limits(
-        body_bytes=bytes_in(max_body), bulk_bytes=bytes_in(max_bulk), k=max_k, waiting=waiting,
-        timeout_ms=max(1, round(1000 * timeout)),
+        body_bytes=bytes_in(max_body), bulk_bytes=bytes_in(max_bulk), k=max_k, pairs=max_pairs,
+        waiting=waiting, timeout_ms=max(1, round(1000 * timeout)),
     )  # fmt: skip
     if threads is not None:
         limits = replace(limits, threads=threads)
@@ -163,7 +168,10 @@ def add_key(
     scopes: Annotated[
         list[str] | None,
         typer.Option(
-            "--scope", metavar="SCOPE", help="search, write or admin; repeatable [search]."
+            "--scope",
+            metavar="SCOPE",
+            autocompletion=names_of("serve.keys:SCOPES"),
+            help="search, write or admin; repeatable [search].",
         ),
     ] = None,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine._validation import check_choice
+from softcosine.cli.completing import names_of
 from softcosine.cli.options import (
     DecisionsFile,
     Encoder,
@@ -29,6 +30,7 @@ from softcosine.cli.options import (
     Summary,
     TextFields,
 )
+from softcosine.cli.remote import in_a_folder
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -47,7 +49,10 @@ _NO_WORDS_BY = {
 def index(
     inputs: Inputs,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to write.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="INDEX", help="The folder to write.", callback=in_a_folder
+        ),
     ],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing index.")
@@ -78,6 +83,7 @@ def index(
         typer.Option(
             "--source",
             metavar="SOURCE",
+            autocompletion=names_of("similarity.registry:NAMES"),
             help="Source of term similarity instead of the default (repeatable): a file of word "
             "vectors or synonyms, or a name such as english or edit-distance; see 'similarity "
             "build'.",
@@ -108,14 +114,16 @@ def index(
         str | None,
         typer.Option(
             metavar="LANGUAGE",
+            autocompletion=names_of("text.analyzer:languages", "none"),
             help="Do not index stop words of this language, such as 'the' [none].",
         ),
     ] = None,
     ranking: Annotated[
         str | None,
         typer.Option(
+            autocompletion=names_of("cli.output:RANKINGS"),
             help="Default ranking: soft_cosine, inner_product, expanded_cosine, soft_bm25 or "
-            "soft_tf_bm25."
+            "soft_tf_bm25.",
         ),
     ] = None,
     max_neighbors: MaxNeighbors = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ TopicFields = Annotated[
 ]
 Grades = Annotated[
     str | None,
-    typer.Option(help="Scale of judgements: gains, or cleverdon (Cranfield) [by the name]."),
+    typer.Option(
+        autocompletion=names_of("evaluate.datasets.grades:GRADES"),
+        help="Scale of judgements: gains, or cleverdon (Cranfield) [by the name].",
+    ),
 ]
 
 

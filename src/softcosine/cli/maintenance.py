@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.options import Index, Json
+from softcosine.cli.options import AnyIndex, Index, Json
 from softcosine.cli.output import counted, printable
 from softcosine.errors import CorruptIndexError
 
@@ -21,7 +21,7 @@ __all__ = ["backup", "bytes_of", "check", "files_of", "info", "salvage"]
 
 
 def info(
-    index: Index,
+    index: AnyIndex,
     quality: Annotated[
         bool,
         typer.Option(
@@ -48,11 +48,20 @@ def info(
     estimated, weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use
     (null without synonym lists): entries, used, in_queries (with one word in no document), reasons,
     and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
-    n_lacking, share, and examples of word and id.
+    n_lacking, share, and examples of word and id. Of an index of a server: what that answers.
     """
     from softcosine.cli.output import print_json
+    from softcosine.cli.remote import is_served, name_of, served_index
     from softcosine.index.soft_index import SoftIndex
 
+    if is_served(index):
+        with served_index(index, quality=quality) as served:
+            told = served.info()
+        if as_json:
+            print_json(told)
+        else:
+            _show_served(told, name_of(index))
+        return
     opened = SoftIndex.open(index)
     facts = _facts(opened, index)
     if quality:
@@ -291,34 +300,67 @@ def _quality(opened: SoftIndex) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any]) -> None:
+    from softcosine.cli.output import size
+
+    on_disk = (
+        f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, generation "
+        f"{facts['generation']:,}"
+    )
+    _show_lines(
+        facts["index"],
+        {
+            "documents": _documents(facts),
+            "fields": _fields(facts["fields"]),
+            "terms": f"{facts['terms']:,}",
+            "words": _words(facts["analyzer"]),
+            "stored": _kept(facts),
+            **_ranked(facts),
+            "similar words": _similar(facts["similarity"]),
+            "source": facts["note"] or _unnamed_source(facts),
+            "your lists": facts["list_use"],
+            "meaning": _meaning(facts),
+            "on disk": on_disk,
+            "epoch": _epoch(facts),
+            "single words": _single_words(facts["quality"]) if "quality" in facts else "",
+        },
+    )
+
+
+def _show_served(facts: dict[str, Any], name: str) -> None:
+    """Print what a server says of an index."""
+    segments = counted(facts["segments"], "segment")
+    lines = {
+        "documents": f"{facts['documents']:,}",
+        "fields": _fields(facts["fields"]),
+        "terms": f"{facts['terms']:,}",
+        **_ranked({**facts, "counted": facts["documents"]}),
+        "similar words": _similar(facts["similarity"]),
+        "source": facts["note"] or _unnamed_source(facts),
+        "meaning": _meaning(facts),
+        "on disk": f"{segments}, generation {facts['generation']:,}, commit {facts['commit']}",
+        "epoch": _epoch(facts),
+        "aliases": ", ".join(facts["aliases"]),
+    }
+    _show_lines(name, lines)
+
+
+def _show_lines(name: str, lines: dict[str, str]) -> None:
     from rich.table import Table
 
-    from softcosine.cli.output import console, print_table, size
+    from softcosine.cli.output import console, print_table
 
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
-    lines = {
-        "documents": _documents(facts),
-        "fields": _fields(facts["fields"]),
-        "terms": f"{facts['terms']:,}",
-        "words": _words(facts["analyzer"]),
-        "stored": _kept(facts),
-        **_ranked(facts),
-        "similar words": _similar(facts["similarity"]),
-        "source": facts["note"] or _unnamed_source(facts),
-        "your lists": facts["list_use"],
-        "meaning": _meaning(facts),
-        "on disk": f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, "
-        f"generation {facts['generation']:,}",
-        "epoch": f"{facts['epoch']}{', frozen' if facts['frozen'] else ''}",
-        "single words": _single_words(facts["quality"]) if "quality" in facts else "",
-    }
-    for name, value in lines.items():
+    for key, value in lines.items():
         if value:
-            table.add_row(name, printable(value))
-    console().print(printable(facts["index"]), style="bold")
+            table.add_row(key, printable(value))
+    console().print(printable(name), style="bold")
     print_table(table)
+
+
+def _epoch(facts: dict[str, Any]) -> str:
+    return f"{facts['epoch']}{', frozen' if facts['frozen'] else ''}"
 
 
 def _documents(facts: dict[str, Any]) -> str:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Plan", "built_matrix", "document_limit", "recipe_of"]
+__all__ = ["ORDERS", "Plan", "built_matrix", "document_limit", "recipe_of"]
 
-_ORDERS = {
+ORDERS = {
     "rare": "rare_first",
     "frequent": "frequent_first",
     "idf": "idf",
@@ -70,7 +70,7 @@ def recipe_of(
     from softcosine.matrix.recipe import SimilarityRecipe
 
     check_choice("join", join, JOINS)
-    check_choice("order", order, _ORDERS)
+    check_choice("order", order, ORDERS)
     if strategy == "rows" and (definite or balanced):
         told = "--definite" if definite else "--balanced"
         raise InvalidInputError(
@@ -85,7 +85,7 @@ def recipe_of(
         sources=tuple(sources) or None, combine=join, calibrate=calibrate,
         threshold=threshold, exponent=exponent, overrides=decisions_in(decisions), guard=guard,
         max_neighbors=max_neighbors, min_similarity=min_similarity,
-        strategy=strategy, order=_ORDERS[order], scaling=scaling,  # type: ignore[arg-type]
+        strategy=strategy, order=ORDERS[order], scaling=scaling,  # type: ignore[arg-type]
         proposer=approximate,
     )  # fmt: skip
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import complete_named_index
+from softcosine.cli.remote import in_a_folder
 from softcosine.cli.signals import end_at_once
 from softcosine.errors import InvalidInputError
 
@@ -20,7 +22,9 @@ def mcp(
     indexes: Annotated[
         list[str],
         typer.Argument(
-            metavar="INDEX", help="Folders that 'index' wrote; NAME=FOLDER gives a name."
+            metavar="INDEX",
+            autocompletion=complete_named_index,
+            help="Folders that 'index' wrote; NAME=FOLDER gives a name.",
         ),
     ],
     writable: Annotated[
@@ -91,7 +95,7 @@ def _named(given: list[str]) -> dict[str, Path]:
                 f"{one}: the name {name!r} is {'taken' if name else 'empty'}; give the index "
                 f"another one: NAME={folder}."
             )
-        named[name] = Path(folder)
+        named[name] = in_a_folder(Path(folder))
     return named
 
 

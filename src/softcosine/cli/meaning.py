@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from softcosine.index.search.query_encoding import Ask
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["MeaningOptions", "facts_of", "how_to_complete", "open_index"]
+__all__ = ["WAYS", "MeaningOptions", "facts_of", "how_to_complete", "open_index"]
 
-_WAYS = ("words", "static", "encoder")
+WAYS = ("words", "static", "encoder")
 
 
 def open_index(
@@ -77,7 +77,7 @@ class MeaningOptions:
         from softcosine.index.directory.manifest import MOST_MEANING
 
         if ask is not None:
-            check_choice("--ask", ask, _WAYS)
+            check_choice("--ask", ask, WAYS)
         if weight is not None:
             check_number("--meaning", weight, least=0, most=MOST_MEANING)
         return cls(opened, cast("Ask | None", ask), weight, ranking, encoder)

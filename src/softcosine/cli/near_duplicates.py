@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from softcosine._validation import check_choice
+from softcosine.cli.completing import names_of
 from softcosine.cli.failures import saying_how_to_go_on
-from softcosine.cli.options import By, Index, Json, Threads
+from softcosine.cli.options import AnyIndex, By, Json, Threads
 from softcosine.cli.output import counted
+from softcosine.cli.remote import any_index, is_served, name_of
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cli.progress import Reporter
+    from softcosine.client import RemoteIndex
     from softcosine.index.near_duplicates.similar import SimilarGroup
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["dedupe", "pairs"]
+__all__ = ["METHODS", "dedupe", "pairs"]
 
 Checkpoint = Annotated[
     Path | None,
@@ -31,11 +35,11 @@ Checkpoint = Annotated[
     ),
 ]
 
-_METHODS = ("leaders", "components")
+METHODS = ("leaders", "components")
 
 
 def pairs(
-    index: Index,
+    index: AnyIndex,
     min_similarity: Annotated[
         float | None,
         typer.Option(
@@ -79,7 +83,6 @@ def pairs(
     """
     from softcosine.cli.progress import Reporter
     from softcosine.cli.tables import TableWriter, check_table
-    from softcosine.index.soft_index import SoftIndex
 
     if min_similarity is None and k is None:
         raise InvalidInputError(
@@ -88,17 +91,21 @@ def pairs(
         )
     if output is not None:
         check_table(output, overwrite=overwrite)
-    started, opened = time.perf_counter(), SoftIndex.open(index)
+    started = time.perf_counter()
     # Lines printed on a terminal show the progress themselves; a bar would disturb them.
     shown = output is None and k is None and sys.stdout.isatty()
     report = Reporter()
     names = ("first", "second", "similarity", *(("rank",) if k is not None else ()))
     n_pairs, last, rank = 0, None, 0
-    with saying_how_to_go_on(checkpoint), report:
+    with (
+        any_index(index, checkpoint=checkpoint, threads=threads) as opened,
+        saying_how_to_go_on(checkpoint),
+        report,
+    ):
+        options = _of_folders(index, threads, checkpoint, None if shown else report)
         found = opened.pairs(
-            min_similarity=min_similarity or 0.0, k=k, by=cast("Any", by), threads=threads,
-            checkpoint=checkpoint, progress=None if shown else partial(report, "comparing pairs"),
-        )  # fmt: skip
+            min_similarity=min_similarity or 0.0, k=k, by=cast("Any", by), **options
+        )
         if k is not None:
             report.stop()
         table = nullcontext(_lines(as_json)) if output is None else TableWriter(output, names)
@@ -111,15 +118,15 @@ def pairs(
                 }  # fmt: skip
                 write(row if k is None else {**row, "rank": rank})
                 n_pairs += 1
+        n_docs = _say_what_lacks_coordinates(opened, by, index)
     if not n_pairs and not as_json:
         _say_nothing_found(min_similarity)
-    _say_what_lacks_coordinates(opened, by, index)
     what = "pair" if k is None else "neighbour"
-    _conclude(f"{counted(n_pairs, what)} among {counted(len(opened), 'document')}", started)
+    _conclude(f"{counted(n_pairs, what)} among {counted(n_docs, 'document')}", started)
 
 
 def dedupe(
-    index: Index,
+    index: AnyIndex,
     min_similarity: Annotated[
         float, typer.Option("--min", metavar="S", help="Minimum similarity of near duplicates.")
     ] = 0.9,
@@ -127,14 +134,17 @@ def dedupe(
     method: Annotated[
         str,
         typer.Option(
+            autocompletion=names_of("cli.near_duplicates:METHODS"),
             help="leaders (each document is similar to the first of its group) or components "
-            "(chains of similar pairs form a group)."
+            "(chains of similar pairs form a group).",
         ),
     ] = "leaders",
     keep: Annotated[
         str | None,
         typer.Option(
-            metavar="first", help="Print the ids to delete: all but the first of each group."
+            metavar="first",
+            autocompletion=names_of("first"),
+            help="Print the ids to delete: all but the first of each group.",
         ),
     ] = None,
     checkpoint: Checkpoint = None,
@@ -154,28 +164,31 @@ def dedupe(
     --keep one line per id to delete: id, kept (the document that stays), similarity.
     """
     from softcosine.cli.progress import Reporter
-    from softcosine.index.soft_index import SoftIndex
 
-    check_choice("method", method, _METHODS)
+    check_choice("method", method, METHODS)
     if keep not in (None, "first"):
         raise InvalidInputError(f"--keep is {keep!r}; the only choice is 'first'.")
-    started, opened = time.perf_counter(), SoftIndex.open(index)
-    with saying_how_to_go_on(checkpoint), Reporter() as report:
+    started = time.perf_counter()
+    with (
+        any_index(index, checkpoint=checkpoint, threads=threads) as opened,
+        saying_how_to_go_on(checkpoint),
+        Reporter() as report,
+    ):
         groups = opened.dedupe(
-            min_similarity=min_similarity, method=method, by=cast("Any", by), threads=threads,
-            checkpoint=checkpoint, progress=partial(report, "comparing pairs"),
+            min_similarity=min_similarity, method=method, by=cast("Any", by),
+            **_of_folders(index, threads, checkpoint, report),
         )  # fmt: skip
+        n_docs = _say_what_lacks_coordinates(opened, by, index)
     if keep is None:
         _show_groups(groups, as_json)
     else:
         _show_dropped(groups, as_json)
     if not groups and not as_json:
         _say_nothing_found(min_similarity)
-    _say_what_lacks_coordinates(opened, by, index)
     n_others = sum(len(group.others) for group in groups)
     _conclude(
         f"{counted(len(groups), 'group')} of {counted(len(groups) + n_others, 'document')}, "
-        f"{n_others:,} to delete, among {len(opened):,}",
+        f"{n_others:,} to delete, among {n_docs:,}",
         started,
     )
 
@@ -231,18 +244,40 @@ def _say_nothing_found(least: float | None) -> None:
     console(stderr=True).print(f"Nothing found: no two documents {so}.")
 
 
-def _say_what_lacks_coordinates(opened: SoftIndex, by: str, index: Path) -> None:
-    """Print on standard error how many documents could not be compared by meaning."""
-    from softcosine.cli.output import console, printable
+def _say_what_lacks_coordinates(opened: SoftIndex | RemoteIndex, by: str, index: Path) -> int:
+    """Print on standard error how many documents could not be compared by meaning.
 
-    n_left = len(opened) - opened.snapshot.n_encoded - opened.snapshot.n_estimated
-    if by == "words" or not n_left:
-        return
-    so = "left out" if by == "meaning" else "compared by words alone"
-    console(stderr=True).print(
-        f"Without coordinates, and {so}: {counted(n_left, 'document')}; softcosine encode "
-        f"{printable(str(index))} completes those that have texts."
-    )
+    Returns
+    -------
+    int
+        Number of all documents.
+    """
+    from softcosine.cli.meaning import facts_of
+    from softcosine.cli.output import console, printable
+    from softcosine.index.soft_index import SoftIndex
+
+    n_docs = len(opened)
+    if by == "words":
+        return n_docs
+    facts = facts_of(opened) if isinstance(opened, SoftIndex) else opened.info()["meaning"]
+    assert facts is not None
+    if n_left := n_docs - facts["encoded"] - facts["estimated"]:
+        so = "left out" if by == "meaning" else "compared by words alone"
+        console(stderr=True).print(
+            f"Without coordinates, and {so}: {counted(n_left, 'document')}; softcosine encode "
+            f"{printable(name_of(index))} completes those that have texts."
+        )
+    return n_docs
+
+
+def _of_folders(
+    index: Path, threads: int | None, checkpoint: Path | None, report: Reporter | None
+) -> dict[str, Any]:
+    """Return the parameters of a comparison that a server does not take."""
+    if is_served(index):
+        return {}
+    progress = None if report is None else partial(report, "comparing pairs")
+    return {"threads": threads, "checkpoint": checkpoint, "progress": progress}
 
 
 def _conclude(told: str, started: float) -> None:

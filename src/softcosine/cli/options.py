@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
+from softcosine.cli.completing import complete_index, names_of
+from softcosine.cli.remote import in_a_folder
 from softcosine.errors import InvalidInputError
 
 __all__ = [
+    "AnyIndex",
     "Ask",
     "By",
     "DecisionsFile",
@@ -42,7 +45,24 @@ __all__ = [
 ]
 
 Index = Annotated[
-    Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
+    Path,
+    typer.Argument(
+        metavar="INDEX",
+        help="A folder that 'index' wrote.",
+        readable=False,
+        callback=in_a_folder,
+        autocompletion=complete_index,
+    ),
+]
+AnyIndex = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INDEX",
+        help="A folder that 'index' wrote, or the address of an index of 'serve': "
+        "http://host:8080/faq (SOFTCOSINE_KEY is the key, if it needs one).",
+        readable=False,
+        autocompletion=complete_index,
+    ),
 ]
 Inputs = Annotated[
     list[str],
@@ -61,8 +81,9 @@ IdField = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
+        autocompletion=names_of("files:FORMATS"),
         help="Input format: jsonl, json, csv, tsv, lines, text (one document per file) or parquet "
-        "[by file name]."
+        "[by file name].",
     ),
 ]
 
@@ -78,7 +99,11 @@ Pattern = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per result.")]
 Limit = Annotated[int, typer.Option("-k", min=1, metavar="N", help="Maximum number of results.")]
 Join = Annotated[
-    str, typer.Option(help="How to combine several sources: strongest, mean, noisy-or or first.")
+    str,
+    typer.Option(
+        autocompletion=names_of("similarity.combine.by_name:JOINS"),
+        help="How to combine several sources: strongest, mean, noisy-or or first.",
+    ),
 ]
 DecisionsFile = Annotated[
     Path | None,
@@ -95,6 +120,7 @@ Language = Annotated[
     str | None,
     typer.Option(
         metavar="LANGUAGE",
+        autocompletion=names_of("text.analyzer:languages", "none"),
         help="Language of the texts, such as german, or none; sets the stemmer, the segmenter and "
         "the word vectors [detected].",
     ),
@@ -102,7 +128,9 @@ Language = Annotated[
 Stemmer = Annotated[
     str | None,
     typer.Option(
-        metavar="LANGUAGE", help="Stemmer, if not that of the language: english, german, none."
+        metavar="LANGUAGE",
+        autocompletion=names_of("text.analyzer:stemmers", "none"),
+        help="Stemmer, if not that of the language: english, german, none.",
     ),
 ]
 MinDf = Annotated[
@@ -113,6 +141,7 @@ Encoder = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=names_of("minilm", "static", "none"),
         help="Sentence encoder that reads each document once, so that searches also rank by "
         "meaning: minilm (English), or the folder or name of another, or hub:NAME; static for a "
         "bundled table of English word pieces in place of one; none for words alone.",
@@ -123,6 +152,7 @@ KnownEncoder = Annotated[
     typer.Option(
         "--encoder",
         metavar="NAME",
+        autocompletion=names_of("minilm"),
         help="Folder or name of the index's encoder, if not minilm.",
     ),
 ]
@@ -150,6 +180,7 @@ Ask = Annotated[
     str | None,
     typer.Option(
         metavar="WAY",
+        autocompletion=names_of("cli.meaning:WAYS"),
         help="How the query's meaning is found: encoder (the model reads it), static (from a "
         "table) or words (not at all) [encoder if installed, else static].",
     ),
@@ -174,6 +205,7 @@ By = Annotated[
     str,
     typer.Option(
         metavar="HOW",
+        autocompletion=names_of("index.near_duplicates.similar:By"),
         help="Compare words (soft cosine), meaning (cosine of coordinates) or both (their mean).",
     ),
 ]

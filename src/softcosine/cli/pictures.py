@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from softcosine.cli.conditions import Conditions
-from softcosine.cli.options import By, Threads
+from softcosine.cli.options import By, Index, Threads
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
@@ -25,9 +25,6 @@ Plot = Annotated[
 ]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Let --plot replace an existing file.")
-]
-_Index = Annotated[
-    Path, typer.Argument(metavar="INDEX", help="A folder that 'index' wrote.", readable=False)
 ]
 
 
@@ -92,7 +89,7 @@ def draw_hits(opened: SoftIndex, hits: Hits, path: Path, asked: str | None = Non
 
 
 def draw_map(
-    index: _Index,
+    index: Index,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Picture to write: .png, .svg or .pdf."),

@@ -4,65 +4,166 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["search_remotely", "server_address"]
+from softcosine.errors import InvalidInputError
 
-_URL = re.compile(r"(https?):/+(.+)/([^/]+)")  # a Path has one slash less
+if TYPE_CHECKING:
+    from softcosine.client import RemoteIndex
+    from softcosine.index.search.explanation import Explanation
+    from softcosine.index.search.results import Hits
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = [
+    "any_index",
+    "in_a_folder",
+    "is_served",
+    "name_of",
+    "served_index",
+    "show_served_hits",
+    "weight_of_meaning",
+    "written_there",
+]
+
+_URL = re.compile(r"(https?):/+(.*)")  # a Path has one slash less
+_TIMEOUT = 600.0  # seconds; a bulk takes as long as to index its documents
 
 
-def server_address(index: Path) -> tuple[str, str] | None:
-    """Return the address of a server and the name of an index, if INDEX is a URL."""
-    match = _URL.fullmatch(index.as_posix())
-    return None if match is None else (f"{match[1]}://{match[2]}", match[3])
+def _address(index: Path) -> tuple[str, str] | None:
+    """Return the address of a server and the name of an index, if INDEX is a URL.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is the address of a server alone.
+    """
+    if (match := _URL.fullmatch(index.as_posix())) is None:
+        return None
+    host, slash, name = match[2].rpartition("/")
+    if not slash:
+        raise InvalidInputError(
+            f"{match[1]}://{name} names no index; add its name: {match[1]}://{name}/faq."
+        )
+    return f"{match[1]}://{host}", name
 
 
-def search_remotely(
-    place: tuple[str, str],
-    queries: Iterable[str],
-    options: dict[str, Any],
-    explaining: dict[str, Any] | None,
-    *,
-    plan: bool,
-    as_json: bool,
-    heading: Callable[..., None] | None,
-) -> None:
-    """Search an index of a server, and print the results.
+def is_served(index: Path) -> bool:
+    """Return whether INDEX is the address of an index of a server."""
+    return _address(index) is not None
+
+
+def name_of(index: Path) -> str:
+    """Return INDEX as it is shown: an address, or a path."""
+    place = _address(index)
+    return str(index) if place is None else "/".join(place)
+
+
+def in_a_folder(index: Path) -> Path:
+    """Return INDEX; InvalidInputError if it is a URL."""
+    if is_served(index):
+        raise InvalidInputError(
+            f"this command needs the files of an index, and {name_of(index)} is on a server; run "
+            "it there, and name the folder."
+        )
+    return index
+
+
+@contextmanager
+def served_index(index: Path, **of_folders: object) -> Iterator[RemoteIndex]:
+    """Connect to an index of a server.
 
     Parameters
     ----------
-    place : (address, name)
-    queries : iterable of str
-    options : dict
-        Of `SoftIndex.search`.
-    explaining : dict, optional
-        Of `SoftIndex.explain`, to show the parts of each score.
-    plan, as_json : bool
-    heading : callable, optional
-        Prints a query above its results.
+    index : Path
+        Its address.
+    **of_folders
+        Values of the options that need the files of the index; None or False if not given.
+
+    Raises
+    ------
+    InvalidInputError
+        If one of these options is given.
     """
-    from softcosine.cli.output import hits_record, print_json, show_hits
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, value in of_folders.items()
+        if value is not None and value is not False
+    ]
+    if given:
+        raise InvalidInputError(
+            f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for an index in a folder; "
+            f"leave {'it' if len(given) == 1 else 'them'} out."
+        )
     from softcosine.client import Client
 
-    with Client(place[0]) as client:
-        index = client.index(place[1])
-        facts = index.info()
-        weights = (facts["meaning"] or {"weights": {}})["weights"]
-        for number, query in enumerate(queries):
-            started = time.perf_counter()
-            hits = index.search(query, **options)
-            seconds = time.perf_counter() - started
-            why = [] if explaining is None else [
-                index.explain(query, hit.id, **explaining) for hit in hits
-            ]  # fmt: skip
-            given = options["meaning"]
-            weight = weights.get(hits.ranking, 0.0) if given is None else given
-            meaning = 0.0 if hits.plan.ask == "words" else weight
-            if as_json:
-                print_json(hits_record(hits, seconds, why, plan=plan, meaning=meaning))
-                continue
-            if heading is not None:
-                heading(query, first=number == 0)
-            show_hits(hits, facts["documents"], seconds, why, plan=plan, meaning=meaning)
+    place = _address(index)
+    assert place is not None
+    with Client(place[0], timeout=_TIMEOUT) as client:
+        yield client.index(place[1])
+
+
+@contextmanager
+def any_index(index: Path, **of_folders: object) -> Iterator[SoftIndex | RemoteIndex]:
+    """Open an index in a folder, or connect to one of a server; see `served_index`."""
+    if is_served(index):
+        with served_index(index, **of_folders) as served:
+            yield served
+        return
+    from softcosine.index.soft_index import SoftIndex
+
+    yield SoftIndex.open(index)
+
+
+def show_served_hits(
+    facts: Mapping[str, Any],
+    find: Callable[[], Hits],
+    why: Callable[[str], Explanation] | None,
+    *,
+    meaning: float | None,
+    plan: bool = False,
+    as_json: bool,
+) -> None:
+    """Search an index of a server, and print the hits.
+
+    Parameters
+    ----------
+    facts : mapping
+        The state of the index.
+    find : callable
+    why : callable, optional
+        Explains a hit.
+    meaning : float or None
+        Value of ``--meaning``.
+    plan, as_json : bool
+    """
+    from softcosine.cli.output import hits_record, print_json, show_hits
+
+    started = time.perf_counter()
+    hits = find()
+    seconds = time.perf_counter() - started
+    explanations = [] if why is None else [why(hit.id) for hit in hits]
+    weight = weight_of_meaning(facts, hits.ranking, meaning) if hits.plan.ask != "words" else 0.0
+    if as_json:
+        print_json(hits_record(hits, seconds, explanations, plan=plan, meaning=weight))
+    else:
+        show_hits(hits, facts["documents"], seconds, explanations, plan=plan, meaning=weight)
+
+
+def weight_of_meaning(facts: Mapping[str, Any], ranking: str, given: float | None) -> float:
+    """Return the weight of meaning in the scores of a ranking."""
+    if facts["meaning"] is None:
+        return 0.0
+    return float(facts["meaning"]["weights"].get(ranking, 0.0)) if given is None else given
+
+
+def written_there(served: RemoteIndex, index: Path, started: float) -> dict[str, Any]:
+    """Return what the summary of every change of an index of a server contains."""
+    facts = served.info()
+    return {
+        "index": name_of(index),
+        **{key: facts[key] for key in ("documents", "segments", "generation")},
+        "seconds": time.perf_counter() - started,
+    }

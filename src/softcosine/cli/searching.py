@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.conditions import Conditions
-from softcosine.cli.options import Ask, Index, Json, KnownEncoder, Limit, Meaning
+from softcosine.cli.options import AnyIndex, Ask, Json, KnownEncoder, Limit, Meaning
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
+from softcosine.cli.remote import is_served, served_index, show_served_hits, weight_of_meaning
 from softcosine.cli.server_fields import SentWords, asking_field
 from softcosine.cli.serving import COLLECTION, Collection
 from softcosine.errors import InvalidInputError, UnknownTermError
@@ -45,6 +47,7 @@ RankingName = Annotated[
     str | None,
     typer.Option(
         "--ranking",
+        autocompletion=names_of("cli.output:RANKINGS"),
         help="soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25 [that of the "
         "index].",
     ),
@@ -52,7 +55,7 @@ RankingName = Annotated[
 
 
 def search(
-    index: Index,
+    index: AnyIndex,
     words: Annotated[
         list[str],
         typer.Argument(metavar="WORDS", help="The query; - reads one query per line from stdin."),
@@ -125,7 +128,12 @@ def search(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option("--engine", metavar="NAME", help="Search in an engine that 'export' made."),
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            autocompletion=names_of("engines.registry:ENGINES"),
+            help="Search in an engine that 'export' made.",
+        ),
     ] = None,
     rerank: Annotated[
         int | None,
@@ -221,8 +229,6 @@ def search(
     index, such as one of 'learn-from', scores the 100 best documents exactly. Documents that it
     lacks are scored by their texts or term vectors on the server; --explain cannot explain them.
 
-    INDEX can be the address of an index of 'serve'; SOFTCOSINE_KEY is the key, if it needs one.
-
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
     seconds, outside (words in no document), unknown and left_out (words not
     used), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan also
@@ -233,7 +239,6 @@ def search(
     """
     from softcosine.cli.conditions import read_where
     from softcosine.cli.meaning import MeaningOptions, open_index
-    from softcosine.cli.remote import search_remotely, server_address
     from softcosine.index.search.first_stage import FirstStage
 
     if plot is not None and words == ["-"]:
@@ -256,16 +261,21 @@ def search(
         "ranking": ranking, "syntax": syntax, "max_terms": most, "fuzzy": fuzzy,
         "keep_stop_words": keep_stop_words, "ask": ask, "meaning": meaning,
     }  # fmt: skip
-    if (place := server_address(index)) is not None:
-        if (engine, server, field, encoder, plot, rerank, width, exact) != (None,) * 7 + (False,):
-            raise InvalidInputError(
-                "--engine, --rerank, --width, --server, --field, --exact, --encoder and --plot are "
-                "for an index in a folder; leave them out."
-            )
-        search_remotely(
-            place, _queries(words), {**own_options, **page_of}, why_options if explain else None,
-            plan=plan, as_json=as_json, heading=_show_query if words == ["-"] else None,
-        )  # fmt: skip
+    if is_served(index):
+        with served_index(
+            index, engine=engine, rerank=rerank, width=width, server=server, field=field,
+            words=None if sent_words == "terms" else sent_words, exact=exact,
+            collection=None if collection == COLLECTION else collection, encoder=encoder, plot=plot,
+        ) as served:  # fmt: skip
+            facts = served.info()
+            for number, query in enumerate(_queries(words)):
+                if words == ["-"] and not as_json:
+                    _show_query(query, first=number == 0)
+                show_served_hits(
+                    facts, partial(served.search, query, **own_options, **page_of),
+                    partial(served.explain, query, **why_options) if explain else None,
+                    meaning=meaning, plan=plan, as_json=as_json,
+                )  # fmt: skip
         return
     opened = open_index(index, encoder)
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
@@ -340,14 +350,19 @@ def search(
 
 
 def similar(
-    index: Index,
+    index: AnyIndex,
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     k: Limit = 10,
     min_score: MinScore = 0.0,
     where: Conditions = None,
     explain: Explained = False,
     ranking: Annotated[
-        str, typer.Option("--ranking", help="As in 'search', without the default of the index.")
+        str,
+        typer.Option(
+            "--ranking",
+            autocompletion=names_of("cli.output:RANKINGS"),
+            help="As in 'search', without the default of the index.",
+        ),
     ] = "soft_cosine",
     meaning: Meaning = None,
     plot: Plot = None,
@@ -368,6 +383,16 @@ def similar(
 
     check_plot(plot, overwrite=overwrite, rows=k + 1)
     only = read_where(where)
+    if is_served(index):
+        with served_index(index, plot=plot) as served:
+            options: dict[str, Any] = {"ranking": ranking, "meaning": meaning}
+            show_served_hits(
+                served.info(),
+                partial(served.similar, id, k=k, min_score=min_score, where=only, **options),
+                partial(served.explain_similar, id, **options) if explain else None,
+                meaning=meaning, as_json=as_json,
+            )  # fmt: skip
+        return
     opened = open_index(index)
     find = partial(
         opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking, meaning=meaning
@@ -381,7 +406,7 @@ def similar(
 
 
 def explain(
-    index: Index,
+    index: AnyIndex,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     ranking: RankingName = None,
@@ -407,29 +432,33 @@ def explain(
     exact, spelled (similar by spelling only), space (words or meaning).
     """
     from softcosine.cli.meaning import MeaningOptions, open_index
-    from softcosine.cli.output import explanation_record, print_json, printable, show_explanation
 
     check_plot(plot, overwrite=overwrite)
+    options: dict[str, Any] = {
+        "ranking": ranking, "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask,
+        "meaning": meaning,
+    }  # fmt: skip
+    if is_served(index):
+        with served_index(index, encoder=encoder, plot=plot) as served:
+            found = served.explain(query, id, **options)
+            (document,) = served.get([id])
+            by_meaning = any(part.space == "meaning" for part in found.parts)
+            weight = weight_of_meaning(served.info(), found.ranking, meaning) if by_meaning else 0.0
+        _show_explanation(found, document.text, weight, "", as_json)
+        return
     opened = open_index(index, encoder)
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
-    found = opened.explain(
-        query, id, ranking=ranking, fuzzy=fuzzy, keep_stop_words=keep_stop_words, ask=asked.ask,
-        meaning=meaning,
-    )  # fmt: skip
+    found = opened.explain(query, id, **options)
     if plot is not None:
         from softcosine.plots.explanation_bars import explanation_bars
 
         explanation_bars(found).save(plot)
-    if as_json:
-        print_json(explanation_record(found))
-        return
-    text = " ".join(opened.documents.text(opened.documents.number(id)).split())
-    passage = printable(text if len(text) <= 240 else f"{text[:239]}…")
-    show_explanation(found, passage, meaning=asked.factor, way=asked.note)
+    text = opened.documents.text(opened.documents.number(id))
+    _show_explanation(found, text, asked.factor, asked.note, as_json)
 
 
 def terms(
-    index: Index,
+    index: AnyIndex,
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
     k: Limit = 10,
     origins: Annotated[
@@ -455,6 +484,11 @@ def terms(
     from softcosine.cli.meaning import open_index
 
     check_plot(plot, overwrite=overwrite)
+    if is_served(index):
+        with served_index(index, plot=plot) as served:
+            for word in words:
+                _show_term(served.term(word, k=k), origins, as_json)
+        return
     opened = open_index(index)
     if plot is not None:
         from softcosine.plots.heat_maps import word_heat_map
@@ -462,6 +496,19 @@ def terms(
         word_heat_map(opened, words, k=k).save(plot)
     for word in words:
         _show_neighbors(opened, word, k, origins, as_json)
+
+
+def _show_explanation(
+    found: Explanation, text: str, meaning: float, way: str, as_json: bool
+) -> None:
+    from softcosine.cli.output import explanation_record, print_json, printable, show_explanation
+
+    if as_json:
+        print_json(explanation_record(found))
+        return
+    line = " ".join(text.split())
+    passage = printable(line if len(line) <= 240 else f"{line[:239]}…")
+    show_explanation(found, passage, meaning=meaning, way=way)
 
 
 def _queries(words: list[str]) -> Iterator[str]:
@@ -565,7 +612,6 @@ def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax
 
 
 def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json: bool) -> None:
-    from softcosine.cli.output import print_json, show_neighbors
     from softcosine.text.analyzer import shortened
 
     parsed = opened.parse_word(word)
@@ -581,9 +627,7 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
     neighbors = opened.neighbors(word, k=k)
     record: dict[str, Any] = {"word": word, "indexed": not parsed.outside}
     record["neighbors"] = [{"word": other, "similarity": s} for other, s in neighbors]
-    if not origins:
-        told, forbidden = [""] * len(neighbors), []
-    else:
+    if origins:
         # Sources know words, so the representative of the term is looked up.
         asked = opened.S.representatives[parsed.terms[0]] if not parsed.outside else None
         asked = parsed.outside[0].word if asked is None else asked
@@ -591,12 +635,30 @@ def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json
         for one, origin in zip(record["neighbors"], found, strict=True):
             one["origin"] = origin.to_dict()
         record["forbidden"] = [{"word": w, "origin": o.to_dict()} for w, o in kept_off.items()]
-        told = [str(origin) for origin in found]
-        forbidden = [f"{other}  {origin}" for other, origin in kept_off.items()]
+    _show_term(record, origins, as_json)
+
+
+def _show_term(given: dict[str, Any], origins: bool, as_json: bool) -> None:
+    """Print the neighbors of a word, with the origins of the record if they are asked for."""
+    from softcosine.cli.output import print_json, show_neighbors
+    from softcosine.similarity.provenance import Origin
+
+    shown = ("word", "similarity", "origin") if origins else ("word", "similarity")
+    record: dict[str, Any] = {"word": given["word"], "indexed": given["indexed"]}
+    record["neighbors"] = [
+        {key: one[key] for key in shown if key in one} for one in given["neighbors"]
+    ]
+    if origins:
+        record["forbidden"] = given["forbidden"]
     if as_json:
         print_json(record)
-    else:
-        show_neighbors(record, told, forbidden)
+        return
+
+    def told(one: dict[str, Any]) -> str:
+        return str(Origin.from_dict(one["origin"])) if "origin" in one else ""
+
+    forbidden = [f"{one['word']}  {told(one)}" for one in record.get("forbidden", ())]
+    show_neighbors(record, list(map(told, record["neighbors"])), forbidden)
 
 
 def _origins(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine._validation import check_choice
-from softcosine.cli.options import Index, Language, Summary
+from softcosine.cli.completing import names_of
+from softcosine.cli.options import AnyIndex, Index, Language, Summary
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ SentWords = Annotated[
     typer.Option(
         "--words",
         metavar="KIND",
+        autocompletion=names_of("index.search.server_query:Words"),
         help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
         "'compare-server' says which.",
     ),
@@ -48,11 +50,16 @@ SentWords = Annotated[
 
 
 def expand(
-    index: Index,
+    index: AnyIndex,
     query: Annotated[list[str], typer.Argument(metavar="WORDS", help="The query.")],
     to: Annotated[
         str,
-        typer.Option("--to", metavar="SERVER", help="elasticsearch, opensearch, solr or lucene."),
+        typer.Option(
+            "--to",
+            metavar="SERVER",
+            autocompletion=names_of("index.search.server_query:SERVERS"),
+            help="elasticsearch, opensearch, solr or lucene.",
+        ),
     ],
     fields: Annotated[
         list[str] | None,
@@ -86,14 +93,14 @@ def expand(
     for _search, Solr and Lucene their query syntax. Scores are those of soft BM25 if the server
     analyzes words as the index does: check it with compare-server.
     """
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.cli.remote import any_index
 
-    field = _field(fields)
-    made = SoftIndex.open(index).expand(
-        " ".join(query), to=to, field=field, max_terms=max_terms or None,
-        words=words,  # type: ignore[arg-type]
-        k1_factor=k1_factor,
-    )  # fmt: skip
+    with any_index(index) as opened:
+        made = opened.expand(
+            " ".join(query), to=to, field=_field(fields), max_terms=max_terms or None,
+            words=words,  # type: ignore[arg-type]
+            k1_factor=k1_factor,
+        )  # fmt: skip
     typer.echo(str(made))
     if made.n_negative:
         typer.echo(

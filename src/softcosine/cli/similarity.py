@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.options import (
     DecisionsFile,
     Encoding,
@@ -39,7 +40,13 @@ Matrix = Annotated[
 
 def build(
     sources: Annotated[
-        list[str] | None, typer.Argument(metavar="SOURCE", help=SOURCES_HELP, show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE",
+            autocompletion=names_of("similarity.registry:NAMES"),
+            help=SOURCES_HELP,
+            show_default=False,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -80,6 +87,7 @@ def build(
         str | None,
         typer.Option(
             metavar="ENGINE",
+            autocompletion=names_of("faiss", "usearch", "torch"),
             help="Search neighbours of word vectors with faiss, usearch or torch (on a GPU); the "
             "recall is measured.",
         ),
@@ -87,15 +95,17 @@ def build(
     strategy: Annotated[
         str,
         typer.Option(
+            autocompletion=names_of("matrix.rules:Strategy"),
             help="symmetric, dominant (fewer entries, always positive definite) or rows "
-            "(asymmetric)."
+            "(asymmetric).",
         ),
     ] = "symmetric",
     order: Annotated[
         str,
         typer.Option(
+            autocompletion=names_of("cli.matrix_building:ORDERS"),
             help="Words whose neighbours are added first: rare, frequent, idf or none (by "
-            "spelling)."
+            "spelling).",
         ),
     ] = "rare",
     balanced: Annotated[

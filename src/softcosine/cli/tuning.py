@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import names_of
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.judged import (
     Grades,
@@ -73,6 +74,7 @@ def tune(
         typer.Option(
             "--source",
             metavar="SOURCE",
+            autocompletion=names_of("similarity.registry:NAMES"),
             help="Source of term similarity to try, as in 'index' (repeatable) [english and "
             "texts].",
         ),
@@ -93,8 +95,9 @@ def tune(
     rule: Annotated[
         str,
         typer.Option(
+            autocompletion=names_of("evaluate.tuning.search:RULES"),
             help="Rule of the choice: mean, the best mean; or one_se, the settings closest to the "
-            "default within one standard error of the best mean."
+            "default within one standard error of the best mean.",
         ),
     ] = "one_se",
     test_splits: Annotated[
@@ -130,7 +133,11 @@ def tune(
         int, typer.Option(min=0, metavar="N", help="Seed of folds, test share and bootstrap.")
     ] = 0,
     kind: Annotated[
-        str | None, typer.Option(help="Kind of data set: retrieval or questions [by its files].")
+        str | None,
+        typer.Option(
+            autocompletion=names_of("retrieval", "questions"),
+            help="Kind of data set: retrieval or questions [by its files].",
+        ),
     ] = None,
     grades: Grades = None,
     encoding: Encoding = "utf-8",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import complete_index
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import (
+    AnyIndex,
     EncoderCache,
     Encoding,
     Format,
@@ -29,6 +31,7 @@ from softcosine.cli.options import (
     Wait,
 )
 from softcosine.cli.output import counted, printable
+from softcosine.cli.remote import is_served, served_index, written_there
 from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineWarning
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 
@@ -50,16 +53,18 @@ __all__ = [
     "written",
 ]
 
+_MEMORY = "1G"
+
 
 def add(
-    index: Index,
+    index: AnyIndex,
     inputs: Inputs,
     id_field: IdField = None,
     text_fields: TextFields = None,
     format: Format = None,
     encoding: Encoding = "utf-8",
     pattern: Pattern = None,
-    memory: Memory = "1G",
+    memory: Memory = _MEMORY,
     encoder: KnownEncoder = None,
     encoder_cache: EncoderCache = None,
     refresh: Refresh = None,
@@ -79,8 +84,10 @@ def add(
     If the index has an encoder, it reads the new documents; where it is not installed, 'encode'
     does so later.
 
+    The documents for an index of a server need ids; they are sent in one request.
+
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
-    note.
+    note; bytes and note not of a server.
     """
     from softcosine.cli.failures import saying_how_to_go_on
     from softcosine.cli.meaning import how_to_complete
@@ -89,6 +96,35 @@ def add(
     from softcosine.cli.reading import each_document
 
     started, n_bytes = time.perf_counter(), bytes_in(memory)
+
+    def read(names: list[str], first_number: Callable[[], int], report: Report) -> Any:
+        return each_document(
+            inputs, fields=_fields(names, id_field, text_fields), format=format, encoding=encoding,
+            pattern=pattern, first_number=first_number,
+            progress=lambda done: report("reading documents", done, None),
+        )  # fmt: skip
+
+    if is_served(index):
+        own = {"memory": memory != _MEMORY, "encoder": encoder, "encoder_cache": encoder_cache}
+        with (
+            Reporter() as report,
+            served_index(index, **own, wait=wait != WRITER_TIMEOUT) as served,
+        ):
+            known, changes = served.info(), served.writer()
+            names = [field["name"] for field in known["fields"]]
+            for document in read(names, _no_number, report):
+                changes.add(document.id, document.text, document.metadata)
+            report("sending", 0, None)
+            changed = changes.commit(refresh)
+            n_terms = served.info()["terms"]
+            facts = written_there(served, index, started) | {
+                "new": changed.added,
+                "replaced": changed.replaced,
+                "terms": n_terms,
+                "new_terms": n_terms - known["terms"],
+            }
+        _show_added(facts, as_json)
+        return
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
@@ -102,15 +138,8 @@ def add(
         warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
         before = _Size.of(opened)
         n_read = 0
-        for document in each_document(
-            inputs,
-            fields=_fields(opened, id_field, text_fields),
-            format=format,
-            encoding=encoding,
-            pattern=pattern,
-            first_number=lambda: _next_number(opened),
-            progress=lambda done: report("reading documents", done, None),
-        ):
+        names = [field.name for field in opened.fields]
+        for document in read(names, lambda: _next_number(opened), report):
             writer.add(document.id, document.text, document.metadata)
             n_read += 1
         report("committing", 0, None)
@@ -127,17 +156,11 @@ def add(
     if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
         no_source = "The index has no stored source, so new terms have no similar terms."
         facts["note"] = " ".join(filter(None, (no_source, facts["note"])))
-    replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
-    show_change(
-        facts,
-        f"Added {counted(new, 'new document')}{replaced}, with "
-        f"{counted(facts['new_terms'], 'new term')}",
-        as_json,
-    )
+    _show_added(facts, as_json)
 
 
 def delete(
-    index: Index,
+    index: AnyIndex,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of documents.")] = None,
     source: Annotated[
         str | None,
@@ -174,6 +197,19 @@ def delete(
             "by --where."
         )
     wanted = dict.fromkeys([*(ids or ()), *(_ids_in(source, encoding) if source else ())])
+    if is_served(index):
+        with served_index(index, wait=wait != WRITER_TIMEOUT) as served:
+            changes = served.writer()
+            for id in wanted:
+                changes.delete(id, missing_ok=missing_ok)
+            if passing is not None:
+                changes.delete(where=passing)
+            changed = changes.commit(refresh)
+            facts = written_there(served, index, started) | {
+                "deleted": changed.deleted, "missing": changed.missing
+            }  # fmt: skip
+        _show_deleted(facts, as_json)
+        return
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
         n_deleted = 0
         for done, id in enumerate(wanted):
@@ -185,14 +221,13 @@ def delete(
         report("committing", 0, None)
         writer.commit(refresh)
     facts = written(opened, index, started) | {"deleted": n_deleted, "missing": n_missing}
-    missing = f"; {facts['missing']:,} ids not found" if facts["missing"] else ""
-    show_change(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
+    _show_deleted(facts, as_json)
 
 
 def merge(
-    index: Index,
+    index: AnyIndex,
     refresh: Refresh = None,
-    memory: Memory = "1G",
+    memory: Memory = _MEMORY,
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
@@ -212,6 +247,15 @@ def merge(
     from softcosine.cli.progress import Reporter
 
     started, n_bytes = time.perf_counter(), bytes_in(memory)
+    if is_served(index):
+        own = {"refresh": refresh, "memory": memory != _MEMORY, "wait": wait != WRITER_TIMEOUT}
+        with served_index(index, **own) as served:
+            n_before = served.info()["segments"]
+            served.merge()
+            facts = written_there(served, index, started) | {"segments_before": n_before}
+        told = f"Merged {counted(n_before, 'segment')} into {facts['segments']:,}"
+        show_change(facts, told, as_json)
+        return
     with Reporter() as report, writing(index, wait=wait, memory=n_bytes) as (opened, writer):
         before = {"segments_before": _n_segments(opened), "bytes_before": bytes_of(index)}
         report("merging", 0, None)
@@ -228,7 +272,7 @@ def merge(
 
 
 def refresh(
-    index: Index,
+    index: AnyIndex,
     freeze: Annotated[
         bool | None,
         typer.Option(
@@ -255,6 +299,13 @@ def refresh(
     from softcosine.cli.progress import Reporter
 
     started = time.perf_counter()
+    if is_served(index):
+        own = {"freeze": bool(freeze), "thaw": freeze is False, "wait": wait != WRITER_TIMEOUT}
+        with served_index(index, **own) as served:
+            served.writer().commit(refresh=True)
+            facts = written_there(served, index, started)
+        show_change(facts, "The term weights are up to date", as_json)
+        return
     with Reporter() as report, writing(index, wait=wait) as (opened, writer):
         before, generation = opened.snapshot.statistics[0].n_docs, writer.generation
         report("counting", 0, None)
@@ -303,7 +354,10 @@ def shard(
 
 def join(
     index: Index,
-    shards: Annotated[list[Path], typer.Argument(metavar="SHARD...", help="Other indexes.")],
+    shards: Annotated[
+        list[Path],
+        typer.Argument(metavar="SHARD...", help="Other indexes.", autocompletion=complete_index),
+    ],
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
@@ -390,19 +444,35 @@ class _Size:
         return cls(len(opened), len(opened.vocabulary))
 
 
-def _fields(opened: SoftIndex, id_field: str | None, text_fields: list[str] | None) -> Fields:
+def _fields(names: list[str], id_field: str | None, text_fields: list[str] | None) -> Fields:
     """Return the record fields that hold the texts of the index's fields."""
     from softcosine.cli.reading import fields_named
 
-    names = tuple(field.name for field in opened.fields)
     if len(names) == 1:
-        return fields_named(id_field, text_fields or (names if names != ("text",) else None))
+        return fields_named(id_field, text_fields or (names if names != ["text"] else None))
     if text_fields:
         raise InvalidInputError(
             f"this index has the fields {', '.join(names)} and reads them by name; leave --text "
             "out."
         )
     return fields_named(id_field, names, separate=True)
+
+
+def _show_added(facts: dict[str, Any], as_json: bool) -> None:
+    replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
+    new, terms = counted(facts["new"], "new document"), counted(facts["new_terms"], "new term")
+    show_change(facts, f"Added {new}{replaced}, with {terms}", as_json)
+
+
+def _show_deleted(facts: dict[str, Any], as_json: bool) -> None:
+    missing = f"; {facts['missing']:,} ids not found" if facts["missing"] else ""
+    show_change(facts, f"Deleted {counted(facts['deleted'], 'document')}{missing}", as_json)
+
+
+def _no_number() -> int:
+    raise InvalidInputError(
+        "the documents have no ids, and those of a server need some; choose their field by --id."
+    )
 
 
 def _next_number(opened: SoftIndex) -> int:

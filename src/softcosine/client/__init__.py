@@ -4,14 +4,30 @@
     `Client` and `AsyncClient`: what differs between the two, the connection.
 ``server_calls.py``, ``index_calls.py``
     The calls of a server and of an index, each written once for both clients.
+``writer_calls.py``
+    Changes that are collected and sent as one bulk.
 ``calls.py``
     Calls as generators of requests, and the decorator that makes a method of one.
 ``exchange.py``
     One request: repetitions, replies, and errors as exceptions (``failures.py``).
-``results.py``
-    JSON as `Hits`, `Explanation`, `Listing` and `ServerQuery`.
+``bodies.py``, ``results.py``
+    Parameters as JSON; JSON as `Hits`, `Explanation`, `Listing` and others.
 """
 
-from softcosine.client.client import AsyncClient, AsyncRemoteIndex, Client, RemoteIndex
+from softcosine.client.client import (
+    AsyncClient,
+    AsyncRemoteIndex,
+    AsyncRemoteWriter,
+    Client,
+    RemoteIndex,
+    RemoteWriter,
+)
 
-__all__ = ["AsyncClient", "AsyncRemoteIndex", "Client", "RemoteIndex"]
+__all__ = [
+    "AsyncClient",
+    "AsyncRemoteIndex",
+    "AsyncRemoteWriter",
+    "Client",
+    "RemoteIndex",
+    "RemoteWriter",
+]

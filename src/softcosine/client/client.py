@@ -16,13 +16,21 @@ from softcosine.client.calls import Awaiting, Blocking, Lost, Reply, Request, St
 from softcosine.client.exchange import Exchange
 from softcosine.client.index_calls import IndexCalls
 from softcosine.client.server_calls import ServerCalls
+from softcosine.client.writer_calls import WriterCalls
 from softcosine.errors import InvalidInputError, MissingDependencyError, UnknownDocumentError
 from softcosine.version import __version__
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["AsyncClient", "AsyncRemoteIndex", "Client", "RemoteIndex"]
+__all__ = [
+    "AsyncClient",
+    "AsyncRemoteIndex",
+    "AsyncRemoteWriter",
+    "Client",
+    "RemoteIndex",
+    "RemoteWriter",
+]
 
 _T = TypeVar("_T")
 _KEY = "SOFTCOSINE_KEY"
@@ -188,6 +196,16 @@ class RemoteIndex(IndexCalls, Blocking):
     def _run(self, steps: Steps[_T]) -> _T:
         return self._client._run(steps)
 
+    def writer(self, *, if_match: str | None = None) -> RemoteWriter:
+        """Return a writer, whose changes are one commit, or none; sends no request.
+
+        Parameters
+        ----------
+        if_match : str, optional
+            See `add`.
+        """
+        return RemoteWriter(self._exchange, self._path, self._client, if_match)
+
     def __len__(self) -> int:
         return self.count()
 
@@ -211,6 +229,64 @@ class AsyncRemoteIndex(IndexCalls, Awaiting):
 
     async def _run(self, steps: Steps[_T]) -> _T:
         return await self._client._run(steps)
+
+    def writer(self, *, if_match: str | None = None) -> AsyncRemoteWriter:
+        """Return a writer; only its `commit` is awaited. See `RemoteIndex.writer`."""
+        return AsyncRemoteWriter(self._exchange, self._path, self._client, if_match)
+
+
+class RemoteWriter(WriterCalls, Blocking):
+    """A writer, by `RemoteIndex.writer`; as a context manager it commits on exit."""
+
+    def __init__(self, exchange: Exchange, path: str, client: Client, if_match: str | None) -> None:
+        super().__init__(exchange, path, if_match)
+        self._client = client
+
+    def _run(self, steps: Steps[_T]) -> _T:
+        return self._client._run(steps)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._lines:
+                self.commit()
+        finally:
+            self.close()
+
+
+class AsyncRemoteWriter(WriterCalls, Awaiting):
+    """A writer of `AsyncRemoteIndex.writer`, with ``async with``; see `RemoteWriter`."""
+
+    def __init__(
+        self, exchange: Exchange, path: str, client: AsyncClient, if_match: str | None
+    ) -> None:
+        super().__init__(exchange, path, if_match)
+        self._client = client
+
+    async def _run(self, steps: Steps[_T]) -> _T:
+        return await self._client._run(steps)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._lines:
+                await self.commit()
+        finally:
+            self.close()
 
 
 def _httpx() -> Any:

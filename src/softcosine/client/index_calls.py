@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softcosine._validation import check_list
+from softcosine.client.bodies import (
+    Text,
+    document_body,
+    mapping_of,
+    pair_body,
+    query_of,
+    search_body,
+)
 from softcosine.client.calls import Steps, call
 from softcosine.client.exchange import Exchange, json_bytes, segment, time_limit
 from softcosine.client.failures import error_of
@@ -15,23 +25,32 @@ from softcosine.client.results import (
     changed_of,
     document_of,
     explanation_of,
+    group_of,
     hits_of,
     listing_of,
+    pair_of,
+    top_of,
 )
 from softcosine.client.server_calls import ended_task
+from softcosine.client.writer_calls import WriterCalls
 from softcosine.errors import InvalidInputError, UnknownDocumentError, UnknownTermError
+from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
 from softcosine.index.query.query_vectors import Query
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words
+from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.writer.document import checked_id, from_columns
+from softcosine.text.weighting import Weighting
+
+if TYPE_CHECKING:
+    from softcosine.index.near_duplicates.similar import By
 
 __all__ = ["IndexCalls"]
 
-_Text = str | Sequence[str] | Mapping[str, str]
 _SEARCHES = 32  # searches of one request, as many as a server allows by default
 _PAGE = 1000  # documents of one request, likewise
 
@@ -81,7 +100,7 @@ class IndexCalls:
 
         The server ends the search at the deadline of `softcosine.using_deadline`.
         """
-        body = _search_body(
+        body = search_body(
             k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
             ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
             fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
@@ -93,20 +112,14 @@ class IndexCalls:
     def search_batch(self, /, queries: Iterable[Query], **options: Any) -> Steps[list[Hits]]:
         """Search many queries, several in one request; the options are those of `search`."""
         check_list("queries", queries, "queries, or call search with a single one")
-        body = _search_body(**options)
-        searches = [body(query) for query in queries]
-        found: list[Hits] = []
-        for begin in range(0, len(searches), _SEARCHES):
-            some = searches[begin : begin + _SEARCHES]
-            named = [{"index": self.name, **one, **time_limit()} for one in some]
-            answer = yield from self._exchange.ask("POST", "search", {"searches": named})
-            for one, record in zip(some, answer["results"], strict=True):
-                if record.get("status") == 429:  # alone, it is repeated until the server takes it
-                    record = yield from self._exchange.search(f"{self._path}/search", one)
-                if "hits" not in record:
-                    raise error_of(record, self._exchange.address)
-                found.append(hits_of(record))
-        return found
+        return list(map(hits_of, (yield from self._searched(queries, options))))
+
+    @call
+    def ranked(self, /, queries: Iterable[Query], **options: Any) -> Steps[list[Top]]:
+        """Return the numbers and scores of the hits of many queries; see `SoftIndex.ranked`."""
+        check_list("queries", queries, "queries")
+        own = {**options, "fields": ["number"], "highlight": False}
+        return list(map(top_of, (yield from self._searched(queries, own))))
 
     @call
     def similar(
@@ -121,8 +134,8 @@ class IndexCalls:
     ) -> Steps[Hits]:
         """Return the k documents most similar to a document; see `SoftIndex.similar`."""
         body = {
-            "id": id, "k": k, "min_score": min_score, "where": _mapping(where), "ranking": ranking,
-            "meaning": meaning,
+            "id": id, "k": k, "min_score": min_score, "where": mapping_of(where),
+            "ranking": ranking, "meaning": meaning,
         }  # fmt: skip
         return hits_of((yield from self._exchange.search(f"{self._path}/similar", body)))
 
@@ -142,11 +155,73 @@ class IndexCalls:
     ) -> Steps[Explanation]:
         """Return the pairs of words that sum to a score; see `SoftIndex.explain`."""
         body = {
-            "q": _query(query), "id": id, "ranking": ranking, "syntax": syntax,
+            "q": query_of(query), "id": id, "ranking": ranking, "syntax": syntax,
             "max_terms": max_terms, "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask,
             "meaning": meaning,
         }  # fmt: skip
         return explanation_of((yield from self._exchange.search(f"{self._path}/explain", body)))
+
+    @call
+    def scores(
+        self,
+        query: Query,
+        ids: Iterable[str],
+        *,
+        ranking: str | None = None,
+        syntax: bool = True,
+        max_terms: int | None = 512,
+        fuzzy: bool = False,
+        keep_stop_words: bool = False,
+        ask: Ask | None = None,
+        meaning: float | None = None,
+    ) -> Steps[NDArray[np.float64]]:
+        """Return the scores of documents, in the given order; see `SoftIndex.scores`."""
+        check_list("ids", ids, "ids of documents")
+        given, found = list(ids), list[float]()
+        body = {
+            "q": query_of(query), "ranking": ranking, "syntax": syntax, "max_terms": max_terms,
+            "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask, "meaning": meaning,
+        }  # fmt: skip
+        for begin in range(0, max(1, len(given)), _PAGE):
+            some = {**body, "ids": given[begin : begin + _PAGE]}
+            found += (yield from self._exchange.search(f"{self._path}/scores", some))["scores"]
+        return np.array(found, np.float64)
+
+    @call
+    def explain_similar(
+        self, id: str, other: str, *, ranking: str = "soft_cosine", meaning: float | None = None
+    ) -> Steps[Explanation]:
+        """Return why documents are similar; see `SoftIndex.explain_similar`."""
+        body = {"id": id, "other": other, "ranking": ranking, "meaning": meaning}
+        answer = yield from self._exchange.search(f"{self._path}/explain-similar", body)
+        return explanation_of(answer)
+
+    @call
+    def pairs(
+        self,
+        *,
+        min_similarity: float = 0.0,
+        k: int | None = None,
+        by: By = "words",
+        ranking: str = "soft_cosine",
+    ) -> Steps[SimilarPairs]:
+        """Return similar pairs of documents, all in one answer; see `SoftIndex.pairs`.
+
+        The server limits their number and the time.
+        """
+        body = {"min_similarity": min_similarity, "k": k, "by": by, "ranking": ranking}
+        answer = yield from self._exchange.search(f"{self._path}/pairs", body)
+        what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
+        return SimilarPairs((pair_of(one) for one in answer["pairs"]), what)
+
+    @call
+    def dedupe(
+        self, *, min_similarity: float = 0.9, method: str = "components", by: By = "words"
+    ) -> Steps[list[SimilarGroup]]:
+        """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for limits."""
+        body = {"min_similarity": min_similarity, "method": method, "by": by}
+        answer = yield from self._exchange.search(f"{self._path}/dedupe", body)
+        return list(map(group_of, answer["groups"]))
 
     @call
     def expand(
@@ -163,8 +238,8 @@ class IndexCalls:
     ) -> Steps[ServerQuery]:
         """Return soft BM25 of a query for a server that ranks by BM25; see `SoftIndex.expand`."""
         body = {
-            "q": _query(query), "to": to, "field": field if isinstance(field, str) else
-            _mapping(field), "max_terms": max_terms, "words": words, "k1_factor": k1_factor,
+            "q": query_of(query), "to": to, "field": field if isinstance(field, str) else
+            mapping_of(field), "max_terms": max_terms, "words": words, "k1_factor": k1_factor,
             "syntax": syntax, "keep_stop_words": keep_stop_words,
         }  # fmt: skip
         answer = yield from self._exchange.search(f"{self._path}/expand", body)
@@ -259,7 +334,7 @@ class IndexCalls:
     def add(
         self,
         id: str,
-        text: _Text,
+        text: Text,
         metadata: Mapping[str, Any] | None = None,
         *,
         if_match: str | None = None,
@@ -279,7 +354,7 @@ class IndexCalls:
             With the kind ``changed-meanwhile``, if there is another commit.
         InvalidInputError, IndexLockedError, PermissionError
         """
-        body = _document(id, text, metadata)
+        body = document_body(id, text, metadata)
         del body["id"]
         answer = yield from self._exchange.ask(
             "PUT", self._document(id), body, changes=True, if_match=if_match
@@ -290,7 +365,7 @@ class IndexCalls:
     def add_many(
         self,
         ids: Iterable[str],
-        texts: Iterable[_Text],
+        texts: Iterable[Text],
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
         *,
         if_match: str | None = None,
@@ -299,7 +374,9 @@ class IndexCalls:
 
         The request is held in memory; for millions of documents, call it several times.
         """
-        body = b"\n".join(json_bytes(_document(*one)) for one in from_columns(texts, ids, metadata))
+        body = b"\n".join(
+            json_bytes(document_body(*one)) for one in from_columns(texts, ids, metadata)
+        )
         answer = yield from self._exchange.ask(
             "POST", f"{self._path}/documents", body, changes=True, if_match=if_match
         )
@@ -339,13 +416,36 @@ class IndexCalls:
             raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
         body: dict[str, Any] = {"missing_ok": missing_ok}
         if where is not None:
-            body["where"] = _mapping(where)
+            body["where"] = mapping_of(where)
         else:
-            body["ids"] = [id] if isinstance(id, str) else _query(id)
+            body["ids"] = [id] if isinstance(id, str) else query_of(id)
         answer = yield from self._exchange.ask(
             "POST", f"{self._path}/documents/delete", body, changes=True, if_match=if_match
         )
         return int(answer["deleted"])
+
+    @call
+    def update_metadata(
+        self,
+        id: str,
+        metadata: Mapping[str, Any],
+        *,
+        replace: bool = False,
+        if_match: str | None = None,
+    ) -> Steps[Changed]:
+        """Change the metadata of a document, and commit; see `IndexWriter.update_metadata`."""
+        changes = WriterCalls(self._exchange, self._path, if_match)
+        changes.update_metadata(id, metadata, replace=replace)
+        return (yield from changes.sent())
+
+    @call
+    def set_weighting(
+        self, weighting: Weighting, *, ranking: str | None = None, if_match: str | None = None
+    ) -> Steps[Changed]:
+        """Commit other term weights, or another default ranking; see `SoftIndex.set_weighting`."""
+        changes = WriterCalls(self._exchange, self._path, if_match)
+        changes.set_weighting(weighting, ranking=ranking)
+        return (yield from changes.sent())
 
     @call
     def similarities(self) -> Steps[dict[str, Any]]:
@@ -383,10 +483,14 @@ class IndexCalls:
             As `similarities`.
         """
         body = {
-            "pin": [{**_pair(pair), "similarity": value} for pair, value in (pin or {}).items()],
-            "forbid": [_pair(pair) for pair in forbid],
-            "weigh": [{**_pair(pair), "weight": value} for pair, value in (weigh or {}).items()],
-            "remove": [_pair(pair) for pair in remove],
+            "pin": [
+                {**pair_body(pair), "similarity": value} for pair, value in (pin or {}).items()
+            ],
+            "forbid": [pair_body(pair) for pair in forbid],
+            "weigh": [
+                {**pair_body(pair), "weight": value} for pair, value in (weigh or {}).items()
+            ],
+            "remove": [pair_body(pair) for pair in remove],
         }
         return (
             yield from self._exchange.ask(
@@ -444,6 +548,25 @@ class IndexCalls:
         weight = dict(meaning) if isinstance(meaning, Mapping) else meaning
         return (yield from self._task("encode", {"encoder": encoder, "meaning": weight}, wait))
 
+    def _searched(
+        self, queries: Iterable[Query], options: Mapping[str, Any]
+    ) -> Steps[list[dict[str, Any]]]:
+        """Return the answers to many searches, several in one request."""
+        body = search_body(**options)
+        searches = [body(query) for query in queries]
+        found: list[dict[str, Any]] = []
+        for begin in range(0, len(searches), _SEARCHES):
+            some = searches[begin : begin + _SEARCHES]
+            named = [{"index": self.name, **one, **time_limit()} for one in some]
+            answer = yield from self._exchange.ask("POST", "search", {"searches": named})
+            for one, record in zip(some, answer["results"], strict=True):
+                if record.get("status") == 429:  # alone, it is repeated until the server takes it
+                    record = yield from self._exchange.search(f"{self._path}/search", one)
+                if "hits" not in record:
+                    raise error_of(record, self._exchange.address)
+                found.append(record)
+        return found
+
     def _document(self, id: str) -> str:
         return f"{self._path}/documents/{segment(checked_id(id))}"
 
@@ -471,43 +594,3 @@ class IndexCalls:
         path = f"{self._path}/{kind}"
         record = yield from self._exchange.ask("POST", path, body, changes=True)
         return (yield from ended_task(self._exchange, record["id"])) if wait else record
-
-
-def _search_body(
-    *,
-    where: Mapping[str, Any] | None = None,
-    first_stage: FirstStage | int | None = None,
-    sort: str | Sequence[str] | None = None,
-    facets: Sequence[str] = (),
-    **options: Any,
-) -> Any:
-    """Return a function that gives the body of a search for a query."""
-    body = {
-        **options,
-        "where": _mapping(where),
-        "first_stage": asdict(first_stage) if isinstance(first_stage, FirstStage) else first_stage,
-        "sort": sort if sort is None or isinstance(sort, str) else list(sort),
-        "facets": facets if isinstance(facets, str) else list(facets),
-    }
-    return lambda query: {"q": _query(query), **body}
-
-
-def _query(query: Any) -> Any:
-    """Return a query as JSON types."""
-    if isinstance(query, Mapping):
-        return {name: _query(own) for name, own in query.items()}
-    return list(query) if isinstance(query, Iterable) and not isinstance(query, str) else query
-
-
-def _mapping(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def _pair(pair: tuple[str, str]) -> dict[str, str]:
-    word, other = pair
-    return {"word": word, "other": other}
-
-
-def _document(id: Any, text: Any, metadata: Any) -> dict[str, Any]:
-    own = dict(metadata) if isinstance(metadata, Mapping) else metadata
-    return {"id": id, "text": _query(text), "metadata": own}

@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair
 from softcosine.index.query.suggestions import Candidate, Suggestion
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.search.facets import FacetCount, Facets
 from softcosine.index.search.highlights import Mark, Snippet
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hit, Hits, Listing
+from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 
-__all__ = ["Changed", "changed_of", "document_of", "explanation_of", "hits_of", "listing_of"]
+__all__ = [
+    "Changed",
+    "changed_of",
+    "document_of",
+    "explanation_of",
+    "group_of",
+    "hits_of",
+    "listing_of",
+    "pair_of",
+    "top_of",
+]
 
 _Record = Mapping[str, Any]
 
@@ -27,16 +41,23 @@ class Changed(NamedTuple):
         Numbers of documents.
     commit : str
         Checksum of the commit.
+    deleted, updated : int
+        Numbers of documents deleted, and given other metadata.
+    missing : int
+        Number of ids to delete that no document had.
     """
 
     added: int
     replaced: int
     commit: str
+    deleted: int = 0
+    updated: int = 0
+    missing: int = 0
 
 
 def changed_of(record: _Record) -> Changed:
     """Return what an answer says about a commit."""
-    return Changed(record["added"], record["replaced"], record["commit"])
+    return Changed(**record)
 
 
 def document_of(record: _Record) -> Document:
@@ -81,6 +102,23 @@ def listing_of(record: _Record) -> Listing:
     """Return documents that pass a filter."""
     documents = tuple(map(document_of, record["documents"]))
     return Listing(documents, record["total"], record["offset"], _facets_of(record))
+
+
+def top_of(record: _Record) -> Top:
+    """Return the numbers and scores of the answer to a search."""
+    hits = record["hits"]
+    numbers = np.array([hit["number"] for hit in hits], np.int64)
+    return Top(numbers, np.array([hit["score"] for hit in hits]), Plan(**record["plan"]))
+
+
+def pair_of(record: _Record) -> SimilarPair:
+    """Return a similar pair."""
+    return SimilarPair(**record)
+
+
+def group_of(record: _Record) -> SimilarGroup:
+    """Return a group of near duplicates."""
+    return SimilarGroup(record["id"], tuple(map(pair_of, record["others"])))
 
 
 def _hit_of(record: _Record) -> Hit:

@@ -68,7 +68,7 @@ def made_route(
     """
     for setting, value in (("n_dimensions", n_dimensions), ("max_memory", max_memory)):
         check_whole(setting, value, optional=True)
-    check_choice("route", name, (*_MAKERS, "auto"))
+    check_choice("route", name, (*ROUTES, "auto"))
     sparse = capabilities.vectors == "sparse"
     if name != "auto" and (name == Sparse.name) != sparse:
         raise InvalidInputError(
@@ -79,7 +79,7 @@ def made_route(
     if name == "auto":
         route, why = (_sparse(asked), "") if sparse else _chosen(asked)
     else:
-        route, why = _MAKERS[name](asked), ""
+        route, why = ROUTES[name](asked), ""
     _check_fit(route, ranked, capabilities)
     return route, why
 
@@ -140,7 +140,7 @@ def _sparse(asked: _Asked) -> Route:
     return Sparse(len(asked.ranked.S))
 
 
-_MAKERS: dict[str, Callable[[_Asked], Route]] = {"basis": _basis, "lsa": _lsa, "sparse": _sparse}
+ROUTES: dict[str, Callable[[_Asked], Route]] = {"basis": _basis, "lsa": _lsa, "sparse": _sparse}
 
 
 def _check_fit(route: Route, ranked: RankedVectors, capabilities: Capabilities) -> None:

@@ -24,6 +24,7 @@ from softcosine.serve.served_index import View
 __all__ = [
     "document_record",
     "explanation_answer",
+    "explanation_record",
     "listing_answer",
     "search_answer",
     "similar_answer",
@@ -85,13 +86,17 @@ def similar_answer(index: SoftIndex, body: SimilarBody) -> dict[str, Any]:
 def explanation_answer(index: SoftIndex, body: ExplainBody) -> dict[str, Any]:
     """Return the parts of one score."""
     found = _explained(index, body, body.q, body.id)
+    return {**explanation_record(found), "commit": index.commit}
+
+
+def explanation_record(found: Explanation) -> dict[str, Any]:
+    """Return an explanation, without the commit."""
     return {
         "query": found.query,
         "id": found.id,
         "score": found.score,
         "ranking": found.ranking,
         "parts": _parts(found),
-        "commit": index.commit,
     }
 
 

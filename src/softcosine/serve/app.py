@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Scope
 
 from softcosine.serve import (
+    bulk_routes,
     change_routes,
+    comparison_routes,
     document_routes,
     index_routes,
     page_routes,
@@ -24,7 +26,7 @@ from softcosine.serve import (
 from softcosine.serve.intake import Intake
 from softcosine.serve.logs import record_request
 from softcosine.serve.mcp_route import add_mcp
-from softcosine.serve.models import DocumentsBody, NewDocument, ProblemAnswer
+from softcosine.serve.models import Change, DocumentsBody, NewDocument, ProblemAnswer
 from softcosine.serve.problems import add_handlers
 from softcosine.serve.server import Server
 from softcosine.serve.settings import ServeSettings
@@ -93,7 +95,8 @@ def create_app(settings: ServeSettings) -> FastAPI:
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     add_handlers(app)
     for routes in (
-        page_routes, status_routes, index_routes, document_routes, search_routes, change_routes,
+        page_routes, status_routes, index_routes, document_routes, bulk_routes, search_routes,
+        comparison_routes, change_routes,
     ):  # fmt: skip
         app.include_router(routes.router)
     if settings.origins:
@@ -116,8 +119,11 @@ def create_app(settings: ServeSettings) -> FastAPI:
 def _openapi(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document, with the bodies that a route reads as a stream."""
     if app.openapi_schema is None:
-        schema = FastAPI.openapi(app)
-        streamed = [(NewDocument, "validation"), (DocumentsBody, "validation")]
-        _, models = models_json_schema(streamed, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-        schema["components"]["schemas"] |= models["$defs"]
+        schemas = FastAPI.openapi(app)["components"]["schemas"]
+        streamed: dict[str, Any] = {
+            "NewDocument": NewDocument, "DocumentsBody": DocumentsBody, "Change": Change
+        }  # fmt: skip
+        for name, kind in streamed.items():
+            own = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")
+            schemas |= own.pop("$defs", {}) | {name: own}
     return app.openapi_schema or {}

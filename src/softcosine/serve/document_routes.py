@@ -29,13 +29,18 @@ from softcosine.serve.models import (
 from softcosine.serve.problems import Problem, validation_problem
 from softcosine.serve.repeats import IdempotencyKey, once
 from softcosine.serve.server import Served, Shared, may
-from softcosine.serve.spooling import digest_of, spooled
+from softcosine.serve.spooling import (
+    JSON_LINES,
+    content_type,
+    digest_of,
+    read_lines,
+    spooled,
+)
 from softcosine.serve.tags import IfMatch, IfNoneMatch, matching, not_modified
 
 __all__ = ["router"]
 
 _PATH = "/indexes/{i}/documents"
-_LINES = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
 _document = TypeAdapter(NewDocument)
 _documents = TypeAdapter(DocumentsBody)
 _reading, _writing = [may("search")], [may("write", changes=True)]
@@ -89,8 +94,8 @@ async def add_documents(
 
     The body is ``{"documents": [...]}``, or JSON lines of one document each, which can be larger.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    lines = kind in _LINES
+    kind = content_type(request)
+    lines = kind in JSON_LINES
     if not lines and kind != "application/json":
         raise Problem(
             "unsupported-type",
@@ -102,7 +107,7 @@ async def add_documents(
 
         def add(writer: IndexWriter, index: SoftIndex) -> tuple[int, int]:
             n_read, before = 0, len(index)
-            for document in _of_lines(body) if lines else _of_json(body):
+            for document in read_lines(body, _document) if lines else _of_json(body):
                 writer.add(document.id, document.text, document.metadata)
                 n_read += 1
             return n_read, before
@@ -220,17 +225,3 @@ def _of_json(body: IO[bytes]) -> Iterator[NewDocument]:
         yield from _documents.validate_python(given).documents
     except ValidationError as error:
         raise validation_problem(error.errors()) from error
-
-
-def _of_lines(body: IO[bytes]) -> Iterator[NewDocument]:
-    for number, line in enumerate(body, 1):
-        if not line.strip():
-            continue
-        try:
-            yield _document.validate_python(json_value(line))
-        except ValidationError as error:
-            raise validation_problem(error.errors(), f"line {number}") from error
-        except ValueError as error:
-            raise Problem(
-                "malformed-request", f"line {number} is no JSON: {error}; nothing was added."
-            ) from error

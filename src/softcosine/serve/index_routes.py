@@ -93,6 +93,7 @@ def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
         "epoch": index.epoch,
         "frozen": index.frozen,
         "ranking": index.ranking,
+        "weighting": index.weighting.to_dict(),
         "language": index.language,
         "fields": [{"name": field.name, "weight": field.weight} for field in index.fields],
         "note": index.note,
@@ -101,7 +102,10 @@ def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
         if meaning is None
         else {
             "encoder": meaning.encoder,
+            "dimensions": meaning.dimensions,
+            "query_table": meaning.table is not None,
             "encoded": snapshot.n_encoded,
+            "estimated": snapshot.n_estimated,
             "weights": dict(snapshot.settings.meaning_weights),
         },
     }

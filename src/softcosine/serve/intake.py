@@ -95,7 +95,7 @@ class Intake:
 
     def _limit(self, scope: Scope) -> int:
         """Return the greatest size of the body of a request."""
-        if scope["method"] == "POST" and scope["path"].endswith("/documents"):
+        if scope["method"] == "POST" and scope["path"].endswith(("/documents", "/changes")):
             kind = dict(scope["headers"]).get(b"content-type", b"")
             if not kind.startswith(b"application/json"):
                 return self._limits.bulk_bytes

@@ -13,8 +13,11 @@ __all__ = [
     "AliasBody",
     "Aliases",
     "BackupBody",
+    "BulkAnswer",
+    "Change",
     "Changed",
     "CreateBody",
+    "DedupeBody",
     "DeleteBody",
     "Deleted",
     "DocumentAnswer",
@@ -25,7 +28,9 @@ __all__ = [
     "ExpandAnswer",
     "ExpandBody",
     "ExplainBody",
+    "ExplainSimilarBody",
     "ExplanationAnswer",
+    "GroupsAnswer",
     "HitAnswer",
     "IndexAnswer",
     "IndexesAnswer",
@@ -33,7 +38,11 @@ __all__ = [
     "MultiSearchBody",
     "NamedSearch",
     "NewDocument",
+    "PairsAnswer",
+    "PairsBody",
     "ProblemAnswer",
+    "ScoresAnswer",
+    "ScoresBody",
     "SearchAnswer",
     "SearchBody",
     "SimilarBody",
@@ -55,6 +64,7 @@ class Body(BaseModel):
 Query = str | list[str] | dict[str, str | list[str]]
 Filter = dict[str, Any]
 Ask = Literal["words", "static", "encoder"]
+By = Literal["words", "meaning", "both"]
 Part = Literal["number", "text", "title", "metadata", "highlights"]
 K = Annotated[int, Field(ge=0, description="Maximum number of hits.")]
 Metadata = dict[str, Any]
@@ -132,11 +142,10 @@ class SimilarBody(Body):
     timeout_ms: Timeout = None
 
 
-class ExplainBody(Body):
-    """The score of one document, as parts that sum to it."""
+class ScoringBody(Body):
+    """How documents are scored; the parameters are those of ``SoftIndex.explain``."""
 
     q: Query
-    id: str
     ranking: str | None = None
     syntax: bool = True
     max_terms: int | None = 512
@@ -144,6 +153,47 @@ class ExplainBody(Body):
     keep_stop_words: bool = False
     ask: Ask | None = None
     meaning: float | None = None
+    timeout_ms: Timeout = None
+
+
+class ExplainBody(ScoringBody):
+    """The score of one document, as parts that sum to it."""
+
+    id: str
+
+
+class ScoresBody(ScoringBody):
+    """The scores of documents, such as the hits of another engine."""
+
+    ids: list[str]
+
+
+class ExplainSimilarBody(Body):
+    """The similarity of two documents, as parts that sum to it."""
+
+    id: str
+    other: str
+    ranking: str = "soft_cosine"
+    meaning: float | None = None
+    timeout_ms: Timeout = None
+
+
+class PairsBody(Body):
+    """All similar pairs of documents, or the nearest documents of each; see ``SoftIndex.pairs``."""
+
+    min_similarity: float = 0.0
+    k: int | None = None
+    by: By = "words"
+    ranking: str = "soft_cosine"
+    timeout_ms: Timeout = None
+
+
+class DedupeBody(Body):
+    """Groups of near duplicates; see ``SoftIndex.dedupe``."""
+
+    min_similarity: float = 0.9
+    method: Literal["components", "leaders"] = "components"
+    by: By = "words"
     timeout_ms: Timeout = None
 
 
@@ -198,6 +248,50 @@ class DeleteBody(Body):
     missing_ok: bool = Field(
         default=False, description="Whether ids without a document are allowed."
     )
+
+
+class Addition(NewDocument):
+    """A change: add a document, or replace the one of the same id."""
+
+    op: Literal["add"]
+
+
+class Deletion(Body):
+    """A change: delete a document, or all that pass a filter."""
+
+    op: Literal["delete"]
+    id: str | None = None
+    where: Filter | None = None
+    missing_ok: bool = False
+
+
+class MetadataUpdate(Body):
+    """A change: other metadata of a document, whose text is not analyzed again."""
+
+    op: Literal["update_metadata"]
+    id: str
+    metadata: Metadata
+    replace: bool = Field(default=False, description="Whether other keys are removed.")
+
+
+class TermWeights(Body):
+    """The settings of a ``Weighting``."""
+
+    tf: str
+    idf: str
+    k1: float
+    b: float
+
+
+class Reweighting(Body):
+    """A change: other term weights, and another default ranking."""
+
+    op: Literal["set_weighting"]
+    weighting: TermWeights
+    ranking: str | None = None
+
+
+Change = Annotated[Addition | Deletion | MetadataUpdate | Reweighting, Field(discriminator="op")]
 
 
 class CreateBody(Body):
@@ -308,6 +402,42 @@ class ExplanationAnswer(BaseModel):
     score: float
     ranking: str
     parts: list[ExplanationPart]
+    commit: str
+
+
+class ScoresAnswer(BaseModel):
+    """The scores of documents, in the order of their ids."""
+
+    scores: list[float]
+    commit: str
+
+
+class SimilarPair(BaseModel):
+    """Two documents and their similarity."""
+
+    id: str
+    other: str
+    score: float
+
+
+class PairsAnswer(BaseModel):
+    """Similar pairs, in the order of ``SoftIndex.pairs``."""
+
+    pairs: list[SimilarPair]
+    commit: str
+
+
+class SimilarGroup(BaseModel):
+    """The earliest document of a group, and its near duplicates."""
+
+    id: str
+    others: list[SimilarPair]
+
+
+class GroupsAnswer(BaseModel):
+    """Groups of near duplicates."""
+
+    groups: list[SimilarGroup]
     commit: str
 
 
@@ -510,6 +640,14 @@ class Deleted(BaseModel):
     commit: str
 
 
+class BulkAnswer(Changed):
+    """What a commit of several changes has changed."""
+
+    deleted: int
+    missing: int = Field(description="Ids to delete that no document had (missing_ok).")
+    updated: int = Field(description="Documents with other metadata.")
+
+
 class FieldAnswer(BaseModel):
     """A field and its weight."""
 
@@ -530,6 +668,7 @@ class IndexAnswer(BaseModel):
     epoch: str
     frozen: bool
     ranking: str
+    weighting: TermWeights
     language: str | None
     fields: list[FieldAnswer]
     note: str = Field(description="Where the similarities of words come from.")

@@ -36,7 +36,7 @@ from softcosine.serve.server import Served, Server, Shared, may
 from softcosine.similarity.provenance import origins, overruled
 from softcosine.text.analyzer import shortened
 
-__all__ = ["router"]
+__all__ = ["json_answer", "router"]
 
 router = APIRouter(
     prefix="/v1", tags=["search"], route_class=CheckedRoute, dependencies=[may("search")]
@@ -51,7 +51,7 @@ async def _search(server: Server, served: ServedIndex, body: SearchBody) -> byte
     return await server.gate.run(lambda: json_bytes(search_answer(view, body)), body.timeout_ms)
 
 
-async def _answer(server: Server, made: Callable[[], Any], timeout_ms: int | None) -> Response:
+async def json_answer(server: Server, made: Callable[[], Any], timeout_ms: int | None) -> Response:
     """Return the result of a function as JSON, all of it made in a thread."""
     content = await server.gate.run(lambda: json_bytes(made()), timeout_ms)
     return Response(content, media_type="application/json")
@@ -97,7 +97,7 @@ async def similar(server: Shared, served: Served, body: SimilarBody) -> Response
     if body.text is not None:
         served.check_query(body.text)
     index = served.view.index
-    return await _answer(server, lambda: similar_answer(index, body), body.timeout_ms)
+    return await json_answer(server, lambda: similar_answer(index, body), body.timeout_ms)
 
 
 @router.post("/indexes/{i}/explain", response_model=ExplanationAnswer)
@@ -105,7 +105,7 @@ async def explain(server: Shared, served: Served, body: ExplainBody) -> Response
     """Explain the score of a document by pairs of words that sum to it."""
     served.check_query(body.q)
     index = served.view.index
-    return await _answer(server, lambda: explanation_answer(index, body), body.timeout_ms)
+    return await json_answer(server, lambda: explanation_answer(index, body), body.timeout_ms)
 
 
 @router.post("/indexes/{i}/expand", response_model=ExpandAnswer)
@@ -127,7 +127,7 @@ async def expand(server: Shared, served: Served, body: ExpandBody) -> Response:
             "commit": index.commit,
         }
 
-    return await _answer(server, expanded, body.timeout_ms)
+    return await json_answer(server, expanded, body.timeout_ms)
 
 
 @router.post("/indexes/{i}/suggest", response_model=SuggestAnswer)
@@ -148,7 +148,7 @@ async def term(server: Shared, served: Served, t: str, k: int = Query(10, ge=1))
     served.check_query(t)
     served.check_page(k)
     index = served.view.index
-    return await _answer(server, lambda: _neighbors(index, t, k), None)
+    return await json_answer(server, lambda: _neighbors(index, t, k), None)
 
 
 def _neighbors(index: SoftIndex, word: str, k: int) -> dict[str, Any]:

@@ -26,6 +26,8 @@ class Limits:
         Of a query.
     searches : int
         Searches of one multi-search.
+    pairs : int
+        Pairs of similar documents of one answer.
     timeout_ms : int
         Deadline of a search, also where a request asks for a longer one.
     threads : int
@@ -47,6 +49,7 @@ class Limits:
     query_words: int = 1000
     query_characters: int = 20_000
     searches: int = 32
+    pairs: int = 100_000
     timeout_ms: int = 10_000
     threads: int = field(default_factory=usable_cpus)
     waiting: int = 64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,12 @@ class Origin:
         if self.parts:
             record["parts"] = [part.to_dict() for part in self.parts]
         return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Origin:
+        """Return the origin that `to_dict` returned."""
+        parts = tuple(map(cls.from_dict, record.get("parts", ())))
+        return cls(**{**record, "parts": parts})
 
 
 def origins(source: TermSimilaritySource, left: Terms, right: Terms) -> list[Origin]:

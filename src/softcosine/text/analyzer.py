@@ -14,7 +14,7 @@ from softcosine.text.segmenters import SEGMENTERS, has_segmenter, segmenter_for
 from softcosine.text.stop_words import ENGLISH, stop_word_lists
 from softcosine.text.words import Segmenter, Span, find_words, normalize, word_spans
 
-__all__ = ["Analyzer", "checked_analyzer", "languages"]
+__all__ = ["Analyzer", "checked_analyzer", "languages", "stemmers"]
 
 # Increase it when a change of words.py or of this file changes the terms of a text.
 _RULES = 1
@@ -87,7 +87,7 @@ class Analyzer:
     _longest: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_choice("stemmer", self.stemmer, _algorithms(), optional=True)
+        check_choice("stemmer", self.stemmer, stemmers(), optional=True)
         for name in ("max_ngram", "min_length"):
             value = getattr(self, name)
             check_whole(name, value, most=_MAX_NGRAM if name == "max_ngram" else None)
@@ -140,7 +140,7 @@ class Analyzer:
             )
         stemmer = _STEMMED_AS.get(language, language)
         chosen = {
-            "stemmer": stemmer if stemmer in _algorithms() else None,
+            "stemmer": stemmer if stemmer in stemmers() else None,
             "segmenter": language if has_segmenter(language) else None,
         }
         return cls(**{**chosen, **settings})
@@ -352,12 +352,13 @@ class Analyzer:
 @cache
 def languages() -> tuple[str, ...]:
     """Return the languages with a stemmer, a list of stop words or a segmenter."""
-    stemmed = set(_algorithms()) - _NO_LANGUAGES
+    stemmed = set(stemmers()) - _NO_LANGUAGES
     return tuple(sorted({*stemmed, *stop_word_lists(), *SEGMENTERS, "korean", "thai"}))
 
 
 @cache
-def _algorithms() -> tuple[str, ...]:
+def stemmers() -> tuple[str, ...]:
+    """Return the algorithms of Snowball."""
     from Stemmer import algorithms
 
     return tuple(sorted(algorithms()))

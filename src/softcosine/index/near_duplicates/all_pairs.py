@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine._progress import Progress
 from softcosine._threads import n_threads
 from softcosine._validation import is_number
@@ -373,6 +374,7 @@ def _in_order(
     total = n * (n - 1) // 2
 
     def counted(panel: int, result: _R) -> _R:
+        check_deadline()
         if progress is not None:
             left = n - documents.panels[panel][1]
             progress(total - left * (left - 1) // 2, total)

@@ -1,0 +1,57 @@
+"""Values of options and arguments for the completion of a shell.
+
+Names come from the tables that check the values; a module is imported only to complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_args
+
+__all__ = ["complete_index", "complete_named_index", "names_of"]
+
+
+def names_of(*tables: str) -> Callable[[str], list[str]]:
+    """Return the function that completes a name.
+
+    Parameters
+    ----------
+    *tables : str
+        Names themselves, or ``module:NAME`` of a mapping or sequence of names, of a Literal, or of
+        a function that returns names.
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        names = dict.fromkeys(name for table in tables for name in _names_in(table))
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def complete_index(incomplete: str) -> list[str]:
+    """Return the indexes whose paths begin like this; without any, a shell completes files."""
+    from softcosine.cli.vocabularies import stored_kind
+
+    head, slash, start = incomplete.rpartition("/")
+    try:
+        inside = list(Path(f"{head}{slash}" or ".").iterdir())
+    except OSError:
+        return []
+    named = [path for path in inside if path.name.startswith(start)]
+    return sorted(f"{head}{slash}{path.name}" for path in named if stored_kind(path) == "index")
+
+
+def complete_named_index(incomplete: str) -> list[str]:
+    """Return the indexes for ``NAME=FOLDER``."""
+    name, equals, folder = incomplete.rpartition("=")
+    return [f"{name}{equals}{path}" for path in complete_index(folder)]
+
+
+def _names_in(table: str) -> tuple[str, ...]:
+    module, colon, name = table.partition(":")
+    if not colon:
+        return (table,)
+    found: Any = getattr(import_module(f"softcosine.{module}"), name)
+    return get_args(found) or tuple(found() if callable(found) else found)

@@ -1,0 +1,107 @@
+"""The route of several changes in one commit: add, delete, update metadata, set weights."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import TypeAdapter
+from starlette.responses import Response
+
+from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.serve.checked_route import CheckedRoute
+from softcosine.serve.json_text import json_response
+from softcosine.serve.models import Addition, BulkAnswer, Change, Deletion, MetadataUpdate
+from softcosine.serve.problems import Problem
+from softcosine.serve.repeats import IdempotencyKey, once
+from softcosine.serve.server import Served, Shared, may
+from softcosine.serve.spooling import (
+    JSON_LINES,
+    content_type,
+    digest_of,
+    read_lines,
+    spooled,
+)
+from softcosine.serve.tags import IfMatch, matching
+from softcosine.text.weighting import Weighting
+
+__all__ = ["router"]
+
+_change: TypeAdapter[Change] = TypeAdapter(Change)
+
+router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
+
+
+@router.post(
+    "/indexes/{i}/changes", response_model=BulkAnswer, dependencies=[may("write", changes=True)],
+    openapi_extra={
+        "requestBody": {
+            "content": {
+                "application/x-ndjson": {"schema": {"$ref": "#/components/schemas/Change"}}
+            },
+        }
+    },
+)  # fmt: skip
+async def change_index(
+    request: Request,
+    server: Shared,
+    served: Served,
+    refresh: Annotated[
+        bool | None,
+        Query(description="Whether the statistics of the terms are computed anew; else the rule."),
+    ] = None,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Make several changes in one commit, or none of them; the body has a JSON line for each.
+
+    Without a line, `refresh` alone is done.
+    """
+    if content_type(request) not in JSON_LINES:
+        raise Problem("unsupported-type", "send JSON lines: Content-Type: application/x-ndjson.")
+    async with spooled(request) as body:
+
+        def work(writer: IndexWriter, index: SoftIndex) -> tuple[Counter[str], int]:
+            before, counts = len(index), Counter[str]()
+            for one in read_lines(body, _change):
+                counts.update(_made(writer, one))
+            if refresh is not None:
+                writer.commit(refresh)
+            return counts, before
+
+        async def change() -> Response:
+            (counts, before), view = await served.change(
+                server.writers, work, if_match=matching(if_match)
+            )
+            n_new = max(0, len(view.index) - before + counts["deleted"])
+            answer = {
+                "added": n_new,
+                "replaced": counts["written"] - n_new,
+                "deleted": counts["deleted"],
+                "missing": counts["missing"],
+                "updated": counts["updated"],
+                "commit": view.commit,
+            }
+            return json_response(answer, commit=view.commit)
+
+        digest = b"" if idempotency_key is None else await asyncio.to_thread(digest_of, body)
+        return await once(request, server.store, idempotency_key, change, digest)
+
+
+def _made(writer: IndexWriter, change: Change) -> dict[str, int]:
+    """Make a change; return what is counted of it."""
+    if isinstance(change, Addition):
+        writer.add(change.id, change.text, change.metadata)
+        return {"written": 1}
+    if isinstance(change, Deletion):
+        n_deleted = writer.delete(change.id, where=change.where, missing_ok=change.missing_ok)
+        return {"deleted": n_deleted, "missing": int(change.where is None and not n_deleted)}
+    if isinstance(change, MetadataUpdate):
+        writer.update_metadata(change.id, change.metadata, replace=change.replace)
+        return {"updated": 1}
+    weighting = Weighting.from_dict(change.weighting.model_dump())
+    writer.set_weighting(weighting, ranking=change.ranking)
+    return {}

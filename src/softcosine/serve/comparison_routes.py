@@ -1,0 +1,115 @@
+"""Routes of given documents: their scores, why two are similar, all similar pairs, groups."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from softcosine.serve.answers import explanation_record
+from softcosine.serve.checked_route import CheckedRoute
+from softcosine.serve.models import (
+    DedupeBody,
+    ExplainSimilarBody,
+    ExplanationAnswer,
+    GroupsAnswer,
+    PairsAnswer,
+    PairsBody,
+    ScoresAnswer,
+    ScoresBody,
+)
+from softcosine.serve.problems import Problem
+from softcosine.serve.search_routes import json_answer
+from softcosine.serve.server import Served, Shared, may
+
+__all__ = ["router"]
+
+_INDEX = "/indexes/{i}"
+
+router = APIRouter(
+    prefix="/v1", tags=["search"], route_class=CheckedRoute, dependencies=[may("search")]
+)
+
+
+@router.post(_INDEX + "/scores", response_model=ScoresAnswer)
+async def scores(server: Shared, served: Served, body: ScoresBody) -> Response:
+    """Return the scores of documents, such as the hits of another engine."""
+    served.check_query(body.q)
+    if len(body.ids) > server.limits.k:
+        raise Problem(
+            "over-limit",
+            f"these are {len(body.ids):,} ids, and this server allows {server.limits.k:,} in one "
+            "request.",
+        )
+    index = served.view.index
+
+    def scored() -> dict[str, Any]:
+        found = index.scores(
+            body.q, body.ids, ranking=body.ranking, syntax=body.syntax, max_terms=body.max_terms,
+            fuzzy=body.fuzzy, keep_stop_words=body.keep_stop_words, ask=body.ask,
+            meaning=body.meaning,
+        )  # fmt: skip
+        return {"scores": found.tolist(), "commit": index.commit}
+
+    return await json_answer(server, scored, body.timeout_ms)
+
+
+@router.post(_INDEX + "/explain-similar", response_model=ExplanationAnswer)
+async def explain_similar(server: Shared, served: Served, body: ExplainSimilarBody) -> Response:
+    """Explain the similarity of two documents by pairs of words that sum to it."""
+    index = served.view.index
+
+    def explained() -> dict[str, Any]:
+        found = index.explain_similar(
+            body.id, body.other, ranking=body.ranking, meaning=body.meaning
+        )
+        return {**explanation_record(found), "commit": index.commit}
+
+    return await json_answer(server, explained, body.timeout_ms)
+
+
+@router.post(_INDEX + "/pairs", response_model=PairsAnswer)
+async def pairs(server: Shared, served: Served, body: PairsBody) -> Response:
+    """Find all pairs of similar documents, or the nearest documents of each."""
+    index, most = served.view.index, server.limits.pairs
+    if body.k is not None and body.k * len(index) > most:  # all are kept until the end
+        raise _too_many(most)
+
+    def found() -> dict[str, Any]:
+        compared = index.pairs(
+            min_similarity=body.min_similarity, k=body.k, by=body.by, ranking=body.ranking
+        )
+        rows = [pair._asdict() for pair in islice(compared, most + 1)]
+        if len(rows) > most:
+            raise _too_many(most)
+        return {"pairs": rows, "commit": index.commit}
+
+    return await json_answer(server, found, body.timeout_ms)
+
+
+@router.post(_INDEX + "/dedupe", response_model=GroupsAnswer)
+async def dedupe(server: Shared, served: Served, body: DedupeBody) -> Response:
+    """Find groups of near duplicates, each led by its earliest document."""
+    index, most = served.view.index, server.limits.pairs
+
+    def found() -> dict[str, Any]:
+        groups = index.dedupe(min_similarity=body.min_similarity, method=body.method, by=body.by)
+        if sum(len(group.others) for group in groups) > most:
+            raise _too_many(most)
+        rows = [
+            {"id": group.id, "others": [pair._asdict() for pair in group.others]}
+            for group in groups
+        ]
+        return {"groups": rows, "commit": index.commit}
+
+    return await json_answer(server, found, body.timeout_ms)
+
+
+def _too_many(most: int) -> Problem:
+    return Problem(
+        "over-limit",
+        f"there are more than {most:,} pairs, and this server allows no more in one answer; raise "
+        "min_similarity or lower k, or compare where the index is: softcosine pairs FOLDER.",
+    )

@@ -1,0 +1,111 @@
+"""Several changes in one commit over HTTP."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import softcosine as sc
+from serve_answers import FAQ, problem
+
+URL = f"{FAQ}/changes"
+NDJSON = {"Content-Type": "application/x-ndjson"}
+ADD = {"op": "add", "id": "new", "text": "a kettle"}
+
+
+def lines(*changes):
+    return "\n\n".join(json.dumps(one) for one in changes)
+
+
+def send(client, *changes, **headers):
+    return client.post(URL, content=lines(*changes), headers={**NDJSON, **headers})
+
+
+def test_changes_are_one_commit(client, root):
+    answer = send(
+        client, ADD, {"op": "delete", "where": {"kind": "drink"}},
+        {"op": "update_metadata", "id": "new", "metadata": {"n": 7}},
+        {"op": "delete", "id": "gone", "missing_ok": True},
+        {"op": "add", "id": "bike", "text": "a bell"},
+    )  # fmt: skip
+    told = answer.json()
+    assert answer.headers["etag"] == f'"{told.pop("commit")}"'
+    assert told == {"added": 1, "replaced": 1, "deleted": 2, "missing": 1, "updated": 1}
+    assert list(sc.SoftIndex.open(root / "faq")) == ["car", "new", "bike"]
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "kind"),
+    [
+        ({"op": "delete", "id": "gone"}, 404, "unknown-document"),
+        ({"op": "delete"}, 422, "invalid-input"),
+        ({"op": "delete", "id": "tea", "where": {}}, 422, "invalid-input"),
+        ({"op": "delete", "id": "tea", "speed": 3}, 422, "invalid-request"),
+        ({"op": "update_metadata", "id": "gone", "metadata": {}}, 404, "unknown-document"),
+        ({"op": "update_metadata", "id": "tea", "metadata": [1]}, 422, "invalid-request"),
+        ({"op": "set_weighting", "weighting": {"tf": "log"}}, 422, "invalid-request"),
+        ({"op": "destroy"}, 422, "invalid-request"),
+        ({"id": "x", "text": "y"}, 422, "invalid-request"),
+        ("{", 400, "malformed-request"),
+        ([ADD], 422, "invalid-request"),
+    ],
+)
+def test_a_fault_in_the_last_line_changes_nothing(client, root, last, status, kind):
+    before = sc.SoftIndex.open(root / "faq").commit
+    end = last if isinstance(last, str) else json.dumps(last)
+    answer = client.post(URL, content=f"{lines(ADD)}\n{end}\n", headers=NDJSON)
+    assert problem(answer, status) == kind
+    if kind in ("invalid-request", "malformed-request"):
+        assert "line 2" in answer.json()["detail"]
+    assert sc.SoftIndex.open(root / "faq").commit == before
+
+
+def test_other_weights_that_the_library_refuses(client):
+    for weighting in ({"tf": "best"}, {"k1": -1.0}):
+        own = {"tf": "raw", "idf": "none", "k1": 1.0, "b": 0.5, **weighting}
+        answer = send(client, {"op": "set_weighting", "weighting": own})
+        assert problem(answer, 422) == "invalid-input"
+
+
+def test_statistics_are_computed_anew_if_asked(client, root):
+    send(client, ADD)
+    before = client.get(FAQ).json()
+    epoch = {
+        refresh: client.post(URL, params={"refresh": refresh}, headers=NDJSON).json()["commit"]
+        for refresh in ("false", "true", "true")
+    }
+    assert epoch["false"] == before["commit"]
+    answer = client.post(URL, params={"refresh": "soon"}, headers=NDJSON)
+    assert problem(answer, 422) == "invalid-request"
+
+
+def test_only_json_lines_are_taken(client):
+    assert problem(client.post(URL, json=ADD), 415) == "unsupported-type"
+    assert problem(client.post(URL, content=lines(ADD)), 415) == "unsupported-type"
+
+
+def test_a_repeated_bulk_changes_nothing_and_another_commit_refuses_it(client):
+    commit = client.get(FAQ).json()["commit"]
+    key = {"Idempotency-Key": "one"}
+    first, again = (send(client, {"op": "delete", "id": "tea"}, **key) for _ in range(2))
+    assert first.json() == again.json()
+    assert again.headers["idempotency-replayed"] == "true"
+    answer = send(client, ADD, **{"If-Match": f'"{commit}"'})
+    assert problem(answer, 412) == "changed-meanwhile"
+    assert problem(send(client, ADD, **key), 409) == "key-reused"
+
+
+def test_a_bulk_may_be_larger_than_another_body(serving):
+    client = serving(limits={"body_bytes": 1000, "bulk_bytes": 100_000})
+    many = [{**ADD, "id": str(number)} for number in range(100)]
+    assert send(client, *many).json()["added"] == 100
+    assert problem(send(client, *many * 30), 413) == "too-large"
+
+
+def test_the_description_names_the_fields_of_every_change(client):
+    told = client.get("/openapi.json").json()
+    change = told["components"]["schemas"]["Change"]
+    assert set(change["discriminator"]["mapping"]) == {
+        "add", "delete", "update_metadata", "set_weighting",
+    }  # fmt: skip
