@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.word_pieces import WordPieces
+from softcosine.space import query_table
 from softcosine.space.meaning import MeaningSpace
 from softcosine.space.meaning_file import load_meaning, save_meaning
 from softcosine.space.query_table import QueryTable
@@ -100,6 +102,7 @@ def test_pieces_are_those_of_the_tokenizers_library(text: str) -> None:
     table = QueryTable.quantized(np.ones((len(TOKENS), 2)), pieces)
     for _ in range(2):  # the second time from the cache
         assert table.piece_numbers(text) == [number for number in theirs.ids if number != 1]
+    assert pieces.pieces([text])[1].tolist() == table.piece_numbers(text)
 
 
 @given(texts)
@@ -108,6 +111,19 @@ def test_words_of_a_text_have_its_pieces(text: str) -> None:
     words = table.words_of(text)
     assert [n for _, numbers in words for n in numbers] == table.piece_numbers(text)
     assert all(word and not word.isspace() for word, _ in words)
+
+
+@given(st.lists(texts, max_size=8), st.integers(0, 9))
+def test_sums_are_added_by_ascending_piece(given: list[str], seed: int) -> None:
+    table = random_table(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query_table, "_CHUNK_ROWS", 3)
+        sums = table.sums(given)
+    for text, row in zip(given, sums, strict=True):
+        expected = np.zeros(table.dimensions)
+        for piece, count in sorted(Counter(table.piece_numbers(text)).items()):
+            expected += count * table.coordinates([piece])[0]
+        assert row.tobytes() == expected.tobytes() == table.sums([text]).tobytes()
 
 
 def test_long_words_and_scripts_without_spaces() -> None:

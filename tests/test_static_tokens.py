@@ -153,6 +153,42 @@ def test_the_tokenizers_library_cuts_the_same(name: str) -> None:
     same()
 
 
+odd_texts = st.lists(
+    texts
+    | st.text(
+        st.sampled_from("abAσΣς'’.:<=\u0338\u0301\u0307İ\xad日-_$ \x00\x01\x02\x0b\x1c\x7f\x85\xa0")
+        | st.characters()
+    )
+    | st.sampled_from(["ab" * 60, "é" * 100, "é" * 101, "\ud800\udc00 ab", "\u037eb\u1fefa"]),
+    max_size=6,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("prefix", ["##", ""])
+@pytest.mark.parametrize("name", [*TOKENIZERS, "unchanged", "composed", "not cleaned"])
+def test_many_texts_are_cut_as_one_word_after_the_other(name: str, prefix: str) -> None:
+    more: dict[str, dict[str, Any]] = {
+        "unchanged": {},
+        "composed": {"normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Punctuation"}},
+        "not cleaned": {**BERT, "normalizer": {**BERT["normalizer"], "clean_text": False}},
+    }
+    letters = "abAsσςΣéi\u0307\x00\x01\x1c.'<=≮-日 \ud800"
+    tokens = [*TOKENS, *letters, *(prefix + c for c in letters), "ab", prefix + "ab"]
+    pieces = WordPieces(tokens, (TOKENIZERS | more)[name], prefix=prefix)
+
+    @given(odd_texts)
+    def same(given: list[str]) -> None:
+        indptr, numbers = pieces.pieces(given)
+        expected = [
+            [number for word in pieces.split(text) for number in pieces.numbers(word)]
+            for text in given
+        ]
+        assert [part.tolist() for part in np.split(numbers, indptr[1:-1])] == expected or not given
+        assert indptr.tolist() == [0, *np.cumsum([*map(len, expected)])]
+
+    same()
+
+
 def test_a_word_is_the_mean_of_its_pieces() -> None:
     source = EmbeddingSimilarity.from_tokens(TOKENS, VECTORS, threshold=0.0, exponent=1.0)
     word = VECTORS[[3, 4, 5, 6]].astype(np.float64).mean(axis=0)

@@ -1,4 +1,4 @@
-"""Raw tokens of text ("pieces"), split and numbered byte by byte."""
+"""Raw tokens of text ("pieces"), split and numbered byte by byte, and the word pieces in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["number_pieces", "reinsert"]
+__all__ = ["number_pieces", "reinsert", "split_words"]
 
 
 @kernel(
@@ -38,14 +38,14 @@ def number_pieces(
     ends : int64[n_docs], read
         End of each document in `text`.
     classes : uint8[256], read
-        Class of each byte; 0 separates pieces.
+        Class of each byte; 0 separates pieces, and 1 is of a byte that is a piece by itself.
     slots : int64[power of 2], read and out
         -1 if empty, else hash << 32 | number.
     starts : int64[more than half of the slots], read and out
         Start of each piece in the arena, and the end of the last one.
     arena : uint8[:], read and out
         The distinct pieces in order of their numbers, a space after each.
-    numbers : int32[at least half of n_bytes + n_docs], out
+    numbers : int32[n_bytes], out
     number_ends : int64[n_docs], out
         End of each document in `numbers`.
     state : int64[4], read and out
@@ -66,11 +66,14 @@ def number_pieces(
             code = 2166136261 & 0x7FFFFFFF
             while i < end:
                 byte = int(classes[text[i]])
-                if byte == 0:
+                if byte < 2:
                     break
                 text[i] = byte
                 # FNV-1a in 31 bits, so that products stay below 2**63.
                 code = ((code ^ byte) * 16777619) & 0x7FFFFFFF
+                i += 1
+            if i == begin:
+                code = ((code ^ int(text[i])) * 16777619) & 0x7FFFFFFF
                 i += 1
             length = i - begin
             slot = (code ^ (code >> 15)) & mask
@@ -130,3 +133,87 @@ def reinsert(entries: NDArray[Any], slots: NDArray[Any]) -> None:
         while slots[slot] >= 0:
             slot = (slot + 1) & mask
         slots[slot] = entry
+
+
+@kernel(
+    "void(uint8[::1], int64[::1], int64, int64[::1], int64[::1], uint8[::1], int32[::1], int64,"
+    " int32[::1], int64[::1])"
+)
+def split_words(
+    words: NDArray[Any],
+    starts: NDArray[Any],
+    max_characters: int,
+    slots: NDArray[Any],
+    token_starts: NDArray[Any],
+    tokens: NDArray[Any],
+    token_numbers: NDArray[Any],
+    longest: int,
+    found: NDArray[Any],
+    bounds: NDArray[Any],
+) -> None:
+    """Split words into the longest tokens of a vocabulary, from left to right. O(bytes longest).
+
+    Parameters
+    ----------
+    words : uint8[:], read
+        UTF-8, a further byte after each word.
+    starts : int64[n_words + 1], read
+    max_characters : int64
+        Longer words have no tokens; so have those that cannot be split.
+    slots, token_starts, tokens : read
+        A hash table of `number_pieces`: tokens that begin a word, and after a byte 254 those that
+        continue one.
+    token_numbers : int32[n_entries], read
+    longest : int64
+        Bytes of the longest token.
+    found : int32[n_bytes], out
+        Numbers of the tokens of all words.
+    bounds : int64[n_words + 1], out
+        Those of word w are at ``bounds[w]:bounds[w + 1]``.
+    """
+    mask = len(slots) - 1
+    n_found = 0
+    bounds[0] = 0
+    for word in range(len(starts) - 1):
+        i, end = starts[word], starts[word + 1] - 1
+        n_characters = 0
+        for j in range(i, end):
+            if words[j] & 0xC0 != 0x80:  # no continuation byte
+                n_characters += 1
+        if n_characters > max_characters:
+            i = end
+        inner = 0  # 1 after the first token
+        while i < end:
+            best = -1
+            stop = i
+            code = 2166136261 & 0x7FFFFFFF
+            if inner == 1:
+                code = ((code ^ 254) * 16777619) & 0x7FFFFFFF
+            for j in range(i, min(end, i + longest)):
+                code = ((code ^ int(words[j])) * 16777619) & 0x7FFFFFFF
+                slot = (code ^ (code >> 15)) & mask
+                entry = slots[slot]
+                while entry >= 0:
+                    if entry >> 32 == code:
+                        token = entry & 0xFFFFFFFF
+                        start = token_starts[token]
+                        length = token_starts[token + 1] - 1 - start
+                        same = length == inner + j + 1 - i and (inner == 0 or tokens[start] == 254)
+                        k = inner
+                        while same and k < length:
+                            same = tokens[start + k] == words[i + k - inner]
+                            k += 1
+                        if same:
+                            best = token_numbers[token]
+                            stop = j + 1
+                            break
+                    slot = (slot + 1) & mask
+                    entry = slots[slot]
+            if best < 0:
+                n_found = bounds[word]
+                break
+            found[n_found] = best
+            n_found += 1
+            i = stop
+            inner = 1
+        bounds[word + 1] = n_found

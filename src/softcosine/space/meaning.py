@@ -27,6 +27,7 @@ STATIC = "static"  # in place of the encoder's name, if documents are sums over 
 _KIND = "meaning"
 _LARGEST = 127  # of an int8 coordinate
 _CHUNK_ROWS = 4096
+_ROUNDED_ROWS = 256  # stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,20 +305,17 @@ class MeaningSpace:
                 f"the document frequencies have the shape {df.shape}; needed is one from 0 to "
                 f"{n_docs} for each of the {len(vocabulary)} terms."
             )
-        numbers: list[int] = []
-        counts = np.zeros(len(df), np.int64)
-        forms = vocabulary.forms
-        for i, term in enumerate(vocabulary.terms):
-            if " " not in term:
-                own = forms[i] if forms is not None else ()
-                of_term = table.piece_numbers(" ".join(own) if own else term)
-                if len(of_term) > 1:
-                    of_term = list(set(of_term))
-                numbers += of_term
-                counts[i] = len(of_term)
+        forms = vocabulary.forms or ((),) * len(df)
+        words = [i for i, term in enumerate(vocabulary.terms) if " " not in term]
+        indptr, numbers = table.pieces.pieces(
+            [" ".join(forms[i] or (vocabulary.terms[i],)) for i in words]
+        )
+        owners = np.repeat(np.array(words, np.int64), np.diff(indptr))
+        pairs = np.sort(owners * len(table) + numbers)
+        owners, own = np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], len(table))
         certain = table.piece_numbers(" ".join(everywhere)) + table.marks.tolist()
-        pieces = np.array(numbers + certain, np.int32)
-        each = np.concatenate((np.repeat(df, counts), np.full(len(certain), float(n_docs))))
+        pieces = np.concatenate((own, certain)).astype(np.int32)
+        each = np.concatenate((df[owners], np.full(len(certain), float(n_docs))))
         # Sorted, so that the order of the terms changes no bit.
         order = np.lexsort((each, pieces))
         found, places = np.unique(pieces[order], return_inverse=True)
@@ -430,9 +428,12 @@ def _checked_projection(projection: ArrayLike) -> NDArray[np.float32]:
 
 def _rounded(rows: NDArray[np.float64]) -> NDArray[np.int8]:
     """Return rows on a scale of their own, on which their largest absolute value is 127."""
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    shares = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0.0)
-    rounded: NDArray[np.int8] = np.rint(shares * _LARGEST).astype(np.int8)
+    rounded = np.empty(rows.shape, np.int8)
+    for start in range(0, len(rows), _ROUNDED_ROWS):
+        some = rows[start : start + _ROUNDED_ROWS]
+        largest = np.abs(some).max(axis=1, keepdims=True)
+        shares = np.divide(some, largest, out=np.zeros_like(some), where=largest > 0.0)
+        rounded[start : start + _ROUNDED_ROWS] = np.rint(shares * _LARGEST)
     return rounded
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
+from softcosine._threads import for_each_chunk
 from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
+from softcosine.kernels.coordinates import sum_pieces
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.similarity.source import SourceState
 
@@ -24,7 +23,7 @@ __all__ = ["QueryTable", "identity_of"]
 _KIND = "query_table"
 _ZERO = 8  # code of the value 0
 _MOST_CACHED = 1 << 18  # words
-_CHUNK_ROWS = 4096
+_CHUNK_ROWS = 2048
 # Scales tried for each row, as shares of the one at which the largest value is -8 scales.
 _CANDIDATES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
 
@@ -154,25 +153,15 @@ class QueryTable:
 
         Every piece counts as often as it occurs. The bits of a row do not depend on the other rows.
         """
-        sums = np.zeros((len(texts), self.dimensions))
-        for start in range(0, len(texts), _CHUNK_ROWS):
-            counts, pieces = self._counted(texts[start : start + _CHUNK_ROWS])
-            sums[start : start + counts.shape[0]] = counts @ self.coordinates(pieces)
-        return sums
+        sums = np.empty((len(texts), self.dimensions))
 
-    def _counted(self, texts: Sequence[str]) -> tuple[csr_array, NDArray[np.int32]]:
-        """Return how often each text has each piece, (n_texts, n_pieces), and the pieces."""
-        # Texts repeat words: each is looked up once.
-        numbers: defaultdict[str, int] = defaultdict()
-        numbers.default_factory = numbers.__len__
-        found = [[*map(numbers.__getitem__, self.pieces.split(text))] for text in texts]
-        words = [self._cache.get(word) or self._of(word) for word in numbers]
-        pieces, places = np.unique(
-            np.fromiter(chain.from_iterable(words), np.int32), return_inverse=True
-        )
-        counts = _incidence(found, len(words)) @ _incidence(words, len(pieces), places)
-        counts.sort_indices()  # sums are by ascending piece
-        return counts, pieces
+        def add(start: int, stop: int) -> None:
+            indptr, numbers = self.pieces.pieces(texts[start:stop])
+            counts = np.zeros(len(self), np.int64)
+            sum_pieces(indptr, numbers, self.codes, self.scales, counts, sums[start:stop])
+
+        for_each_chunk(add, len(texts), chunk=_CHUNK_ROWS)
+        return sums
 
     @cached_property
     def identity(self) -> str:
@@ -218,16 +207,6 @@ class QueryTable:
             ) from None
         arrays = state.arrays
         return cls(pieces, arrays["codes"], arrays["scales"])
-
-
-def _incidence(
-    rows: Sequence[Sequence[int]], n_columns: int, columns: NDArray[np.int64] | None = None
-) -> csr_array:
-    """Return how often each row has each number; `columns` may give the numbers in one array."""
-    if columns is None:
-        columns = np.fromiter(chain.from_iterable(rows), np.int64)
-    bounds = np.cumsum([0, *map(len, rows)])
-    return csr_array((np.ones(len(columns)), columns, bounds), shape=(len(rows), n_columns))
 
 
 def identity_of(state: SourceState) -> str:

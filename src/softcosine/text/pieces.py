@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from softcosine.kernels.pieces import number_pieces, reinsert
 from softcosine.text.words import Segmenter, find_words, has_unspaced, normalize
 
-__all__ = ["PieceTable", "TokenTable"]
+__all__ = ["PieceTable", "StringTable", "TokenTable"]
 
 # Map of each UTF-8 byte: ASCII letters are lower-cased; ASCII characters that no word contains
 # separate.
@@ -32,6 +32,72 @@ _CLASSES = np.array(
 )
 
 
+class StringTable:
+    """The distinct byte strings between separators, numbered by first occurrence.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (256,), uint8
+        Class of each byte, as for `number_pieces`.
+
+    Attributes
+    ----------
+    slots, starts, arena : ndarray
+        The hash table, as in `number_pieces`.
+    """
+
+    def __init__(self, classes: NDArray[np.uint8]) -> None:
+        self._classes = classes
+        self.slots = np.full(1 << 12, -1, dtype=np.int64)
+        self.starts = np.zeros((1 << 11) + 1, dtype=np.int64)
+        self.arena = np.empty(1 << 14, dtype=np.uint8)
+        self._n_strings = 0
+
+    def __len__(self) -> int:
+        """Return the number of distinct strings."""
+        return self._n_strings
+
+    def number(self, texts: Sequence[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the numbers of the strings of some texts, and how many each text has.
+
+        Returns
+        -------
+        numbers : ndarray of shape (n_running_strings,), int32
+        lengths : ndarray of shape (n_texts,), int64
+        """
+        text = np.frombuffer(bytearray().join(texts), dtype=np.uint8)
+        ends = np.cumsum([len(data) for data in texts], dtype=np.int64)
+        numbers = np.empty(len(text), dtype=np.int32)
+        number_ends = np.zeros(len(texts), dtype=np.int64)
+        state = np.array([0, 0, self._n_strings, 0], dtype=np.int64)
+        while True:
+            number_pieces(
+                text,
+                ends,
+                self._classes,
+                self.slots,
+                self.starts,
+                self.arena,
+                numbers,
+                number_ends,
+                state,
+            )
+            self._n_strings = int(state[2])
+            if state[0] == len(texts):
+                return numbers[: state[3]], np.diff(number_ends, prepend=0)
+            self._grow(len(text))
+
+    def _grow(self, n_bytes: int) -> None:
+        """Make room: more slots if half of them are used, else more bytes in the arena."""
+        if 2 * self._n_strings >= len(self.slots) - 1:
+            entries = self.slots[self.slots >= 0]
+            self.slots = np.full(4 * len(self.slots), -1, dtype=np.int64)
+            reinsert(entries, self.slots)
+            self.starts = _lengthened(self.starts, len(self.slots) // 2 + 1)
+        else:
+            self.arena = _lengthened(self.arena, 2 * len(self.arena) + n_bytes)
+
+
 class PieceTable:
     """The distinct chunks of texts, numbered by first occurrence.
 
@@ -43,48 +109,13 @@ class PieceTable:
 
     def __init__(self, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter
-        self._slots = np.full(1 << 12, -1, dtype=np.int64)
-        self._starts = np.zeros((1 << 11) + 1, dtype=np.int64)
-        self._arena = np.empty(1 << 14, dtype=np.uint8)
-        self._n_pieces = 0
+        self._table = StringTable(_CLASSES)
 
     def number(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the chunk numbers of some texts, and the number of chunks of each text.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Original texts, not normalised.
-
-        Returns
-        -------
-        numbers : ndarray of shape (n_running_pieces,), int32
-        lengths : ndarray of shape (n_texts,), int64
-        """
-        encoded = [
+        """Return the chunk numbers of some texts, not normalised, and the number of each text."""
+        return self._table.number([
             _cuttable(text, self._segmenter).encode("utf-8", "surrogatepass") for text in texts
-        ]
-        text = np.frombuffer(bytearray().join(encoded), dtype=np.uint8)
-        ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
-        numbers = np.empty((len(text) + len(texts)) // 2 + 1, dtype=np.int32)
-        number_ends = np.zeros(len(texts), dtype=np.int64)
-        state = np.array([0, 0, self._n_pieces, 0], dtype=np.int64)
-        while True:
-            number_pieces(
-                text,
-                ends,
-                _CLASSES,
-                self._slots,
-                self._starts,
-                self._arena,
-                numbers,
-                number_ends,
-                state,
-            )
-            self._n_pieces = int(state[2])
-            if state[0] == len(texts):
-                return numbers[: state[3]], np.diff(number_ends, prepend=0)
-            self._grow(len(text))
+        ])  # fmt: skip
 
     def words(self, first: int) -> tuple[list[str], NDArray[np.int64]]:
         """Return the words of the chunks from number `first` on, and the number of each.
@@ -95,7 +126,8 @@ class PieceTable:
             Words of the first of these chunks, then of the second, and so on.
         n_words : ndarray of shape (n_pieces - first,), int64
         """
-        data = self._arena[self._starts[first] : self._starts[self._n_pieces]].tobytes()
+        table = self._table
+        data = table.arena[table.starts[first] : table.starts[len(table)]].tobytes()
         words: list[str] = []
         n_words: list[int] = []
         for piece in data.decode("utf-8", "surrogatepass").split(" ")[:-1]:
@@ -105,16 +137,6 @@ class PieceTable:
             words += found
             n_words.append(len(found))
         return words, np.array(n_words, dtype=np.int64)
-
-    def _grow(self, n_bytes: int) -> None:
-        """Make room: more slots if half of them are used, else more bytes in the arena."""
-        if 2 * self._n_pieces >= len(self._slots) - 1:
-            entries = self._slots[self._slots >= 0]
-            self._slots = np.full(4 * len(self._slots), -1, dtype=np.int64)
-            reinsert(entries, self._slots)
-            self._starts = _lengthened(self._starts, len(self._slots) // 2 + 1)
-        else:
-            self._arena = _lengthened(self._arena, 2 * len(self._arena) + n_bytes)
 
 
 class TokenTable:

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
+from softcosine.kernels.counting import expand
+from softcosine.kernels.pieces import split_words
 from softcosine.similarity.embeddings.word_vectors import checked_words
 from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.text.pieces import StringTable
 
 __all__ = ["BERT_UNCASED", "WordPieces", "has_word_pieces"]
 
@@ -26,6 +29,12 @@ _CJK = re.compile(
     "([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f"
     "\U0002b920-\U0002ceaf\U0002f800-\U0002fa1f])"
 )
+
+_PLAIN = bytes(range(32, 127)) + b"\t\n\r"  # characters that become themselves or a space
+_SPACES = re.compile("[ \t\n\r]")
+# Class of each byte of UTF-8, as for `number_pieces`: itself, but 255 (not in UTF-8) separates.
+_CLASSES = np.arange(256, dtype=np.uint8)
+_CLASSES[[0, 1, 255]] = 0xC0, 0xC1, 0  # the first two are not in UTF-8 either
 
 # Normalizer and pre-tokenizer in the format of ``tokenizer.json``.
 BERT_UNCASED: Mapping[str, Any] = {
@@ -71,8 +80,8 @@ class WordPieces:
     """
 
     __slots__ = (
-        "_cut", "_found", "_longest", "_max_characters", "_normalize", "_prefix", "_suffixes",
-        "_tokenizer", "_tokens", "words",
+        "_classes", "_cut", "_found", "_longest", "_max_characters", "_normalize", "_prefix",
+        "_suffixes", "_table", "_tokenizer", "_tokens", "words",
     )  # fmt: skip
 
     words: tuple[str, ...]
@@ -93,6 +102,8 @@ class WordPieces:
         }
         self._normalize = _normalizer(self._tokenizer["normalizer"])
         self._cut = _pre_tokenizer(self._tokenizer["pre_tokenizer"])
+        self._classes = _byte_classes(**self._tokenizer)
+        self._table: tuple[StringTable, NDArray[np.int32], int] | None = None
         self._prefix = prefix
         self._max_characters = max_characters
         self._tokens = tuple(checked_words(tokens))
@@ -171,13 +182,45 @@ class WordPieces:
 
     def pieces(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return the tokens of each term: those of term ``i`` at ``indptr[i]:indptr[i + 1]``."""
-        indptr = np.zeros(len(terms) + 1, np.int64)
-        numbers: list[int] = []
-        for i, term in enumerate(terms):
-            for word in self.split(term):
-                numbers += self.numbers(word)
-            indptr[i + 1] = len(numbers)
-        return indptr, np.array(numbers, np.int32)
+        words = StringTable(_CLASSES if self._classes is None else self._classes)
+        numbers, lengths = words.number([self._cuttable(term) for term in terms])
+        starts = words.starts[: len(words) + 1]
+        table, token_numbers, longest = self._tokens_by_hash()
+        found = np.empty(starts[-1], np.int32)
+        bounds = np.empty(len(starts), np.int64)
+        split_words(
+            words.arena, starts, min(self._max_characters, len(words.arena)), table.slots,
+            table.starts, table.arena, token_numbers, longest, found, bounds,
+        )  # fmt: skip
+        of_terms = np.empty(int(np.diff(bounds)[numbers].sum()), np.int32)
+        indptr = np.empty(len(terms) + 1, np.int64)
+        expand(
+            numbers, np.concatenate(([0], lengths.cumsum())), bounds, found, of_terms, indptr
+        )  # fmt: skip
+        return indptr, of_terms
+
+    def _tokens_by_hash(self) -> tuple[StringTable, NDArray[np.int32], int]:
+        """Return the tokens as `split_words` takes them: table, numbers, most bytes of one."""
+        if self._table is None:
+            keys = [_utf8(token) for token in self._found]
+            keys += [b"\xfe" + _utf8(suffix) for suffix in self._suffixes]
+            table = StringTable(_CLASSES)
+            table.number(keys)
+            numbers = np.array([*self._found.values(), *self._suffixes.values()], np.int32)
+            self._table = table, numbers, max(map(len, keys), default=0)
+        return self._table
+
+    def _cuttable(self, text: str) -> bytes:
+        """Return a text whose words are between bytes that separate, or separate bytes."""
+        if self._classes is None:
+            return b"\xff".join(map(_utf8, self.split(text)))
+        data = _utf8(text)
+        if not data.translate(None, _PLAIN):
+            return data
+        return _utf8(" ".join([
+            word if word.isascii() and word.isprintable() else " ".join(self.split(word))
+            for word in _SPACES.split(text)
+        ]))  # fmt: skip
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text, normalised; a punctuation mark can be a word."""
@@ -223,6 +266,28 @@ class WordPieces:
     ) -> WordPieces:
         """Return the word pieces from the results of `settings` and `arrays`."""
         return cls(unpack_strings(arrays["words"], arrays["word_offsets"]), **settings)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _byte_classes(
+    normalizer: Mapping[str, Any] | None, pre_tokenizer: Mapping[str, Any] | None
+) -> NDArray[np.uint8] | None:
+    """Return the classes of bytes by which BERT's tokenizers split ASCII text; None for others.
+
+    What they do with a word between spaces does not depend on other words.
+    """
+    steps = normalizer or {}, pre_tokenizer or {}
+    if [step.get("type") for step in steps] != ["BertNormalizer", "BertPreTokenizer"]:
+        return None
+    classes = _CLASSES.copy()
+    classes[[*b" \t\n\r"]] = 0
+    classes[[*map(ord, _PUNCTUATION)]] = 1
+    if steps[0].get("lowercase", True):
+        classes[ord("A") : ord("Z") + 1] += 32
+    return classes
 
 
 def _normalizer(step: Mapping[str, Any] | None) -> Callable[[str], str]:
