@@ -136,7 +136,7 @@ def compare_server(
     """
     from softcosine.index.soft_index import SoftIndex
     from softcosine.servers.field_comparison import compared
-    from softcosine.servers.server_field import open_field
+    from softcosine.servers.registry import open_field
 
     opened = SoftIndex.open(index)
     found = compared(opened.snapshot, open_field(url, field), own=own, n_sampled=n_sampled)
@@ -168,7 +168,7 @@ def learn_from(
     from softcosine.cli.progress import Reporter
     from softcosine.servers.field_comparison import compared
     from softcosine.servers.learning import learn_from as learn
-    from softcosine.servers.server_field import open_field
+    from softcosine.servers.registry import open_field
 
     started = time.perf_counter()
     opened = open_field(url, field)
@@ -196,7 +196,7 @@ def asking_field(
 ) -> tuple[Callable[..., Hits], str]:
     """Return the search function of a text field on a server, and its ranking."""
     from softcosine.servers.field_search import search_field
-    from softcosine.servers.server_field import open_field
+    from softcosine.servers.registry import open_field
 
     if ranking not in (None, "soft_bm25"):
         raise InvalidInputError(

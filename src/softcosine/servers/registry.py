@@ -8,8 +8,9 @@ from softcosine._validation import check_choice, check_number, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.server import Server
+from softcosine.servers.server_field import ServerField
 
-__all__ = ["SERVERS", "server_of"]
+__all__ = ["SERVERS", "open_field", "server_of"]
 
 # Each is called with an address, ``collection=`` and ``timeout=`` (of connecting, in seconds).
 SERVERS: dict[str, str] = {
@@ -63,3 +64,26 @@ def server_of(url: str, *, collection: str = "softcosine", timeout: float = 10.0
     made = getattr(import_module(module), kind)
     server: Server = made(address, collection=collection, timeout=timeout)
     return server
+
+
+def open_field(url: str, name: str) -> ServerField:
+    """Return a text field of Elasticsearch, OpenSearch or Lucene.
+
+    Parameters
+    ----------
+    url : str
+        See `softcosine.servers.text_field.TextField.open` for ``http://host:9200/articles``, and
+        `softcosine.servers.lucene_field.LuceneField.open` for ``lucene:///folder``.
+    name : str
+
+    Raises
+    ------
+    InvalidInputError, MissingDependencyError, ServerError
+    """
+    if ServerAddress.parse(url).server == "lucene":
+        from softcosine.servers.lucene_field import LuceneField
+
+        return LuceneField.open(url, name)
+    from softcosine.servers.text_field import TextField
+
+    return TextField.open(url, name)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from softcosine.index.search.server_query import ServerQuery
-from softcosine.servers.address import ServerAddress
 from softcosine.servers.server import Candidates
 
-__all__ = ["ServerField", "TermFacts", "open_field"]
+__all__ = ["ServerField", "TermFacts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +114,3 @@ class ServerField(Protocol):
             If the server takes fewer words.
         """
         ...
-
-
-def open_field(url: str, name: str) -> ServerField:
-    """Return a text field of Elasticsearch, OpenSearch or Lucene.
-
-    Parameters
-    ----------
-    url : str
-        See `softcosine.servers.text_field.TextField.open` for ``http://host:9200/articles``, and
-        `softcosine.servers.lucene_field.LuceneField.open` for ``lucene:///folder``.
-    name : str
-
-    Raises
-    ------
-    InvalidInputError, MissingDependencyError, ServerError
-    """
-    if ServerAddress.parse(url).server == "lucene":
-        from softcosine.servers.lucene_field import LuceneField
-
-        return LuceneField.open(url, name)
-    from softcosine.servers.text_field import TextField
-
-    return TextField.open(url, name)
