@@ -389,11 +389,14 @@ _OBJECTS = {  # of the index in process
 _FILES = {"create", "from_frame", "from_texts", "open", "path", "salvage", "save", "shard"}
 _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
 _FOLLOWED = {"refresh"}  # a server follows all commits
-_OF_WRITERS = {"add_segments", "encode", "freeze", "generation", "merge", "set_similarity", "thaw",
-               "vocabulary"}  # fmt: skip
+_OF_WRITERS = {
+    "add_segments", "counted", "encode", "freeze", "generation", "merge", "set_similarity",
+    "set_statistics", "thaw", "vocabulary",
+}  # fmt: skip
 _LOCAL_PARAMETERS = {
     "threads", "checkpoint", "progress", "timeout", "memory", "merge", "default",
     "path", "links", "verify",  # of backup
+    "number",  # of documents of shards
 }  # fmt: skip
 
 
