@@ -226,6 +226,9 @@ def test_differences_to_a_field_of_lucene_are_named(field):
         (one.word, one.index, one.server) for one in found.differences
     ]
     assert any("the server counts 9 documents, the index 8" in one for one in found.advice)
+    wrong = field(PROSE, written="en.EnglishAnalyzer")
+    (advice,) = compared(learn_from(wrong).snapshot, wrong).advice
+    assert "document frequencies differ" in advice
 
 
 def test_documents_that_the_index_lacks_are_scored_by_what_lucene_stores(field):

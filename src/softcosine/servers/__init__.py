@@ -15,8 +15,9 @@ scores them exactly.
     Elasticsearch and OpenSearch, and JSON over HTTP.
 ``lucene.py``, ``lucene_filters.py``, ``lucene_classes.py``, ``lucene_field.py``, ``features.py``
     Lucene in this process, and a text field that it has; what its features lose in all of these.
-``text_field.py``, ``field_comparison.py``, ``learning.py``, ``field_search.py``, ``unindexed.py``
-    A text field that these servers have: compared with an index, the source of an index, searched
+``server_field.py``, ``text_field.py``, ``field_comparison.py``, ``learning.py``,
+``field_search.py``, ``unindexed.py``
+    The protocol of text fields that these servers have; they are compared with an index, the source of an index, searched
     by boosted words (`softcosine.index.search.server_query`) with exact scores, also of documents
     that the index lacks.
 ``documents.py``, ``query_terms.py``, ``marker.py``, ``sync.py``
