@@ -17,9 +17,9 @@ scores them exactly.
     Lucene in this process, and a text field that it has; what its features lose in all of these.
 ``server_field.py``, ``text_field.py``, ``field_comparison.py``, ``learning.py``,
 ``field_search.py``, ``unindexed.py``
-    The protocol of text fields that these servers have; they are compared with an index, the source of an index, searched
-    by boosted words (`softcosine.index.search.server_query`) with exact scores, also of documents
-    that the index lacks.
+    Text fields that these servers have, behind one protocol: compared with an index, the source of
+    an index, searched by boosted words (`softcosine.index.search.server_query`) with exact scores,
+    also of documents that the index lacks.
 ``documents.py``, ``query_terms.py``, ``marker.py``, ``sync.py``
     What is sent: documents, terms of queries, the state of the index, and what has changed.
 """
