@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 import softcosine as sc
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder, shard_folder
@@ -10,6 +13,21 @@ from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.shard import Shard
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.cluster.workers import ThreadWorkers
+
+WORDS = [
+    "tea", "green", "pot", "cup", "coffee", "tyre", "wheel", "bicycle", "car", "road", "repair",
+    "broken", "flat", "drink", "kettle", "the", "garage", "engine",
+]  # fmt: skip
+QUERIES = [
+    "green tea", "flat tyre", "+tea cup", "car -road", '"green tea" pot', "bicycle repair shop",
+    "kettel", "the", "beverage", "unknownword", "automobile^2 tea", "+garage +engine", "",
+    " ".join(WORDS), '-"flat tyre" wheel', "tea tea tea green",
+]  # fmt: skip
+RANKINGS = ["soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine"]
+
+
+def drawn_text(random):
+    return " ".join(random.choice(WORDS, random.integers(0, 7)))
 
 
 def filled(index, documents, deleted=(), *, commits=1):
@@ -88,3 +106,41 @@ def built(path, texts, *, n_shards=3, metadata=None, **options):
     documents = list(zip(range(len(texts)), ids, texts, facts, strict=True))
     in_folders(index, path, documents, n_shards)
     return index
+
+
+@cache
+def epoch(kind):
+    """An epoch of its own documents, of which the shards have others."""
+    random = np.random.default_rng(len(kind))
+    texts = [drawn_text(random) for _ in range(60)]
+    options = {"language": "english", "ranking": "soft_bm25", "encoder": None}
+    if kind == "fields":
+        rows = [{"title": drawn_text(random), "body": text} for text in texts]
+        return frozen(rows, fields={"title": 2, "body": 1}, **options)
+    if kind == "static":
+        options["encoder"] = "static"
+    return frozen(texts, positions=kind == "words", **options)
+
+
+def documents_of(kind, random, n_docs):
+    found = []
+    for number in range(n_docs):
+        text = drawn_text(random)
+        if kind == "fields":
+            text = {"title": drawn_text(random), "body": text}
+        metadata = {
+            "n": int(random.integers(0, 4)), "tag": str(random.choice(["a", "b"])),
+            "list": [1, "x"][: random.integers(0, 3)],
+        }  # fmt: skip
+        if random.random() < 0.2:
+            del metadata["n"]
+        found.append((number, f"doc{number}", text, metadata))
+    return found
+
+
+def seen(hits):
+    """What hits say, but for the plan and numbers: an index renumbers after deleted segments."""
+    rows = [(hit.id, hit.score.hex(), hit.text, hit.metadata) for hit in hits]
+    snippets = [hit.snippet for hit in hits]
+    words = hits.outside, hits.unknown, hits.left_out
+    return rows, snippets, words, hits.facets, hits.suggestions, hits.plan.proven, hits.title

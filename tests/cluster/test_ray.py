@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -11,9 +12,8 @@ import numpy as np
 import pytest
 
 import softcosine as sc
-from cluster.test_sharded_search import QUERIES, documents_of, epoch, seen
 from conftest import need_ray
-from sharded import in_folders, one_index
+from sharded import QUERIES, documents_of, epoch, in_folders, one_index, seen
 from softcosine.errors import IndexFormatError, MissingDependencyError, UnknownDocumentError
 
 
@@ -103,11 +103,14 @@ def test_without_a_replica_a_search_waits_for_the_restart(opened):
 
 def test_with_a_timeout_a_killed_shard_is_missing_and_comes_back(opened):
     one, _, folder = opened
-    with sc.ShardedIndex.open(folder, engine="ray", timeout=0.2) as many:
+    with sc.ShardedIndex.open(folder, engine="ray", timeout=1.0) as many:
+        end = time.monotonic() + 60
+        while many.search("green tea").missing_shards:  # the first loads kernels
+            assert time.monotonic() < end
         os.kill(process_of(many, 1, 0), signal.SIGKILL)
         start = time.monotonic()
         hits = many.search("green tea")
-        assert time.monotonic() - start < 2.0
+        assert time.monotonic() - start < 5.0
         assert hits.missing_shards == ("shard-0001",)
         end = time.monotonic() + 60
         while many.search("green tea").missing_shards:
@@ -117,11 +120,10 @@ def test_with_a_timeout_a_killed_shard_is_missing_and_comes_back(opened):
         check(one, many)
 
 
-def test_a_shard_of_another_commit_is_refused(tmp_path, opened):
+def test_a_shard_of_another_epoch_is_refused(tmp_path, opened):
     documents = documents_of("words", np.random.default_rng(4), 5)
     folder = in_folders(epoch("words"), tmp_path / "big.shards", documents, 2)
-    with sc.SoftIndex.open(folder / "shard-0001").writer() as writer:
-        writer.delete_where({"tag": "a"})
-        writer.add("new", "green tea", number=99)
-    with pytest.raises(IndexFormatError, match="shard-0001 has the commit"):
+    shutil.rmtree(folder / "shard-0001")
+    epoch("static").shard(folder / "shard-0001", numbered=True)
+    with pytest.raises(IndexFormatError, match=r"shard-0001 .*would not fit"):
         sc.ShardedIndex.open(folder, engine="ray")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from functools import cache
 
 import numpy as np
 import pytest
@@ -12,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import softcosine as sc
-from sharded import frozen, in_folders, in_memory, one_index
+from sharded import (
+    QUERIES,
+    RANKINGS,
+    documents_of,
+    epoch,
+    frozen,
+    in_folders,
+    in_memory,
+    one_index,
+    seen,
+)
 from softcosine.cluster.manifest import epoch_folder
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.cluster.workers import ThreadWorkers
@@ -23,60 +32,6 @@ from softcosine.errors import (
     InvalidInputError,
     UnknownDocumentError,
 )
-
-WORDS = [
-    "tea", "green", "pot", "cup", "coffee", "tyre", "wheel", "bicycle", "car", "road", "repair",
-    "broken", "flat", "drink", "kettle", "the", "garage", "engine",
-]  # fmt: skip
-QUERIES = [
-    "green tea", "flat tyre", "+tea cup", "car -road", '"green tea" pot', "bicycle repair shop",
-    "kettel", "the", "beverage", "unknownword", "automobile^2 tea", "+garage +engine", "",
-    " ".join(WORDS), '-"flat tyre" wheel', "tea tea tea green",
-]  # fmt: skip
-RANKINGS = ["soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine"]
-
-
-def drawn_text(random):
-    return " ".join(random.choice(WORDS, random.integers(0, 7)))
-
-
-@cache
-def epoch(kind):
-    """An epoch of its own documents, of which the shards have others."""
-    random = np.random.default_rng(len(kind))
-    texts = [drawn_text(random) for _ in range(60)]
-    options = {"language": "english", "ranking": "soft_bm25", "encoder": None}
-    if kind == "fields":
-        rows = [{"title": drawn_text(random), "body": text} for text in texts]
-        return frozen(rows, fields={"title": 2, "body": 1}, **options)
-    if kind == "static":
-        options["encoder"] = "static"
-    return frozen(texts, positions=kind == "words", **options)
-
-
-def documents_of(kind, random, n_docs):
-    found = []
-    for number in range(n_docs):
-        text = drawn_text(random)
-        if kind == "fields":
-            text = {"title": drawn_text(random), "body": text}
-        metadata = {
-            "n": int(random.integers(0, 4)), "tag": str(random.choice(["a", "b"])),
-            "list": [1, "x"][: random.integers(0, 3)],
-        }  # fmt: skip
-        if random.random() < 0.2:
-            del metadata["n"]
-        found.append((number, f"doc{number}", text, metadata))
-    return found
-
-
-def seen(hits):
-    """What hits say, but for the plan and numbers: an index renumbers after deleted segments."""
-    rows = [(hit.id, hit.score.hex(), hit.text, hit.metadata) for hit in hits]
-    snippets = [hit.snippet for hit in hits]
-    words = hits.outside, hits.unknown, hits.left_out
-    return rows, snippets, words, hits.facets, hits.suggestions, hits.plan.proven, hits.title
-
 
 OPTIONS = st.fixed_dictionaries(
     {

@@ -14,7 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.files import parsed_json
 
 if TYPE_CHECKING:
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.search.searchable import Searchable
 
 __all__ = ["Conditions", "read_where", "why_none_passes"]
 
@@ -67,10 +67,9 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
     return read[0] if len(read) == 1 else {"all": read}
 
 
-def why_none_passes(opened: SoftIndex, where: dict[str, Any] | None) -> str:
+def why_none_passes(opened: Searchable, where: dict[str, Any] | None) -> str:
     """Return why no document passes a filter; an empty string if some do or there is no filter."""
     from softcosine.index.query.filters import Where
-    from softcosine.index.search.sorting import keys_of
 
     if where is None or opened.count(where):
         return ""
@@ -78,7 +77,7 @@ def why_none_passes(opened: SoftIndex, where: dict[str, Any] | None) -> str:
     for alone, path, values in Where.parse(where).required():
         if opened.count(alone):
             continue
-        key, held = ".".join(path), keys_of(opened.snapshot, path)
+        key, held = ".".join(path), opened.snapshot.metadata_keys(path)
         kinds, compared = set(map(_kind, held)), set(map(_kind, values))
         if not held:
             told.append(f"No document has the key {_shown(key)}.")

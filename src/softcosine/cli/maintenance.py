@@ -11,7 +11,7 @@ import typer
 
 from softcosine.cli.options import AnyIndex, Index, Json
 from softcosine.cli.output import counted, printable
-from softcosine.errors import CorruptIndexError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.index.directory.commit import Commit
@@ -48,10 +48,13 @@ def info(
     estimated, weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use
     (null without synonym lists): entries, used, in_queries (with one word in no document), reasons,
     and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
-    n_lacking, share, and examples of word and id. Of an index of a server: what that answers.
+    n_lacking, share, and examples of word and id. Of an index of a server: what that
+    answers. Of a sharded index also shards, of folder and documents.
     """
     from softcosine.cli.output import print_json
     from softcosine.cli.remote import is_served, name_of, served_index
+    from softcosine.cluster.manifest import ShardsManifest
+    from softcosine.cluster.opening import is_sharded
     from softcosine.index.soft_index import SoftIndex
 
     if is_served(index):
@@ -62,9 +65,15 @@ def info(
         else:
             _show_served(told, name_of(index))
         return
-    opened = SoftIndex.open(index)
-    facts = _facts(opened, index)
+    sharded = is_sharded(index)
+    folder = index / ShardsManifest.read(index).epoch_folder if sharded else index
+    opened = SoftIndex.open(folder)
+    facts = _facts(opened, folder)
+    if sharded:
+        facts |= _facts_of_shards(index, facts)
     if quality:
+        if sharded:
+            raise InvalidInputError("--quality needs one index; name a shard of this one.")
         facts["quality"] = _quality(opened)
     use = opened.list_use
     if as_json:
@@ -253,19 +262,15 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     from softcosine.index.directory.store import Store
 
     snapshot = opened.snapshot
-    segments = snapshot.segments
     settings = IndexSettings.from_dict(Store.open(path).read().settings)
     return {
         "index": str(path),
         "generation": snapshot.generation,
         "epoch": opened.epoch,
         "frozen": opened.frozen,
-        "documents": len(opened),
-        "deleted": sum(segment.n_docs - segment.n_live for segment in segments),
-        "segments": sum(segment.n_docs > 0 for segment in segments),
+        **_sizes(opened),
         "counted": snapshot.statistics[0].n_docs,
         "terms": len(opened.vocabulary),
-        "postings": sum(own.n_postings for segment in segments for own in segment.fields),
         "fields": [{"name": one.name, "weight": one.weight} for one in opened.fields],
         "positions": settings.positions,
         "texts": settings.texts,
@@ -281,6 +286,35 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "note": opened.note,
         "meaning": facts_of(opened),
         "similarity": similarity,
+    }
+
+
+def _sizes(opened: SoftIndex) -> dict[str, int]:
+    segments = opened.snapshot.segments
+    return {
+        "documents": len(opened),
+        "deleted": sum(segment.n_docs - segment.n_live for segment in segments),
+        "segments": opened.snapshot.n_segments,
+        "postings": sum(own.n_postings for segment in segments for own in segment.fields),
+    }
+
+
+def _facts_of_shards(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a sharded index has in place of the facts of its epoch."""
+    from softcosine.cli.meaning import facts_of
+    from softcosine.cluster.manifest import ShardsManifest
+    from softcosine.index.soft_index import SoftIndex
+
+    manifest = ShardsManifest.read(path)
+    opened = [SoftIndex.open(path / one.folder) for one in manifest.shards]
+    sizes, meanings = [_sizes(one) for one in opened], [facts_of(one) or {} for one in opened]
+    if meaning := facts["meaning"]:
+        meaning |= {name: sum(one[name] for one in meanings) for name in ("encoded", "estimated")}
+    return {
+        "index": str(path),
+        **{name: sum(one[name] for one in sizes) for name in sizes[0]},
+        "bytes": bytes_of(path),
+        "shards": [{"folder": one.folder, "documents": one.n_docs} for one in manifest.shards],
     }
 
 
@@ -310,6 +344,7 @@ def _show(facts: dict[str, Any]) -> None:
         facts["index"],
         {
             "documents": _documents(facts),
+            "shards": _shards(facts.get("shards", [])),
             "fields": _fields(facts["fields"]),
             "terms": f"{facts['terms']:,}",
             "words": _words(facts["analyzer"]),
@@ -367,6 +402,13 @@ def _documents(facts: dict[str, Any]) -> str:
     deleted = facts["deleted"]
     more = f", and {deleted:,} deleted, which take space until a merge" if deleted else ""
     return f"{facts['documents']:,}{more}"
+
+
+def _shards(shards: list[dict[str, Any]]) -> str:
+    if not shards:
+        return ""
+    sizes = [one["documents"] for one in shards]
+    return f"{len(shards):,}, of {min(sizes):,} to {max(sizes):,} documents"
 
 
 def _fields(fields: list[dict[str, Any]]) -> str:

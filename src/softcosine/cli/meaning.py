@@ -11,9 +11,18 @@ from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.index.search.query_encoding import Ask
+    from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["WAYS", "MeaningOptions", "facts_of", "how_to_complete", "open_index"]
+__all__ = [
+    "WAYS",
+    "MeaningOptions",
+    "facts_of",
+    "how_to_complete",
+    "one_index",
+    "open_index",
+    "open_searchable",
+]
 
 WAYS = ("words", "static", "encoder")
 
@@ -41,13 +50,36 @@ def open_index(
     return SoftIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
 
 
+def open_searchable(path: Path, encoder: str | None = None) -> Searchable:
+    """Open an index, or a sharded one; see `open_index`."""
+    from softcosine.cluster.opening import is_sharded
+
+    if not is_sharded(path):
+        return open_index(path, encoder)
+    from softcosine.cluster.sharded_index import ShardedIndex
+
+    return ShardedIndex.open(path, encoder=encoder)
+
+
+def one_index(opened: Searchable) -> SoftIndex:
+    """Return an opened index; InvalidInputError if it is a sharded one."""
+    from softcosine.index.soft_index import SoftIndex
+
+    if isinstance(opened, SoftIndex):
+        return opened
+    raise InvalidInputError(
+        "--engine, --server and --plot need one index, and this one is sharded; leave them out, or "
+        "name one of its shards."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class MeaningOptions:
     """How queries of one command use meaning, by its options.
 
     Attributes
     ----------
-    opened : SoftIndex
+    opened : Searchable
     ask : {"words", "static", "encoder"} or None
         Value of ``--ask``.
     weight : float or None
@@ -58,7 +90,7 @@ class MeaningOptions:
         Value of ``--encoder``.
     """
 
-    opened: SoftIndex
+    opened: Searchable
     ask: Ask | None = None
     weight: float | None = None
     ranking: str | None = None
@@ -67,7 +99,7 @@ class MeaningOptions:
     @classmethod
     def of(
         cls,
-        opened: SoftIndex,
+        opened: Searchable,
         ask: str | None,
         weight: float | None,
         ranking: str | None,
@@ -124,8 +156,9 @@ class MeaningOptions:
     def lacking(self, id: str, path: Path) -> list[str]:
         """Return the note that a document, as a query, has no coordinates, if meaning counts."""
         from softcosine.cli.output import printable
+        from softcosine.index.soft_index import SoftIndex
 
-        if not self.factor:
+        if not self.factor or not isinstance(self.opened, SoftIndex):
             return []
         snapshot = self.opened.snapshot
         number = snapshot.documents.number(id)

@@ -193,6 +193,8 @@ def hits_record(
             key: [{"value": one.value, "documents": one.n_docs} for one in counts]
             for key, counts in hits.facets.items()
         }
+    if hits.missing_shards:
+        told["missing_shards"] = list(hits.missing_shards)
     return {
         "query": hits.query,
         "ranking": hits.ranking,
@@ -361,6 +363,9 @@ def _notes(hits: Hits) -> Iterable[str]:
         more = len(hits.left_out) - _SHOWN_WORDS
         words += f" and {more:,} more" if more > 0 else ""
         yield f"The query is long; these words have the lowest weights and were ignored: {words}."
+    if hits.missing_shards:
+        missing = ", ".join(map(printable, hits.missing_shards))
+        yield f"Shards that did not answer in time, whose documents are missing: {missing}."
 
 
 def marked(passage: Snippet) -> Text:

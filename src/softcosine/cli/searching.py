@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softcosine.cli.meaning import MeaningOptions
     from softcosine.index.search.explanation import Explanation
     from softcosine.index.search.results import Hits
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.search.searchable import Searchable
     from softcosine.similarity.provenance import Origin
 
 __all__ = ["explain", "search", "similar", "terms"]
@@ -229,6 +229,8 @@ def search(
     index, such as one of 'learn-from', scores the 100 best documents exactly. Documents that it
     lacks are scored by their texts or term vectors on the server; --explain cannot explain them.
 
+    INDEX can be a sharded index, as 'shards build' makes it, but for --engine, --server and --plot.
+
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
     seconds, outside (words in no document), unknown and left_out (words not
     used), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan also
@@ -238,7 +240,7 @@ def search(
     spelled and space (words or meaning), which sum to the score.
     """
     from softcosine.cli.conditions import read_where
-    from softcosine.cli.meaning import MeaningOptions, open_index
+    from softcosine.cli.meaning import MeaningOptions, one_index, open_searchable
     from softcosine.index.search.first_stage import FirstStage
 
     if plot is not None and words == ["-"]:
@@ -277,7 +279,7 @@ def search(
                     meaning=meaning, plan=plan, as_json=as_json,
                 )  # fmt: skip
         return
-    opened = open_index(index, encoder)
+    opened = open_searchable(index, encoder)
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     find: Callable[..., Hits] = partial(opened.search, **own_options)
     connection = ExitStack()
@@ -297,7 +299,7 @@ def search(
                 "--facet, --ask, --meaning, --encoder and --first-stage are for the index's own "
                 "search; leave --engine out."
             )
-        find, asked = asking_engine(opened, engine, ranking, rerank=rerank, width=width)
+        find, asked = asking_engine(one_index(opened), engine, ranking, rerank=rerank, width=width)
         ranking = asked.ranking
     elif server is not None:
         if exact_first or fill or mmr is not None or sort or facets:
@@ -310,7 +312,7 @@ def search(
             from softcosine.cli.serving import asking_server
 
             find, ranking = connection.enter_context(
-                asking_server(opened, server, collection, ranking, exact=exact, **limits)
+                asking_server(one_index(opened), server, collection, ranking, exact=exact, **limits)
             )
             find = partial(find, fuzzy=fuzzy, ask=asked.ask, meaning=meaning)
             asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
@@ -321,7 +323,9 @@ def search(
                     "--exact, --fuzzy, --collection, --ask, --meaning and --encoder are not for "
                     "text fields; leave --field or them out."
                 )
-            find, ranking = asking_field(opened, server, field, sent_words, ranking, **limits)
+            find, ranking = asking_field(
+                one_index(opened), server, field, sent_words, ranking, **limits
+            )
             asked = MeaningOptions(opened, "words")
         find = partial(find, where=only, keep_stop_words=keep_stop_words)
     elif rerank is not None or width is not None:
@@ -379,7 +383,7 @@ def similar(
     between the documents found. JSON: as in 'search'.
     """
     from softcosine.cli.conditions import read_where
-    from softcosine.cli.meaning import MeaningOptions, open_index
+    from softcosine.cli.meaning import MeaningOptions, open_searchable
 
     check_plot(plot, overwrite=overwrite, rows=k + 1)
     only = read_where(where)
@@ -393,7 +397,7 @@ def similar(
                 meaning=meaning, as_json=as_json,
             )  # fmt: skip
         return
-    opened = open_index(index)
+    opened = open_searchable(index)
     find = partial(
         opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking, meaning=meaning
     )
@@ -431,7 +435,7 @@ def explain(
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
     exact, spelled (similar by spelling only), space (words or meaning).
     """
-    from softcosine.cli.meaning import MeaningOptions, open_index
+    from softcosine.cli.meaning import MeaningOptions, open_searchable
 
     check_plot(plot, overwrite=overwrite)
     options: dict[str, Any] = {
@@ -446,7 +450,7 @@ def explain(
             weight = weight_of_meaning(served.info(), found.ranking, meaning) if by_meaning else 0.0
         _show_explanation(found, document.text, weight, "", as_json)
         return
-    opened = open_index(index, encoder)
+    opened = open_searchable(index, encoder)
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     found = opened.explain(query, id, **options)
     if plot is not None:
@@ -481,7 +485,7 @@ def terms(
     JSON: word, indexed, and neighbors of word and similarity; with --origins also of origin, a
     tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
     """
-    from softcosine.cli.meaning import open_index
+    from softcosine.cli.meaning import open_searchable
 
     check_plot(plot, overwrite=overwrite)
     if is_served(index):
@@ -489,7 +493,7 @@ def terms(
             for word in words:
                 _show_term(served.term(word, k=k), origins, as_json)
         return
-    opened = open_index(index)
+    opened = open_searchable(index)
     if plot is not None:
         from softcosine.plots.heat_maps import word_heat_map
 
@@ -538,6 +542,7 @@ def _answer(
     notes: Sequence[str] = (),
     countable: bool = True,
 ) -> None:
+    from softcosine.cli.meaning import one_index
     from softcosine.cli.output import hits_record, print_json, show_hits
 
     started, opened = time.perf_counter(), asked.opened
@@ -545,7 +550,7 @@ def _answer(
     seconds = time.perf_counter() - started
     explanations = [why(hit.id) for hit in hits] if explain else []
     if plot is not None:
-        draw_hits(opened, hits, plot, to)
+        draw_hits(one_index(opened), hits, plot, to)
     if as_json:
         print_json(hits_record(hits, seconds, explanations, plan=plan, meaning=asked.factor))
         return
@@ -570,15 +575,15 @@ def _beyond(hits: Hits, find: Callable[..., Hits] | None) -> str:
     return there if n_hits else ""
 
 
-def _unknown_keys(opened: SoftIndex, sort: list[str] | None) -> list[str]:
+def _unknown_keys(opened: Searchable, sort: list[str] | None) -> list[str]:
     """Return a note for each key of ``--sort`` that no document has."""
     from softcosine.cli.output import printable
-    from softcosine.index.search.sorting import keys_of, parse_sort
+    from softcosine.index.search.sorting import parse_sort
 
     return [
         f"No document has the key {printable('.'.join(key.path))}; --sort ignores it."
         for key in parse_sort(sort)
-        if not keys_of(opened.snapshot, key.path)
+        if not opened.snapshot.metadata_keys(key.path)
     ]
 
 
@@ -591,7 +596,7 @@ def _show_query(query: str, *, first: bool) -> None:
     console().print(printable(query), style="bold")
 
 
-def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax: bool) -> str:
+def _note(opened: Searchable, hits: Hits, where: dict[str, Any] | None, *, syntax: bool) -> str:
     """Return why nothing was found, if the filter or the query cannot match anything."""
     from softcosine.cli.conditions import why_none_passes
     from softcosine.index.query.parser import parse_syntax
@@ -611,7 +616,7 @@ def _note(opened: SoftIndex, hits: Hits, where: dict[str, Any] | None, *, syntax
     return ""
 
 
-def _show_neighbors(opened: SoftIndex, word: str, k: int, origins: bool, as_json: bool) -> None:
+def _show_neighbors(opened: Searchable, word: str, k: int, origins: bool, as_json: bool) -> None:
     from softcosine.text.analyzer import shortened
 
     parsed = opened.parse_word(word)
@@ -662,7 +667,7 @@ def _show_term(given: dict[str, Any], origins: bool, as_json: bool) -> None:
 
 
 def _origins(
-    opened: SoftIndex, word: str, others: list[str]
+    opened: Searchable, word: str, others: list[str]
 ) -> tuple[list[Origin], dict[str, Origin]]:
     """Return the origin of each similarity, and the words forbidden beside the word."""
     from softcosine.similarity.provenance import origins, overruled

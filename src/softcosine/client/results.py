@@ -88,6 +88,7 @@ def hits_of(record: _Record) -> Hits:
         plan=Plan(**record["plan"]),
         mmr=record.get("mmr"),
         facets=_facets_of(record),
+        missing_shards=tuple(record.get("missing_shards") or ()),
         _suggest=lambda: suggestions,
     )
 

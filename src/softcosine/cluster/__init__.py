@@ -4,6 +4,14 @@
     `ShardPlan`: builds shards from files in tasks that can be repeated; what the tasks read.
 ``splitting.py``, ``tally.py``, ``terms.py``, ``encoding.py``, ``shard_building.py``
     The tasks: chunks of the inputs, their counts, the terms of all, coordinates, shards.
+``sharded_index.py``, ``sharded_search.py``, ``shards.py``
+    `ShardedIndex`; a search over all shards; the documents and the snapshot of all.
+``shard.py``
+    One opened shard, and what it answers.
+``workers.py``, ``ray_workers.py``
+    Where shards are searched: threads of this process, actors of Ray.
+``opening.py``
+    Opening a folder that is an index or a sharded index.
 ``manifest.py``
     The folder of the shards, and its manifest.
 ``ownership.py``

@@ -19,7 +19,6 @@ from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.found import Found
 from softcosine.index.search.lookup import Filtering, Passing
 from softcosine.index.search.query_encoding import document_encoding
-from softcosine.index.search.sorting import keys_of
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.segment.metadata_columns import Path as MetadataPath
@@ -55,12 +54,13 @@ class ShardCounts:
 
     Attributes
     ----------
-    n_docs, n_encoded, n_estimated : int
+    n_docs, n_segments, n_encoded, n_estimated : int
         See `Snapshot`.
     keeps_positions, keeps_texts : bool
     """
 
     n_docs: int
+    n_segments: int
     n_encoded: int
     n_estimated: int
     keeps_positions: bool
@@ -127,7 +127,7 @@ class Shard:
         """Return what searches over all shards need to know."""
         snapshot = self._snapshot
         return ShardCounts(
-            snapshot.n_docs, snapshot.n_encoded, snapshot.n_estimated,
+            snapshot.n_docs, snapshot.n_segments, snapshot.n_encoded, snapshot.n_estimated,
             snapshot.keeps_positions, snapshot.documents.keeps_texts,
         )  # fmt: skip
 
@@ -160,8 +160,8 @@ class Shard:
         return replace(found, documents=self._global(found.documents))
 
     def metadata_keys(self, path: MetadataPath) -> set[Hashable]:
-        """Return the distinct values of a metadata key; see `keys_of`."""
-        return keys_of(self._snapshot, path)
+        """Return the distinct values of a metadata key."""
+        return self._snapshot.metadata_keys(path)
 
     def records(self, numbers: Sequence[int]) -> dict[int, Document]:
         """Return those of some documents that are in this shard."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
@@ -40,7 +41,7 @@ class ShardedIndex(Searchable):
 
     def __init__(
         self, epoch: SoftIndex, workers: Workers, manifest: ShardsManifest, path: Path,
-        timeout: float | None,
+        timeout: float | None, options: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         names = [one.folder for one in manifest.shards]
         self._shards = Shards(workers, names, timeout)
@@ -48,6 +49,8 @@ class ShardedIndex(Searchable):
         self._encoder = epoch.encoder
         self._manifest = manifest
         self._path = path
+        self._options = dict(options or {})  # of `open`
+        self._refreshing = threading.Lock()
 
     @classmethod
     def open(
@@ -117,7 +120,34 @@ class ShardedIndex(Searchable):
             from softcosine.cluster.ray_workers import RayWorkers
 
             workers = RayWorkers(sources, replicas=replicas)
-        return cls(epoch, workers, manifest, folder, timeout)
+        options = {
+            "engine": engine, "replicas": replicas, "timeout": timeout, "source": source,
+            "encoder": encoder, "encoder_cache": encoder_cache,
+        }  # fmt: skip
+        return cls(epoch, workers, manifest, folder, timeout, options)
+
+    def refresh(self) -> bool:
+        """Open the shards that the folder has now; return whether they are others.
+
+        Running searches continue on those before.
+        """
+        with self._refreshing:
+            if ShardsManifest.read(self._path).checksum == self.commit:
+                return False
+            newer = type(self).open(self._path, **self._options)
+            for name in ("_snapshot", "_shards", "_encoder", "_manifest"):
+                setattr(self, name, getattr(newer, name))
+            return True
+
+    def at_commit(self) -> Self:
+        """Return the index as it is now, which a refresh of this one does not change."""
+        with self._refreshing:
+            other = object.__new__(type(self))
+            other.__dict__.update(self.__dict__, _refreshing=threading.Lock())
+            return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened, (type(self), self._path, self._options)
 
     def close(self) -> None:
         """End the threads or processes of the shards; the index cannot be used any more."""
@@ -146,6 +176,11 @@ class ShardedIndex(Searchable):
     def epoch(self) -> str:
         """Checksum of everything that scores depend on, except the documents."""
         return self._manifest.epoch
+
+    @property
+    def frozen(self) -> bool:
+        """Whether changes keep the epoch; always true."""
+        return True
 
     @property
     def commit(self) -> str:
@@ -183,6 +218,11 @@ class ShardedIndex(Searchable):
 
     def _search_like(self, request: SearchRequest) -> ShardedSearch:
         return ShardedSearch.of_documents(self._snapshot, request)
+
+
+def _opened(cls: type[ShardedIndex], path: Path, options: Mapping[str, Any]) -> ShardedIndex:
+    """Return an index that was pickled."""
+    return cls.open(path, **options)
 
 
 def _within_one(name: str) -> InvalidInputError:

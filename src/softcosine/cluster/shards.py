@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -21,6 +21,7 @@ from softcosine.cluster.workers import Workers
 from softcosine.errors import DeadlineExceededError, UnknownDocumentError
 from softcosine.index.directory.snapshot import IndexedSegment, SegmentedDocuments, Snapshot
 from softcosine.index.segment.documents import Document, MemoryDocuments
+from softcosine.index.segment.metadata_columns import Path
 from softcosine.index.segment.segment import Segment
 
 __all__ = ["ShardedDocuments", "ShardedSnapshot", "Shards"]
@@ -255,6 +256,11 @@ class ShardedSnapshot(Snapshot):
         return sum(one.n_estimated for one in self.counts)
 
     @property
+    def n_segments(self) -> int:
+        """Number of segments with documents."""
+        return sum(one.n_segments for one in self.counts)
+
+    @property
     def keeps_positions(self) -> bool:
         """Whether the positions of all tokens are stored."""
         return all(one.keeps_positions for one in self.counts)
@@ -268,6 +274,10 @@ class ShardedSnapshot(Snapshot):
         """Return the number of live documents, of shards that answer, that contain each term."""
         counts = [[0] * len(terms), *self.shards.every("n_docs_of", list(terms), partial=True)]
         return [sum(own) for own in zip(*counts, strict=True)]
+
+    def metadata_keys(self, path: Path) -> set[Hashable]:
+        """Return the distinct values of a metadata key."""
+        return set[Hashable]().union(*self.shards.every("metadata_keys", path))
 
     def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """Return the ascending terms of a document and their counts, field by field."""

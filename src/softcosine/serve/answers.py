@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from softcosine._deadline import check_deadline
+from softcosine.cluster.opening import EitherIndex
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.facets import Facets
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.results import Hit, Hits, Listing
-from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.models import (
     ExplainBody,
     FirstStageBody,
@@ -65,7 +65,7 @@ def search_answer(view: View, body: SearchBody) -> dict[str, Any]:
     return record
 
 
-def similar_answer(index: SoftIndex, body: SimilarBody) -> dict[str, Any]:
+def similar_answer(index: EitherIndex, body: SimilarBody) -> dict[str, Any]:
     """Return the documents similar to a document or a text."""
     started = time.perf_counter()
     if body.id is not None:
@@ -83,7 +83,7 @@ def similar_answer(index: SoftIndex, body: SimilarBody) -> dict[str, Any]:
     return record
 
 
-def explanation_answer(index: SoftIndex, body: ExplainBody) -> dict[str, Any]:
+def explanation_answer(index: EitherIndex, body: ExplainBody) -> dict[str, Any]:
     """Return the parts of one score."""
     found = _explained(index, body, body.q, body.id)
     return {**explanation_record(found), "commit": index.commit}
@@ -100,7 +100,7 @@ def explanation_record(found: Explanation) -> dict[str, Any]:
     }
 
 
-def listing_answer(index: SoftIndex, listing: Listing) -> dict[str, Any]:
+def listing_answer(index: EitherIndex, listing: Listing) -> dict[str, Any]:
     """Return the documents of a list."""
     record: dict[str, Any] = {
         "documents": [document_record(document) for document in listing],
@@ -118,7 +118,7 @@ def document_record(document: Any) -> dict[str, Any]:
     return {"id": document.id, "text": document.text, "metadata": document.metadata}
 
 
-def _explained(index: SoftIndex, body: ExplainBody, query: Query, id: str) -> Explanation:
+def _explained(index: EitherIndex, body: ExplainBody, query: Query, id: str) -> Explanation:
     return index.explain(
         query, id, ranking=body.ranking, syntax=body.syntax, max_terms=body.max_terms,
         fuzzy=body.fuzzy, keep_stop_words=body.keep_stop_words, ask=body.ask, meaning=body.meaning,
@@ -147,7 +147,7 @@ def _wanted(fields: Iterable[str] | None, *, highlight: bool) -> set[str]:
 
 
 def _hits_record(
-    index: SoftIndex,
+    index: EitherIndex,
     hits: Hits,
     wanted: Collection[str],
     k: int,
@@ -187,9 +187,11 @@ def _hits_record(
         },
         "commit": index.commit,
     }
+    if hits.missing_shards:
+        record["missing_shards"] = list(hits.missing_shards)
     if hits.mmr is not None:
         record["mmr"] = hits.mmr
-    if len(hits) < k and (len(hits) or not hits.offset) and plan.proven:
+    if len(hits) < k and (len(hits) or not hits.offset) and plan.proven and not hits.missing_shards:
         record["total"] = hits.offset + len(hits)
     return record
 

@@ -119,7 +119,7 @@ async def backup(
 ) -> Response:
     """Copy the last commit to another index of the same folder."""
     to = server.catalog.new_path(body.to, overwrite=body.overwrite)
-    index = served.view.index
+    index = served.view.one("a backup")
 
     async def work(report: Report) -> dict[str, Any]:
         def copied() -> dict[str, Any]:

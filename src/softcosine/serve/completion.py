@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.soft_index import SoftIndex
+from softcosine.index.search.searchable import Searchable
 
 __all__ = ["Completions"]
 
@@ -33,7 +33,7 @@ class Completions:
     frequencies: NDArray[np.int64]
 
     @classmethod
-    def of(cls, index: SoftIndex) -> Self:
+    def of(cls, index: Searchable) -> Self:
         """Return the words of an index."""
         vocabulary, n_terms = index.vocabulary, len(index.vocabulary)
         own = np.zeros(n_terms, np.int64)

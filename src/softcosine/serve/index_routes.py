@@ -87,7 +87,7 @@ def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
         ),
         "documents": len(index),
         "terms": len(index.vocabulary),
-        "segments": sum(segment.n_docs > 0 for segment in snapshot.segments),
+        "segments": snapshot.n_segments,
         "generation": snapshot.generation,
         "commit": index.commit,
         "epoch": index.epoch,

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from softcosine.cluster.opening import is_sharded
 from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.catalog import Catalog
 from softcosine.serve.problems import Problem
@@ -19,22 +20,23 @@ __all__ = ["add_mcp"]
 
 
 class _Indexes(Mapping[str, SoftIndex]):
-    """The indexes of a catalog, each as of its last commit."""
+    """The indexes of a catalog that are not sharded, each as of its last commit."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def __getitem__(self, name: str) -> SoftIndex:
         try:
-            return self._catalog.get(name).view.index.at_commit()  # tools refresh it
+            return self._catalog.get(name).view.one("mcp").at_commit()  # tools refresh it
         except Problem as problem:
             raise KeyError(name) from problem
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._catalog.names)
+        root = self._catalog.root
+        return (name for name in self._catalog.names if not is_sharded(root / name))
 
     def __len__(self) -> int:
-        return len(self._catalog.names)
+        return sum(1 for _ in self)
 
 
 class _Passed(Response):

@@ -85,10 +85,9 @@ class _State(Collector):
         ]
         for served in self._catalog.opened:
             index = served.view.index
-            segments = index.snapshot.segments
             values = (
                 len(index),
-                sum(segment.n_docs > 0 for segment in segments),
+                index.snapshot.n_segments,
                 index.snapshot.generation,
                 served.n_writes,
             )

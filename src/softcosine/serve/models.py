@@ -505,6 +505,9 @@ class SearchAnswer(BaseModel):
     left_out_words: list[str] = Field(description="Of a long query, those that were not used.")
     plan: PlanAnswer
     mmr: float | None = None
+    missing_shards: list[str] | None = Field(
+        default=None, description="Shards that did not answer: their documents are missing."
+    )
     took_ms: float
     commit: str
 

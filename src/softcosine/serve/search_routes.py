@@ -10,8 +10,8 @@ from typing import Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import InvalidInputError, UnknownTermError
-from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.answers import explanation_answer, search_answer, similar_answer
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_bytes, json_response
@@ -151,7 +151,7 @@ async def term(server: Shared, served: Served, t: str, k: int = Query(10, ge=1))
     return await json_answer(server, lambda: _neighbors(index, t, k), None)
 
 
-def _neighbors(index: SoftIndex, word: str, k: int) -> dict[str, Any]:
+def _neighbors(index: EitherIndex, word: str, k: int) -> dict[str, Any]:
     parsed = index.parse_word(word)
     n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
     if n_terms != 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from softcosine._progress import Report
+from softcosine.cluster.opening import EitherIndex, open_either
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -28,13 +29,13 @@ class View:
 
     Attributes
     ----------
-    index : SoftIndex
+    index : SoftIndex or ShardedIndex
         No refresh and no commit changes it.
     """
 
     __slots__ = ("_completions", "_lock", "_plain", "index")
 
-    def __init__(self, index: SoftIndex) -> None:
+    def __init__(self, index: EitherIndex) -> None:
         self.index = index
         self._completions: Completions | None = None
         self._plain: SoftIndex | None = None
@@ -53,13 +54,20 @@ class View:
                 self._completions = Completions.of(self.index)
             return self._completions
 
+    def one(self, what: str) -> SoftIndex:
+        """Return the index if it is not sharded; else raise Problem: `what` needs that."""
+        if isinstance(self.index, SoftIndex):
+            return self.index
+        raise Problem("invalid-input", f"{what} needs an index that is not sharded.")
+
     @property
     def plain(self) -> SoftIndex:
         """The index with the identity as S; made on first access."""
+        one = self.one("a search without similar words")
         with self._lock:
             if self._plain is None:
                 identity = TermSimilarityMatrix.identity(self.index.vocabulary)
-                self._plain = self.index.with_similarity(identity)
+                self._plain = one.with_similarity(identity)
             return self._plain
 
 
@@ -84,7 +92,7 @@ class ServedIndex:
         self.name = name
         self.path = path
         self._limits = limits
-        self._index = SoftIndex.open(path)
+        self._index = open_either(path)
         self._refreshing = threading.Lock()
         self._writing = asyncio.Lock()
         self.n_writes = 0
@@ -132,20 +140,27 @@ class ServedIndex:
         Raises
         ------
         Problem
-            ``busy`` if too many changes wait, ``changed-meanwhile`` if there is another commit.
+            ``read-only`` if the index is sharded, ``busy`` if too many changes wait,
+            ``changed-meanwhile`` if there is another commit.
         """
+        index = self._index
+        if not isinstance(index, SoftIndex):
+            raise Problem(
+                "read-only",
+                f"the index {self.name} is sharded, and a server does not change its shards.",
+            )
 
         def changed() -> tuple[_T, View]:
             wait = self._limits.writer_seconds
-            with self._index.writer(timeout=wait, progress=progress) as writer:
-                self._index.refresh()
-                if if_match is not None and if_match != self._index.commit:
+            with index.writer(timeout=wait, progress=progress) as writer:
+                index.refresh()
+                if if_match is not None and if_match != index.commit:
                     raise Problem(
                         "changed-meanwhile",
-                        f"the index {self.name} is at commit {self._index.commit}, and If-Match "
+                        f"the index {self.name} is at commit {index.commit}, and If-Match "
                         f"names {if_match:.80}; read the index again and repeat the change.",
                     )
-                result = work(writer, self._index)
+                result = work(writer, index)
             self.refresh()
             return result, self.view
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.growing import rebuilt
@@ -19,13 +20,13 @@ from softcosine.similarity.overrides.decisions import (
 __all__ = ["decisions_of", "similarities_answer", "with_decisions"]
 
 
-def decisions_of(index: SoftIndex) -> Decisions:
+def decisions_of(index: EitherIndex) -> Decisions:
     """Return the decisions that an index follows."""
     source = index.source
     return source.decisions if isinstance(source, DecidedSimilarity) else Decisions()
 
 
-def similarities_answer(index: SoftIndex) -> dict[str, Any]:
+def similarities_answer(index: EitherIndex) -> dict[str, Any]:
     """Return the decisions that an index follows as JSON types."""
     lines = decisions_of(index).lines
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, compress
@@ -22,7 +22,7 @@ from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import check_ranking, prepare, soft_norms
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import Document, Documents, MemoryDocuments
-from softcosine.index.segment.metadata_columns import MetadataColumns
+from softcosine.index.segment.metadata_columns import MISSING, MetadataColumns, Path
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -252,6 +252,19 @@ class Snapshot:
     def n_docs_of(self, terms: Sequence[int]) -> list[int]:
         """Return the number of live documents that contain each term in any field."""
         return [sum(segment.n_docs_of(term) for segment in self.segments) for term in terms]
+
+    def metadata_keys(self, path: Path) -> set[Hashable]:
+        """Return the distinct values of a metadata key in all documents, as hashable keys."""
+        found = set[Hashable]()
+        for segment in self.segments:
+            column = segment.columns.columns([path])[path]
+            found.update(column.keys(np.unique(column.codes(np.flatnonzero(segment.mask)))))
+        return found - {MISSING}
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments with documents."""
+        return sum(segment.n_docs > 0 for segment in self.segments)
 
     @property
     def keeps_positions(self) -> bool:

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import key_path
-from softcosine.index.segment.metadata_columns import MISSING, Path, order_of
+from softcosine.index.segment.metadata_columns import Path, order_of
 
 __all__ = [
     "SortColumn",
     "SortKey",
     "columns_of",
-    "keys_of",
     "parse_sort",
     "sort_columns",
     "sorted_places",
@@ -143,12 +142,6 @@ def columns_of(
         distinct, numbers = np.unique(codes, return_inverse=True)
         found.append((places, numbers, column.keys(distinct)))
     return found
-
-
-def keys_of(snapshot: Snapshot, path: Path) -> set[Hashable]:
-    """Return the distinct values of a metadata key in all documents, as hashable keys."""
-    columns = columns_of(snapshot, path, snapshot.documents.numbers)
-    return {key for *_, keys in columns for key in keys if key is not MISSING}
 
 
 def _column(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> SortColumn:

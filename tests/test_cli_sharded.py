@@ -1,0 +1,80 @@
+"""Commands that read take a sharded index as any other."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sharded import documents_of, epoch, in_folders, one_index
+from softcosine.cli import meaning
+from softcosine.cluster.workers import ThreadWorkers
+from softcosine.errors import InvalidInputError
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    documents = documents_of("static", np.random.default_rng(1), 25)
+    path = tmp_path_factory.mktemp("cli") / "big.shards"
+    in_folders(epoch("static"), path, documents, 3)
+    one = one_index(epoch("static"), documents)
+    one.save(path.parent / "one.index")
+    return str(path), str(path.parent / "one.index")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "INDEX", "green tea", "--explain", "--facet", "tag", "--sort", "-n"],
+        ["search", "INDEX", "+tea -car", "--where", "tag=a", "--mmr", "0.5", "--page", "2", "-k2"],
+        ["similar", "INDEX", "doc2", "--explain"],
+        ["explain", "INDEX", "green tea", "doc3"],
+        ["terms", "INDEX", "tea"],
+    ],
+)
+def test_the_answers_are_those_of_one_index(run, both, arguments):
+    sharded, one = (
+        json.loads(run(*(path if word == "INDEX" else word for word in arguments), "--json"))
+        for path in both
+    )
+    for answer in (sharded, one):
+        answer.pop("seconds", None)
+    assert sharded == one
+    for path in both:
+        run(*(path if word == "INDEX" else word for word in arguments))
+
+
+def test_notes_say_why_nothing_was_found(run, both):
+    shown = run("search", both[0], "tea", "--where", "nothing=1")
+    assert "No document has the key 'nothing'." in shown
+    assert "No document has the key nothing" in run("search", both[0], "tea", "--sort", "nothing")
+
+
+def test_info_adds_the_shards_up(run, both):
+    sharded, one = (json.loads(run("info", path, "--json")) for path in both)
+    for name in ("documents", "postings", "terms", "epoch", "meaning", "ranking", "deleted"):
+        assert sharded[name] == one[name]
+    assert sum(shard["documents"] for shard in sharded["shards"]) == 25
+    assert "3, of " in run("info", both[0])
+
+
+def test_shards_that_did_not_answer_are_shown(run, both, monkeypatch):
+    scatter = ThreadWorkers.scatter
+
+    def without_the_last(self, method, calls, seconds):
+        answers = scatter(self, method, calls, seconds)
+        if method == "found":
+            answers.pop(2)
+        return answers
+
+    monkeypatch.setattr(ThreadWorkers, "scatter", without_the_last)
+    shown = run("search", both[0], "green tea")
+    assert "Shards that did not answer in time, whose documents are missing: shard-0002." in shown
+    answer = json.loads(run("search", both[0], "green tea", "--json"))
+    assert answer["missing_shards"] == ["shard-0002"]
+
+
+def test_what_needs_one_index_is_refused(both, tmp_path):
+    with pytest.raises(InvalidInputError, match="need one index, and this one is sharded"):
+        meaning.one_index(meaning.open_searchable(tmp_path.__class__(both[0])))
