@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from softcosine._progress import Progress
 from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.shard import ShardSource
@@ -14,6 +15,7 @@ from softcosine.cluster.sharded_search import ShardedSearch
 from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.cluster.workers import ThreadWorkers, Workers
 from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.near_duplicates.similar import By, SimilarGroup, SimilarPairs
 from softcosine.index.search.execution import SearchRequest
 from softcosine.index.search.lookup import Filtering, Passing
 from softcosine.index.search.results import Listing
@@ -21,6 +23,7 @@ from softcosine.index.search.searchable import Searchable
 from softcosine.index.soft_index import SoftIndex
 
 if TYPE_CHECKING:
+    from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.encoders.encoder import Encoder
     from softcosine.similarity.source import TermSimilaritySource
 
@@ -34,7 +37,7 @@ class ShardedIndex(Searchable):
 
     Open the folder that ``softcosine shards build`` made with `open`. Searches, filters, similar
     documents and explanations are those of `SoftIndex`; `Hit.number` is the number of the document
-    in the order of insertion into all shards. `pairs`, `dedupe` and `writer` need one index.
+    in the order of insertion into all shards.
 
     Below some ten million documents, one index on one machine is faster.
     """
@@ -205,13 +208,85 @@ class ShardedIndex(Searchable):
         """Return the number of documents that pass a filter; all documents without a filter."""
         return len(self) if where is None else self.filter(where, k=0).n_matching
 
-    def pairs(self, **options: Any) -> NoReturn:
-        """Raise InvalidInputError: pairs of documents are found within one index."""
-        raise _within_one("pairs")
+    def pairs(
+        self,
+        *,
+        min_similarity: float = 0.0,
+        k: int | None = None,
+        by: By = "words",
+        ranking: str = "soft_cosine",
+        threads: int | None = None,
+        jobs: int | None = None,
+        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> SimilarPairs:
+        """Return all similar pairs of the documents of the last commit; see `SoftIndex.pairs`.
 
-    def dedupe(self, **options: Any) -> NoReturn:
-        """Raise InvalidInputError: near duplicates are found within one index."""
-        raise _within_one("dedupe")
+        Parameters
+        ----------
+        min_similarity, by, threads, progress
+            See `SoftIndex.pairs`.
+        k, ranking
+            Only by their defaults: the nearest documents of each are found within one index.
+        jobs : int, optional
+            Number of tasks at once, by joblib; ``joblib.parallel_config`` chooses where. By default
+            one after the other in this process, each on all threads.
+        checkpoint : path of a folder, optional
+            Where tasks leave their pairs, so that the same call can resume; required for `jobs`, on
+            a disk that all of them share.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        from softcosine.cluster.all_pairs import pairs_of_shards
+
+        if k is not None or ranking != "soft_cosine":
+            raise InvalidInputError(
+                "pairs of shards are all those of a least soft cosine; leave out k and ranking."
+            )
+        return pairs_of_shards(
+            self._path, min_similarity=min_similarity, by=by, threads=threads, jobs=jobs,
+            checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
+
+    def dedupe(
+        self,
+        *,
+        min_similarity: float = 0.9,
+        method: str = "components",
+        by: By = "words",
+        threads: int | None = None,
+        jobs: int | None = None,
+        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+    ) -> list[SimilarGroup]:
+        """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for `jobs`."""
+        from softcosine.cluster.all_pairs import groups_of_shards
+
+        return groups_of_shards(
+            self._path, min_similarity=min_similarity, method=method, by=by, threads=threads,
+            jobs=jobs, checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
+
+    def writer(self, **options: Any) -> ShardedWriter:
+        """Return a writer; this index sees each of its commits.
+
+        Parameters
+        ----------
+        **options
+            ``timeout``, ``memory``, ``merge`` and ``progress`` of
+            `softcosine.cluster.sharded_writer.ShardedWriter`.
+
+        Raises
+        ------
+        IndexLockedError
+            If another writer is still open after the time-out.
+        """
+        from softcosine.cluster.sharded_writer import ShardedWriter
+
+        given = {"encoder": self._encoder, "on_commit": self.refresh, **options}
+        return ShardedWriter(self._path, **given)
 
     def _search(self, request: SearchRequest) -> ShardedSearch:
         return ShardedSearch.of_queries(self._snapshot, request, self._encoder)
@@ -223,7 +298,3 @@ class ShardedIndex(Searchable):
 def _opened(cls: type[ShardedIndex], path: Path, options: Mapping[str, Any]) -> ShardedIndex:
     """Return an index that was pickled."""
     return cls.open(path, **options)
-
-
-def _within_one(name: str) -> InvalidInputError:
-    return InvalidInputError(f"{name} works on one index; open a shard by SoftIndex.open.")
