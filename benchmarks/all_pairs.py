@@ -6,10 +6,7 @@ S, which takes a minute or two; it is kept in the folder that ``--cache`` names.
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,9 +14,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sparse_dot_topn import sp_matmul_topn
 
-from measure import interleave, peak_memory, write_report
+from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors, workload_of
-from softcosine.index.near_duplicates.all_pairs import nearest_neighbors, similar_pairs
+from softcosine.index.near_duplicates.all_pairs import (
+    nearest_neighbors,
+    pair_documents,
+    similar_pairs,
+)
 from softcosine.index.near_duplicates.results import NeighborGraph
 
 K = 10
@@ -62,15 +63,15 @@ def race(workload: Workload, *, threads: int, runs: int) -> list[dict[str, objec
     """Check and time all contestants; a line of the table each."""
     parts, S = workload.parts, workload.S
     peer = SparseDotTopn(workload)
-    graph = nearest_neighbors(parts, S, k=K)
-    blocks = list(similar_pairs(parts, S, min_similarity=MIN_SIMILARITY))
+    graph = nearest_neighbors(pair_documents(parts, S), k=K)
+    blocks = list(similar_pairs(pair_documents(parts, S), min_similarity=MIN_SIMILARITY))
     ends = [end for block in blocks for end in (block.first, block.second)]
     counts = np.bincount(np.concatenate([np.zeros(1, np.int64), *ends]))
     most = int(counts.max()) + 1  # and the document itself
     queries = vectors(workload.weighted())
     contests: dict[str, dict[str, Call]] = {
         f"the {K} nearest": {
-            "softcosine": lambda: nearest_neighbors(parts, S, k=K, threads=threads),
+            "softcosine": lambda: nearest_neighbors(pair_documents(parts, S), k=K, threads=threads),
             "softcosine, documents searched as queries": lambda: workload.searcher.search_batch(
                 queries, k=K + 1, threads=threads
             ),
@@ -79,7 +80,9 @@ def race(workload: Workload, *, threads: int, runs: int) -> list[dict[str, objec
         },
         f"all pairs of {MIN_SIMILARITY} or more": {
             "softcosine": lambda: list(
-                similar_pairs(parts, S, min_similarity=MIN_SIMILARITY, threads=threads)
+                similar_pairs(
+                    pair_documents(parts, S), min_similarity=MIN_SIMILARITY, threads=threads
+                )
             ),
             "sparse_dot_topn": lambda: peer.pairs(most, threads),
         },
@@ -135,13 +138,11 @@ NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=5)
+def main() -> None:
+    parser = parser_of(__doc__, cache=CACHE, runs=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--documents", type=int, help="the first so many only, and no report")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     workload = load_workload(newsgroups(), cache=options.cache)
     if options.documents is not None:
         short = workload_of(csr_array(workload.counts[: options.documents]), workload.S)
@@ -165,4 +166,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -5,16 +5,22 @@ Run ``python benchmarks/analysis.py``; ``--tiny`` takes few documents and writes
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 from collections.abc import Callable, Sequence
 
 import bm25s
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer
 
-from measure import Timing, data_folder, interleave, peak_memory, read_jsonl, write_report
+from measure import (
+    Timing,
+    data_folder,
+    interleave,
+    parser_of,
+    peak_memory,
+    read_jsonl,
+    write_report,
+)
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.words import normalize
@@ -57,11 +63,8 @@ def contestants(texts: Sequence[str]) -> dict[str, Callable[[], object]]:
     }
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tiny", action="store_true", help="few documents, nothing written")
-    parser.add_argument("--runs", type=int, default=7)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, runs=7, tiny=True).parse_args()
     path = data_folder() / "classification" / "20news_bydate.jsonl.gz"
     texts = [record["text"] for record in read_jsonl(path)]
     if options.tiny:
@@ -107,4 +110,4 @@ def has_long_word(text: str) -> bool:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

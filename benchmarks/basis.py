@@ -8,17 +8,14 @@ sets the Cholesky factor against it, O(n³) (theory T7).
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fill_in import frequent_words
-from measure import Timing, interleave, write_report
+from measure import Timing, interleave, parser_of, write_report
 from newsgroups import CACHE
 from softcosine import EmbeddingSimilarity, TermSimilarityMatrix, orthonormal_basis
 
@@ -111,11 +108,8 @@ def exponent(orders: Sequence[int], seconds: Sequence[float], late: int) -> str:
     return f"{np.polyfit(x, y, 1)[0]:.2f}; {slope:.2f} from n = {late:,} on"
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that words are kept in")
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, cache=CACHE, runs=5).parse_args()
     words = frequent_words(options.cache)
     rows, fitted = measured(words, SIZES, LARGER, runs=options.runs, once=ONCE)
     notes = (
@@ -132,4 +126,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,18 +6,15 @@ Run ``python benchmarks/bm25.py``. Ours expands a query of 5 terms to hundreds; 
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import bm25s
 import numpy as np
 from scipy.sparse import csr_array
 
-from measure import Timing, interleave, write_report
+from measure import interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, workload_of
 from softcosine import TermSimilarityMatrix
 from softcosine.index.search.top_docs import QueryVector, Top
@@ -116,7 +113,7 @@ def race(
             )
     rows: list[dict[str, object]] = []
     for mode, racing in (("one by one", single), ("batch", batch)):
-        timings = [per_query(t, n_queries) for t in interleave(racing, runs=runs).values()]
+        timings = [t.scaled(1 / n_queries) for t in interleave(racing, runs=runs).values()]
         best = min((t for t in timings if t.name.startswith("bm25s")), key=lambda t: t.median)
         for timing in timings:
             row = timing.row(relative_to=best, unit="ms")
@@ -126,15 +123,6 @@ def race(
                 row["largest difference"] = f"{differences[backend]:.1e}"
             rows.append({"query terms": n_terms, "asked": mode, **row})
     return rows
-
-
-def per_query(timing: Timing, n_queries: int) -> Timing:
-    """Divide the times of a run by the number of its queries."""
-    return Timing(
-        timing.name,
-        tuple(s / n_queries for s in timing.seconds),
-        tuple(s / n_queries for s in timing.cpu_seconds),
-    )
 
 
 def workloads(base: Workload) -> tuple[Workload, Workload]:
@@ -153,12 +141,8 @@ NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--queries", type=int, default=128)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, cache=CACHE, runs=7, queries=128).parse_args()
     soft, plain = workloads(load_workload(newsgroups(), cache=options.cache))
     rows = [
         row
@@ -181,4 +165,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -5,8 +5,6 @@ Run ``python benchmarks/build_matrix.py``; gensim takes minutes. ``--tiny`` writ
 
 from __future__ import annotations
 
-import argparse
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +16,7 @@ from gensim.similarities import SparseTermSimilarityMatrix, WordEmbeddingSimilar
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from measure import Timing, interleave, peak_memory, write_report
+from measure import Timing, interleave, parser_of, peak_memory, write_report
 from neighbors import made
 from softcosine.matrix.assembly import assemble
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -178,11 +176,8 @@ def row(timing: Timing, first: Timing | None, memory: float | None, what: str) -
     return {**timing.row(relative_to=first), "peak memory MiB": memory, "what": what}
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tiny", action="store_true", help="few words, nothing written")
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, runs=3, tiny=True).parse_args()
     if options.tiny:
         race(*english(200), runs=1, what="tiny")
         assembly(500, runs=1)
@@ -215,4 +210,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -7,7 +7,6 @@ neighbours. No label is seen but by the score, the normalised mutual information
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import normalize
 
-from measure import data_folder, read_jsonl, write_report
+from measure import data_folder, parser_of, read_jsonl, write_report
 from newsgroups import CACHE
 from softcosine import TermSimilarityMatrix, Weighting, analyze, unit_documents
 from softcosine.similarity.default import default_source
@@ -294,14 +293,13 @@ def messages(limit: int | None) -> tuple[list[str], Labels]:
     return [record["text"] for record in records], np.array(labels)
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
+def main() -> None:
+    parser = parser_of(__doc__, cache=CACHE)
     parser.add_argument("--seeds", type=int, default=20, help="of k-means")
     parser.add_argument("--graph-seeds", type=int, default=10, help="of Louvain's method")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 200])
     parser.add_argument("--limit", type=int, help="so many messages, and no report")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     texts, labels = messages(options.limit)
     analyzed = analyze(texts, min_df=MIN_DF)
     X = WEIGHTING.transform(analyzed.counts())
@@ -352,4 +350,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -8,11 +8,10 @@ The same texts (20 Newsgroups) are learned from twice: in memory, as `analyze` g
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from measure import interleave, peak_memory, write_report
+from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import newsgroups
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
@@ -53,12 +52,11 @@ def race(
     return [{**timing.row(), "peak memory MiB": peaks[name]} for name, timing in timings.items()]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
+def main() -> None:
+    parser = parser_of(__doc__, runs=3)
     parser.add_argument("--memory", type=int, default=128, help="MiB for a stream")
     parser.add_argument("--max-regressed", type=int, default=5000, help="terms of the regression")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     texts = newsgroups()
     rows = race(
         texts,

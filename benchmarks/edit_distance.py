@@ -5,9 +5,7 @@ Run ``python benchmarks/edit_distance.py``; ``--tiny`` takes few words and write
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 
@@ -15,7 +13,15 @@ import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from measure import Timing, data_folder, interleave, peak_memory, read_jsonl, write_report
+from measure import (
+    Timing,
+    data_folder,
+    interleave,
+    parser_of,
+    peak_memory,
+    read_jsonl,
+    write_report,
+)
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.text.corpus import analyze
@@ -178,11 +184,8 @@ def described(
     ]
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tiny", action="store_true", help="few words, nothing written")
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, runs=5, tiny=True).parse_args()
     words = words_of_data()
     few, many = words[: 500 if options.tiny else N_COMPARED], words[:N_LARGE]
     if options.tiny:
@@ -226,4 +229,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,7 +6,6 @@ bundled English vectors. SuperLU and CHOLMOD factor the same matrices.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
@@ -19,7 +18,7 @@ import numpy as np
 from scipy.sparse import csc_array, csc_matrix, csr_array
 from scipy.sparse.linalg import splu
 
-from measure import peak_memory, write_report
+from measure import parser_of, peak_memory, write_report
 from newsgroups import CACHE, newsgroups
 from softcosine import (
     EmbeddingSimilarity,
@@ -230,11 +229,8 @@ def line(
     return row
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that words are kept in")
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, cache=CACHE, runs=3).parse_args()
     words, bounds = frequent_words(options.cache), Bounds()
     rows = measured(
         words, SIZES, LIMITS, runs=options.runs, bounds=bounds,
@@ -269,4 +265,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

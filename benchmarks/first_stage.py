@@ -4,24 +4,25 @@ Run ``python benchmarks/first_stage.py``; it takes some minutes and 4 GB of memo
 defaults: soft BM25, S of the bundled English vectors and spelling. The largest collection is drawn
 from 20 Newsgroups (`synthetic`). With ``--meaning``, rank the collections of questions by words and
 meaning instead, with candidates by words. With ``--candidates``, measure which candidates have the
-ten best, by numbers of terms, among the drawn documents alone.
+ten best, by numbers of terms, among the drawn documents alone. With ``--index``, measure searches
+of an index of a folder, such as that of ``shards.py --folder``.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from meaning import DIMENSIONS, with_coordinates
-from measure import data_folder, interleave, write_report
+from measure import data_folder, interleave, parser_of, write_report
 from newsgroups import newsgroups, ranked
 from scatter import each
 from softcosine import FirstStage, SoftIndex
@@ -32,10 +33,11 @@ from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.table import from_spec
 from softcosine.index.query.query_vectors import query_vector
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.first_stage import first_stage_candidates
+from softcosine.index.search.first_stage import first_stage, second_stage
 from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.search.results import Hits
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS, Segment
@@ -53,17 +55,27 @@ BOTH = "soft:ranking=soft_bm25,encoder=minilm,ask=encoder"
 BASELINE = "soft:plain=true,k1=1.2,b=0.75"  # BM25, stemmed, without stop words in the query
 BY_CANDIDATES = (10, 20, 30, 50, 100, 200, 1000)
 BY_TERMS = (8, 16, 32, 64, 128, None)
+RANKINGS: dict[str, dict[str, Any]] = {
+    "soft_tf_bm25 and meaning": {},
+    "soft_tf_bm25": {"ask": "words"},
+    "soft_bm25 and meaning": {"ranking": "soft_bm25"},
+    "soft_bm25": {"ask": "words", "ranking": "soft_bm25"},
+}
+LENGTHS = (2, 4, 8)  # words of a query, in turn
 BY_MEANING = ("all:1000", "32:1000", "all:100")
 
 
-def drawn_queries(index: SoftIndex, n_queries: int) -> list[str]:
+def drawn_queries(index: SoftIndex, n_queries: int, lengths: Sequence[int] = (TERMS,)) -> list[str]:
     """Return queries of words that stand together in a document, without stop words."""
     generator = np.random.default_rng(0)
     queries: list[str] = []
     for number in generator.permutation(len(index)).tolist():
+        if len(queries) == n_queries:
+            break
+        n_words = lengths[len(queries) % len(lengths)]
         words = {*index.analyzer.words(index.documents.text(number))} - index.snapshot.stop_words
-        if len(words) >= TERMS and len(queries) < n_queries:
-            queries.append(" ".join(generator.choice(sorted(words), TERMS, replace=False)))
+        if len(words) >= n_words:
+            queries.append(" ".join(generator.choice(sorted(words), n_words, replace=False)))
     return queries
 
 
@@ -151,7 +163,8 @@ def in_two_stages(
     words: FieldsSearcher, meaning: MeaningSearcher | None, stage: FirstStage, query: Query
 ) -> Top:
     """Search in two stages on one thread."""
-    (found,) = first_stage_candidates(words, meaning, [query], stage, k=K, threads=1)
+    tops = first_stage(words, [query], stage, k=K, threads=1)
+    (found,) = second_stage(words, meaning, [query], tops, stage, k=K, threads=1)
     return exact(words, meaning, query) if found.searched_exactly else found.best(K)
 
 
@@ -275,6 +288,67 @@ def by_candidates(options: argparse.Namespace) -> None:
     print(report(rows, facts, notes=notes))
 
 
+def recall_of(
+    index: SoftIndex, texts: Sequence[str], stages: Sequence[FirstStage]
+) -> list[dict[str, object]]:
+    """Search by every first stage and ranking; a line of the table each."""
+    rows: list[dict[str, object]] = []
+    for name, options in RANKINGS.items():
+        right, exact_ms = searches(index, texts, options)
+        for stage in stages:
+            found, ms = searches(index, texts, {**options, "first_stage": stage})
+            pairs = list(zip(right, found, strict=True))
+            equal = [one.ids == other.ids for one, other in pairs]
+            proven = [bool(other.plan.proven) for _, other in pairs]
+            if any(sure and not same for sure, same in zip(proven, equal, strict=True)):
+                raise SystemExit("an answer that is proven is wrong; the figures mean nothing.")
+            kept = [len({*one.ids} & {*other.ids}) / len(one) for one, other in pairs if len(one)]
+            rows.append({
+                "ranking": name, "first stage": str(stage),
+                "recall@10": round(float(np.mean(kept)), 4), "least": round(min(kept), 2),
+                "equal": round(float(np.mean(equal)), 3),
+                "proven": round(float(np.mean(proven)), 3),
+                "ms a query": round(ms, 2), "ms, exact": round(exact_ms, 2),
+            })  # fmt: skip
+            print(rows[-1], flush=True)
+    return rows
+
+
+def searches(
+    index: SoftIndex, texts: Sequence[str], options: dict[str, Any]
+) -> tuple[list[Hits], float]:
+    """Return the hits of queries, and the median of their milliseconds of processor time."""
+    hits, ms = [], []
+    index.search(texts[0], **options)  # prepares the ranking
+    for text in texts:
+        start = time.process_time()
+        hits.append(index.search(text, **options))
+        ms.append(1e3 * (time.process_time() - start))
+    return hits, float(np.median(ms))
+
+
+def by_index(options: argparse.Namespace) -> None:
+    """Measure the recall of first stages in an index of a folder, and write the report."""
+    index = SoftIndex.open(options.index)
+    texts = drawn_queries(index, options.queries, LENGTHS)
+    numbers = [(n, k) for n in (32, 64, 128, 256, None) for k in (100, 300, 1000)]
+    rows = recall_of(index, texts, [FirstStage(n, k) for n, k in numbers])
+    notes = (
+        "First stage: terms beside the query's own, and candidates, found by words. Recall@10: of "
+        "the ten best of an exact search; least: of one query. Equal: share of queries with the "
+        "same ten in the same order; proven: share whose plan says so. Checked: every proven "
+        "answer is equal.",
+        "soft_tf_bm25 and meaning is the default for English; meaning is static. One query at a "
+        "time, from text to hits; medians of processor time.",
+    )
+    facts: dict[str, object] = {
+        "documents": len(index), "queries": len(texts), "words of a query": "2, 4 and 8 in turn",
+    }  # fmt: skip
+    title = "Recall of first stages among a million documents"
+    report = partial(write_report, "first_stage_recall", title, script="first_stage")
+    print(report(rows, facts, notes=notes))
+
+
 def fitted_soft(spec: str, documents: Documents) -> FittedSoft:
     """Return a fitted system of `SoftIndex`."""
     fitted = from_spec(spec).fit(documents)
@@ -336,21 +410,22 @@ def by_meaning(options: argparse.Namespace) -> None:
     print(report(rows, {"baseline": BASELINE}, notes=notes))
 
 
-def main(arguments: Sequence[str]) -> None:
+def main() -> None:
     """Write one of the reports."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__, runs=5, queries=200)
     parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--timed", type=int, default=50, help="queries that are timed")
-    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--meaning", action="store_true")
     parser.add_argument("--candidates", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.candidates:
+    parser.add_argument("--index", type=Path, help="folder of an index")
+    options = parser.parse_args()
+    if options.index:
+        by_index(options)
+    elif options.candidates:
         by_candidates(options)
     else:
         (by_meaning if options.meaning else by_words)(options)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

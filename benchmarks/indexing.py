@@ -6,8 +6,6 @@ to something that answers by BM25; with them; and with meaning, too, by default.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +13,7 @@ import bm25s
 import numpy as np
 import Stemmer
 
-from measure import interleave, peak_memory, write_report
+from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import newsgroups
 from softcosine import Analyzer, SoftIndex, Weighting
 
@@ -81,10 +79,8 @@ def measured(texts: Sequence[str], *, runs: int) -> list[dict[str, object]]:
     ]
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=7)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, runs=7).parse_args()
     texts = newsgroups()
     difference = check(texts[::10])
     rows = measured(texts, runs=options.runs)
@@ -107,4 +103,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -31,16 +31,18 @@ SYSTEMS = {
     "BM25, words as they are": "bm25:stemmer=none",
     "BM25": "bm25",
     "BM25 without stop words": "bm25:stop_words={language}",
-    "soft BM25, S = I": "soft:plain=true",
+    "plain (S = I)": "soft:plain=true",
     "the default (S learned)": "soft",
+    "soft BM25 (S learned)": "soft:ranking=soft_bm25",
     "the default without stop words": "soft:stop_words={language}",
     "the default, words as they are": "soft:stemmer=none",
 }
 COMPARED = (
     ("BM25", "BM25, words as they are"),
     ("BM25 without stop words", "BM25"),
-    ("the default (S learned)", "soft BM25, S = I"),
+    ("the default (S learned)", "plain (S = I)"),
     ("the default without stop words", "the default (S learned)"),
+    ("the default (S learned)", "soft BM25 (S learned)"),
     ("the default (S learned)", "the default, words as they are"),
     ("the default, words as they are", "BM25, words as they are"),
 )

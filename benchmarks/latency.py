@@ -8,7 +8,6 @@ a new commit (`SoftIndex.refresh`), which is part of the time.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shutil
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from measure import write_report
+from measure import parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups
 from softcosine import SoftIndex
 
@@ -205,12 +204,10 @@ NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=5)
+def main() -> None:
+    parser = parser_of(__doc__, cache=CACHE, runs=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each run")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     texts = newsgroups()
     workload = load_workload(texts, cache=options.cache)
     with tempfile.TemporaryDirectory() as made:
@@ -233,4 +230,4 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["writer"]:
         writer(Path(sys.argv[2]), Path(sys.argv[3]))
     else:
-        main(sys.argv[1:])
+        main()

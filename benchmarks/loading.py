@@ -5,9 +5,7 @@ Run ``python benchmarks/loading.py``; ``--tiny`` takes few words and writes noth
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from measure import Timing, interleave, peak_memory, write_report
+from measure import Timing, interleave, parser_of, peak_memory, write_report
 from softcosine.similarity.embeddings.vector_files import read_vectors
 
 PIECE = 1 << 22
@@ -129,11 +127,8 @@ def described(
     return {**row, "MB/s": round(megabytes / timing.median), "peak memory MiB": memory}
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tiny", action="store_true", help="few words, nothing written")
-    parser.add_argument("--runs", type=int, default=7)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, runs=7, tiny=True).parse_args()
     n_words, dimensions = (200, 5) if options.tiny else (400_000, 100)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.txt"
@@ -162,4 +157,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

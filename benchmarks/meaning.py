@@ -9,23 +9,20 @@ questions too, by the vectors of the same encoder.
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from by_hand import FIRST, ByHand
-from measure import data_folder, interleave, write_report
+from measure import data_folder, interleave, parser_of, write_report
 from million import MEAN_TERMS, SIZES, K, collection
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors
 from scatter import each
@@ -166,15 +163,12 @@ def searched(searcher: MeaningSearcher, query: tuple[tuple[QueryVector], QueryMe
     return searcher.search_batch([query], k=K, threads=1)
 
 
-def main(arguments: Sequence[str]) -> None:
+def main() -> None:
     """Time the searches of both collections, and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
+    parser = parser_of(__doc__, cache=CACHE, runs=5, queries=24)
     parser.add_argument("--documents", type=int, default=SIZES[1])
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--queries", type=int, default=24)
     parser.add_argument("--collections", nargs="*", default=list(QUESTIONS), help="of questions")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     base = load_workload(newsgroups(), cache=options.cache)
     drawn = Synthetic.like(base.counts, terms=MEAN_TERMS)
     judged = quality(options.collections)
@@ -240,4 +234,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

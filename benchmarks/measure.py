@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import gzip
 import importlib.metadata
@@ -15,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Timing", "data_folder", "interleave", "peak_memory", "read_jsonl", "write_report"]
+__all__ = [
+    *("Timing", "data_folder", "interleave", "parser_of", "peak_memory", "read_jsonl"),
+    "write_report",
+]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 REPORTS = REPOSITORY / "docs" / "benchmarks"
@@ -57,6 +61,13 @@ class Timing:
     def maximum(self) -> float:
         """The slowest run."""
         return max(self.seconds)
+
+    def scaled(self, factor: float) -> Timing:
+        """Return all times multiplied by a factor."""
+        seconds, cpu_seconds = self.seconds, self.cpu_seconds
+        return Timing(
+            self.name, tuple(factor * s for s in seconds), tuple(factor * s for s in cpu_seconds)
+        )
 
     def row(self, *, relative_to: Timing | None = None, unit: str = "s") -> dict[str, object]:
         """One line of a table: name, median, fastest and slowest, in s, ms or us."""
@@ -165,6 +176,27 @@ def write_report(
     page = "\n".join(_page(name, title, rows, parameters, notes, script or name)) + "\n"
     (folder / f"{name}.md").write_text(page, encoding="utf-8")
     return page
+
+
+def parser_of(
+    description: str | None,
+    *,
+    cache: Path | None = None,
+    runs: int | None = None,
+    queries: int | None = None,
+    tiny: bool = False,
+) -> argparse.ArgumentParser:
+    """Return a command line with those of the common options that have a default here."""
+    parser = argparse.ArgumentParser(description=description)
+    if tiny:
+        parser.add_argument("--tiny", action="store_true", help="a small case, nothing written")
+    if cache is not None:
+        parser.add_argument("--cache", type=Path, default=cache, help="for what takes long to make")
+    if runs is not None:
+        parser.add_argument("--runs", type=int, default=runs)
+    if queries is not None:
+        parser.add_argument("--queries", type=int, default=queries)
+    return parser
 
 
 def machine() -> dict[str, object]:

@@ -7,20 +7,17 @@ segments of 65,536 documents with numbers of 16 bits; larger ones are made here 
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clock import cycles_per_second
-from measure import interleave, write_report
+from measure import interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, ranked, vectors
 from scatter import drawn_lists, each, query_lengths, scatter
 from softcosine import Weighting
@@ -235,13 +232,10 @@ NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
+def main() -> None:
+    parser = parser_of(__doc__, cache=CACHE, runs=5, queries=24)
     parser.add_argument("--documents", type=int, default=SIZES[1])
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--queries", type=int, default=24, help="of each length")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     base = load_workload(newsgroups(), cache=options.cache)
     drawn = Synthetic.like(base.counts, terms=MEAN_TERMS)
     start = time.perf_counter()
@@ -274,4 +268,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,7 +6,6 @@ for temporary files. The peers, tantivy and bm25s, are left out with the reason 
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from indexers import INDEXERS
-from measure import write_report
+from measure import parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups
 from synthetic import Synthetic, words
 
@@ -121,15 +120,14 @@ OPENING_NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
+def main() -> None:
+    parser = parser_of(__doc__, cache=CACHE)
     parser.add_argument("--documents", type=int, default=SIZES[1])
     parser.add_argument("--contestants", default="; ".join(INDEXERS), help="names and semicolons")
     parser.add_argument("--runs", type=int, default=7, help="of opening; 0 leaves it out")
     parser.add_argument("--folder", type=Path, help="for texts and indexes; kept if given")
     parser.add_argument("--opening", action="store_true", help="only how fast an index opens")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     names = options.contestants.split("; ")
     if options.opening:
         names = [OURS]
@@ -166,4 +164,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

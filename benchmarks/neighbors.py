@@ -6,15 +6,14 @@ pairs must compute their product, so its time is the measure. ``--tiny`` writes 
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from measure import Timing, data_folder, interleave, peak_memory, write_report
+from measure import data_folder, interleave, parser_of, peak_memory, write_report
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.neighbors import Neighbors
 
@@ -135,7 +134,7 @@ def race(
     memory = {name: peak_memory(call) for name, call in racing.items()}
     timings = interleave(racing, runs=runs, warmups=0)
     scaled = {
-        name: whole(timing, 1.0 if "at once" in name else n / n_rows)
+        name: timing.scaled(1.0 if "at once" in name else n / n_rows)
         for name, timing in timings.items()
     }
     first = scaled["bare sgemm"]
@@ -150,19 +149,8 @@ def race(
     ]
 
 
-def whole(timing: Timing, factor: float) -> Timing:
-    return Timing(
-        timing.name,
-        tuple(factor * s for s in timing.seconds),
-        tuple(factor * s for s in timing.cpu_seconds),
-    )
-
-
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tiny", action="store_true", help="few words, nothing written")
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, runs=3, tiny=True).parse_args()
     if options.tiny:
         race(tuple(f"w{i}" for i in range(300)), made(300, 8), runs=1, what="tiny")
         return
@@ -204,4 +192,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

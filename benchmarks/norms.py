@@ -6,18 +6,15 @@ Run ``python benchmarks/norms.py``. They are what a change of S or of the weight
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from measure import interleave, peak_memory, write_report
+from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups
 from softcosine import Weighting
 from softcosine.index.search.rankings import soft_norms
@@ -80,12 +77,10 @@ def measured(
     return rows, difference
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=5)
+def main() -> None:
+    parser = parser_of(__doc__, cache=CACHE, runs=5)
     parser.add_argument("--slow-runs", type=int, default=2, help="of SciPy all at once")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     workload = load_workload(newsgroups(), cache=options.cache)
     rows, difference = measured(workload, runs=options.runs, slow_runs=options.slow_runs)
     parameters = {
@@ -107,4 +102,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

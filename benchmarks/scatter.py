@@ -8,19 +8,16 @@ two sizes of their arrays, and all of it in C (native/search.c) where there is a
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clock import cycles_per_second
-from measure import Timing, interleave, write_report
+from measure import Timing, interleave, parser_of, write_report
 from native import FLAGS, NativeSearch, NoCompilerError, library
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors, workload_of
 from softcosine.index.segment.segment import MAX_DOCS
@@ -227,12 +224,8 @@ NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=9)
-    parser.add_argument("--queries", type=int, default=64)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, cache=CACHE, runs=9, queries=64).parse_args()
     rows, told = measured(
         load_workload(newsgroups(), cache=options.cache),
         sizes=N_DOCS,
@@ -247,4 +240,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,13 +6,10 @@ kept in the folder that ``--cache`` names.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, csr_array, csr_matrix
 from sparse_dot_topn import sp_matmul_topn
 
-from measure import Timing, interleave, peak_memory, write_report
+from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors
 from softcosine.index.search.top_docs import Top
 
@@ -223,10 +220,10 @@ def race(
         memory = {name: peak_memory(call) for name, call in (racing | slow).items()}
         times = interleave(racing, runs=runs)
         slow_times = interleave(slow, runs=runs, warmups=0)
-        first = per_query(next(iter(times.values())), n_queries)
+        first = next(iter(times.values())).scaled(1 / n_queries)
         timings = [
-            *(per_query(timing, n_queries) for timing in times.values()),
-            *(per_query(timing, asked[name]) for name, timing in slow_times.items()),
+            *(timing.scaled(1 / n_queries) for timing in times.values()),
+            *(timing.scaled(1 / asked[name]) for name, timing in slow_times.items()),
         ]
         rows += [
             {
@@ -239,15 +236,6 @@ def race(
             for timing in timings
         ]
     return rows
-
-
-def per_query(timing: Timing, n_queries: int) -> Timing:
-    """Divide the times of a run by the number of its queries."""
-    return Timing(
-        timing.name,
-        tuple(s / n_queries for s in timing.seconds),
-        tuple(s / n_queries for s in timing.cpu_seconds),
-    )
 
 
 def described(workload: Workload, lengths: Sequence[int], n_queries: int) -> dict[str, object]:
@@ -283,14 +271,11 @@ NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--queries", type=int, default=128)
+def main() -> None:
+    parser = parser_of(__doc__, cache=CACHE, runs=7, queries=128)
     parser.add_argument("--slow-queries", type=int, default=3, help="for gensim")
     parser.add_argument("--nmslib-queries", type=int, default=16)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     workload = load_workload(newsgroups(), cache=options.cache)
     rows = [
         row
@@ -317,4 +302,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

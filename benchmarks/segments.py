@@ -6,16 +6,13 @@ they are found: its directory of terms and where groups begin; bounds of impact 
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from measure import Timing, interleave, write_report
+from measure import Timing, interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, ranked, vectors
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
@@ -99,12 +96,8 @@ NOTES = (
 )
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=9)
-    parser.add_argument("--queries", type=int, default=64)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, cache=CACHE, runs=9, queries=64).parse_args()
     workload = load_workload(newsgroups(), cache=options.cache)
     rows = measured(workload, n_queries=options.queries, runs=options.runs)
     n_docs, n_terms = workload.counts.shape
@@ -121,4 +114,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -2,7 +2,7 @@
 
 The index is that of the demo: the names of Unicode's symbols. Clients are threads of one process
 that each keep a connection over loopback; a writer adds a hundred documents a second, ten at a
-time.
+time. bm25s and tantivy answer behind the same stack (`serve_peer.py`), where they are installed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from http.client import HTTPConnection
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 import softcosine as sc
 from measure import write_report
+from serve_peer import PEERS
 from softcosine.cli.symbols import index_symbols
 
 CLIENTS = (1, 8, 32)
@@ -35,7 +38,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each row")
     seconds = parser.parse_args().seconds
-    rows, facts = measured(index_symbols(), CLIENTS, seconds=seconds)
+    peers = [peer for peer in PEERS if find_spec(peer)]
+    rows, facts = measured(index_symbols(), CLIENTS, seconds=seconds, peers=peers)
     print(
         write_report(
             "serve",
@@ -44,37 +48,45 @@ def main() -> None:
             facts,
             notes=(
                 "Every answer has ten hits with text, metadata and highlights. Clients and server "
-                "share the machine, and the clients are Python threads.",
+                "share the machine, and the clients are Python threads. CPU is that of the server "
+                "for an answer.",
+                "Peers find the words of the query alone, and answer with ids, scores and texts.",
             ),
         )
     )
 
 
 def measured(
-    index: sc.SoftIndex, clients: Sequence[int], *, seconds: float
+    index: sc.SoftIndex, clients: Sequence[int], *, seconds: float, peers: Sequence[str] = ()
 ) -> tuple[list[dict[str, object]], dict[str, object]]:
     """Return a line of the table for each number of clients, and facts."""
-    queries = _queries(index)
+    queries = queries_of(index)
     with tempfile.TemporaryDirectory() as folder:
         index.save(Path(folder) / "symbols")
         opened = sc.SoftIndex.open(Path(folder) / "symbols")
         rows = [_row("in process", 1, _timed([_in_process(opened)], queries, seconds))]
         began = time.perf_counter()
-        with _server(Path(folder)) as address, ExitStack() as connections:
-
-            def connected() -> Callable[[str], list[str]]:
-                connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
-                return _over_http(connections.enter_context(closing(connection)))
-
+        with running_server(Path(folder)) as (address, pid), ExitStack() as connections:
+            connected = partial(_connected, address, connections)
             answer = connected()(queries[0])
             started = time.perf_counter() - began
             if answer != opened.search(queries[0], k=K).ids:
                 raise SystemExit("the server answers otherwise; the figures mean nothing.")
             for n in clients:
-                calls = [connected() for _ in range(n)]
-                rows.append(_row("HTTP", n, _timed(calls, queries, seconds)))
+                rows.append(_served("HTTP", pid, n, connected, queries, seconds))
                 with _writing(address):
-                    rows.append(_row("HTTP, beside a writer", n, _timed(calls, queries, seconds)))
+                    way = "HTTP, beside a writer"
+                    rows.append(_served(way, pid, n, connected, queries, seconds))
+        texts = Path(folder) / "texts.json"
+        texts.write_text(json.dumps([document.text for document in index.get(index)]))
+        for peer in peers:
+            command = ["serve_peer.py", peer, str(texts)]
+            with running(command) as (address, pid), ExitStack() as connections:
+                connected = partial(_connected, address, connections)
+                connected()(queries[0])
+                rows += [
+                    _served(f"HTTP, {peer}", pid, n, connected, queries, seconds) for n in clients
+                ]
     return rows, {
         "documents": len(index),
         "seconds a row": seconds,
@@ -82,7 +94,8 @@ def measured(
     }
 
 
-def _queries(index: sc.SoftIndex) -> list[str]:
+def queries_of(index: sc.SoftIndex) -> list[str]:
+    """Return queries of three words of a document."""
     generator = random.Random(0)
     ids = generator.sample(list(index), min(500, len(index)))
     words = [re.findall(r"\w+", document.text) for document in index.get(ids)]
@@ -97,17 +110,23 @@ def _in_process(index: sc.SoftIndex) -> Callable[[str], list[str]]:
     return search
 
 
-def _over_http(connection: HTTPConnection) -> Callable[[str], list[str]]:
+def _connected(address: str, connections: ExitStack) -> Callable[[str], list[str]]:
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
+    connections.enter_context(closing(connection))
+
     def search(query: str) -> list[str]:
-        answer = _send(connection, "search", {"q": query, "k": K})
+        answer = send(connection, "search", {"q": query, "k": K})
         return [hit["id"] for hit in json.loads(answer)["hits"]]
 
     return search
 
 
-def _send(connection: HTTPConnection, route: str, body: object) -> bytes:
-    headers = {"Content-Type": "application/json"}
-    connection.request("POST", f"/v1/indexes/symbols/{route}", json.dumps(body), headers)
+def send(
+    connection: HTTPConnection, route: str, body: object, method: str = "POST", **headers: str
+) -> bytes:
+    """Return the answer of a route of the index."""
+    given = {"Content-Type": "application/json", **headers}
+    connection.request(method, f"/v1/indexes/symbols/{route}", json.dumps(body), given)
     answer = connection.getresponse()
     content = answer.read()
     if answer.status != 200:
@@ -137,6 +156,29 @@ def _timed(
     return [one for own in found for one in own]
 
 
+def _served(
+    way: str,
+    pid: int,
+    n: int,
+    connected: Callable[[], Callable[[str], list[str]]],
+    queries: Sequence[str],
+    seconds: float,
+) -> dict[str, object]:
+    calls = [connected() for _ in range(n)]
+    began = processor_ms(pid)
+    taken = _timed(calls, queries, seconds)
+    row = _row(way, n, taken)
+    if began is not None and (ended := processor_ms(pid)) is not None:
+        row["CPU ms"] = round((ended - began) / len(taken), 2)
+    return row
+
+
+def processor_ms(pid: int) -> float | None:
+    """Return the processor time of a process so far; None where there is no /proc."""
+    threads = list(Path(f"/proc/{pid}/task").glob("*/schedstat"))
+    return sum(int(one.read_text().split()[0]) for one in threads) / 1e6 if threads else None
+
+
 def _row(way: str, n: int, taken: Sequence[float]) -> dict[str, object]:
     p50, p95, p99 = (1000 * np.percentile(taken, [50, 95, 99])).round(2).tolist()
     rate = round(len(taken) / (sum(taken) / n))
@@ -147,15 +189,23 @@ def _row(way: str, n: int, taken: Sequence[float]) -> dict[str, object]:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[str]:
-    """Run a server, and yield its address."""
+def running_server(folder: Path, *options: str) -> Iterator[tuple[str, int]]:
+    """Run a server, and yield its address and the id of its process."""
+    command = ["-m", "softcosine", "serve", str(folder), "--port", "0", *options]
+    with running(command) as started:
+        yield started
+
+
+@contextmanager
+def running(command: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Run a program of Python that prints its address; yield that and the id of its process."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "softcosine", "serve", str(folder), "--port", "0"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        cwd=Path(__file__).parent,
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        yield re.findall(r"http://[\d.:]+", process.stdout.readline())[0]
+        yield re.findall(r"http://[\d.:]+", process.stdout.readline())[0], process.pid
     finally:
         process.terminate()
         process.wait()
@@ -175,7 +225,7 @@ def _writing(address: str) -> Iterator[None]:
             documents = [
                 {"id": f"new {number + i}", "text": f"a new symbol {number + i}"} for i in range(10)
             ]
-            _send(connection, "documents", {"documents": documents})
+            send(connection, "documents", {"documents": documents})
             number += 10
 
     thread = threading.Thread(target=write)

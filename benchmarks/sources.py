@@ -167,7 +167,7 @@ def makers(*, all_pairs: bool) -> dict[str, Maker]:
         **{name: always(source) for name, source in fixed.items()},
         "texts: PPMI-SVD": texts,
         "texts: regression": lambda a: sc.lab.RegressionSimilarity.fit(a, **learned),
-        "first(English, PPMI-SVD): the default's": lambda a: sc.first(english, texts(a)),
+        "first(English, PPMI-SVD)": lambda a: sc.first(english, texts(a)),
         "mean(English, PPMI-SVD)": lambda a: sc.mean(english, texts(a)),
         **{name: always(source) for name, source in joined.items()},
     }

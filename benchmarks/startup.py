@@ -6,7 +6,6 @@ symbols is made: every run of that begins with empty folders.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -15,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from measure import interleave, write_report
+from measure import interleave, parser_of, write_report
 
 DEMO = ("-m", "softcosine", "demo", "kitten")
 
@@ -61,10 +60,8 @@ def contestants(home: Path) -> dict[str, Callable[[], object]]:
     }
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=7)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, runs=7).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         run(DEMO, home)
@@ -87,4 +84,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -40,9 +40,15 @@ from softcosine.text.analyzer import Analyzer
 K = 10
 CANDIDATES = 100
 JUDGED = ("cranfield", "cacm")
-QUESTIONS = ("adi", "npl", "lisa", "stackfaq", "medicationqa", "covidq", "perlfaq", "tldr-man")
+QUESTIONS = {  # with the analyzer of the language
+    **dict.fromkeys(("adi", "npl", "lisa", "stackfaq", "medicationqa", "covidq"), "english"),
+    **dict.fromkeys(("perlfaq", "tldr-man", "bankfaq", "mediqa-chiqa"), "english"),
+    "gnomedesc-en": "english", "gnomedesc-de": "german", "gnomedesc-cs": "czech",
+    "itafaq": "italian", "lohelp-cs": "czech",
+}  # fmt: skip
 PLAIN, EXACT = "field, BM25", "field, 64 words, exact scores of 100"
-RANKED = (PLAIN, "field, 64 words", EXACT)  # of ``--questions``
+ANALYZED = "field, 64 words that it analyzes, exact scores of 100"
+RANKED = (PLAIN, "field, 64 words", EXACT, ANALYZED)  # of ``--questions``
 N_QUERIES, N_WORDS = 200, 5  # of 20 Newsgroups
 ANALYZERS = {"elasticsearch": ("standard",), "opensearch": ("standard", "english")}
 NAME = "softcosine_benchmark"
@@ -157,6 +163,10 @@ def run(
             EXACT: lambda query: search_field(index, field, query, k=K, syntax=False).ids,
             "impacts, two stages": impacts,
         }
+        if ways and analyzer not in ("standard", "english"):
+            contestants[ANALYZED] = lambda query: (
+                search_field(index, field, query, k=K, syntax=False, words="analyzed").ids
+            )
         if stems is not None:
             contestants["field, forms of 64 stems"] = forms
         for name, search in contestants.items():
@@ -204,11 +214,13 @@ def _judge(
 def _means(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
     """Return the mean over the collections for each analyzer and way to search."""
     found: list[dict[str, object]] = []
-    for key in dict.fromkeys((row["server"], row["analyzer"], row["search"]) for row in rows):
+    rows = [row for row in rows if row["search"] != ANALYZED]  # of some collections alone
+    groups = [(row["server"], row["analyzer"] == "standard", row["search"]) for row in rows]
+    for key in dict.fromkeys(groups):
         own, base = (
             [
-                row for row in rows
-                if (row["server"], row["analyzer"], row["search"]) == (*key[:2], name)
+                row for row, group in zip(rows, groups, strict=True)
+                if group == (*key[:2], name)
             ]
             for name in (key[2], PLAIN)
         )  # fmt: skip
@@ -220,6 +232,7 @@ def _means(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
         ]
         found.append({
             **own[0], "collection": f"mean of {len(own)}", "equal words": "", "median ms": "",
+            "analyzer": "standard" if key[1] else "of the language",
             "recall of the exact ten": round(
                 statistics.mean(row["recall of the exact ten"] for row in own), 4
             ),
@@ -256,7 +269,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in given.collections:
         collection = Collection(name, given.documents)
         for url in given.urls:
-            for analyzer in given.analyzers or ANALYZERS[ServerAddress.parse(url).server]:
+            usual = ANALYZERS[ServerAddress.parse(url).server]
+            if given.questions:
+                usual = ("standard", QUESTIONS[name])
+            for analyzer in given.analyzers or usual:
                 rows += run(collection, url, analyzer, RANKED if given.questions else ())
                 print(f"{name}, {url}, {analyzer}: done", flush=True)
     if given.questions:
@@ -273,6 +289,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "Forms of stems: an index that stems, over a field that does not; its recall is measured "
         "by the exact ten of the other index.",
         "BM25 of the field gets the same words as the others: stop words are left out.",
+        "Words that it analyzes: the most frequent form of each stem (``--words analyzed``), for "
+        "analyzers whose stemmer is another.",
     ]
     write_report(
         given.report,

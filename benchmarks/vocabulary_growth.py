@@ -7,15 +7,12 @@ many neighbours among its own kind as a real one.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import block_diag, csr_array
 
-from measure import interleave, write_report
+from measure import interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors, workload_of
 from softcosine import TermSimilarityMatrix
 
@@ -97,12 +94,8 @@ def measured(
     return rows
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="folder that S is kept in")
-    parser.add_argument("--runs", type=int, default=9)
-    parser.add_argument("--queries", type=int, default=128)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parser_of(__doc__, cache=CACHE, runs=9, queries=128).parse_args()
     base = frequent_part(load_workload(newsgroups(), cache=options.cache), BASE)
     rows = measured(
         base, times=TIMES, n_terms=N_TERMS, n_queries=options.queries, runs=options.runs
@@ -128,4 +121,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -7,8 +7,8 @@ SOFTCOSINE_DATA
 SOFTCOSINE_REQUIRE
     Comma-separated markers whose tests fail, instead of being skipped, where what they need is
     missing. Known: ``browser`` (Chromium and playwright), ``data``, ``engines`` (the packages of
-    vector stores), ``frameworks`` (those of the dependency group of this name), ``ray``,
-    ``servers`` (what ``.ci/servers`` installs).
+    vector stores), ``frameworks`` (those of the dependency group of this name), ``ray`` (with
+    Dask), ``servers`` (what ``.ci/servers`` installs).
 SOFTCOSINE_SERVERS
     Folder of servers that ``.ci/servers`` fills; ``~/.cache/softcosine-servers`` by default.
 HYPOTHESIS_PROFILE
@@ -82,9 +82,11 @@ def need_framework(package: str) -> None:
     _need(package, "frameworks", allow_module_level=True)
 
 
-def need_ray() -> None:
-    """Skip the module, or fail it if required, where Ray is missing."""
-    _need("ray", "ray", allow_module_level=True)
+def need_ray(package: str = "ray") -> None:
+    """Skip the test, or fail it if required, without Ray, which has no wheels for Python 3.14."""
+    if package == "ray" and sys.version_info >= (3, 14):
+        pytest.skip("needs ray, which is tested with Python up to 3.13")
+    _need(package, "ray")
 
 
 def _need(package: str, kind: str, *, allow_module_level: bool = False) -> None:

@@ -237,3 +237,16 @@ def _rewrite(file: Path, change: Callable[[Manifest], None]) -> None:
     text = json.dumps(manifest, sort_keys=True)
     manifest["checksum"] = hashlib.sha256(text.encode()).hexdigest()
     file.write_text(json.dumps(manifest, sort_keys=True))
+
+
+def all_ones(content, start):
+    content[start:] = b"\xff" * (len(content) - start)
+
+
+def random(content, start):
+    content[start:] = np.random.default_rng(0).bytes(len(content) - start)
+
+
+def first_byte(content, start):
+    if len(content) > start:
+        content[start] ^= 0x40

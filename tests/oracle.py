@@ -199,3 +199,13 @@ def keep_symmetric(
             if not full.any() and not (dominant and (np.abs(beside).sum(axis=1) >= 1).any()):
                 S = trial
     return S
+
+
+def levenshtein(left: str, right: str) -> int:
+    """From the definition: the table of Wagner and Fischer, row by row."""
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        previous, row = row, [i]
+        for j, b in enumerate(right, 1):
+            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
+    return row[-1]

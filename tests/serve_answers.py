@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 FAQ = "/v1/indexes/faq"
@@ -16,6 +17,17 @@ def problem(answer: Any, status: int) -> str:
     assert told["detail"]
     assert told["instance"] == answer.headers["x-request-id"]
     return str(told["type"]).removeprefix("urn:softcosine:")
+
+
+def ended(client: Any, task: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a task after its end."""
+    end = time.monotonic() + 30
+    while True:
+        record: dict[str, Any] = client.get(f"/v1/tasks/{task['id']}").json()
+        if record["state"] not in ("waiting", "running"):
+            return record
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def bridge(server: Any) -> Any:

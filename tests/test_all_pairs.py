@@ -16,7 +16,11 @@ import strategies
 from conftest import JIT
 from softcosine import TermSimilarityMatrix, Weighting
 from softcosine.errors import InvalidInputError
-from softcosine.index.near_duplicates.all_pairs import nearest_neighbors, similar_pairs
+from softcosine.index.near_duplicates.all_pairs import (
+    nearest_neighbors,
+    pair_documents,
+    similar_pairs,
+)
 from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import prepare
 from softcosine.index.search.searcher import Searcher
@@ -77,7 +81,7 @@ def searched(parts, S):
 
 def pairs_of(parts, S, **options):
     """All pairs found, as a dictionary; each once and in order."""
-    blocks = list(similar_pairs(parts, S, **options))
+    blocks = list(similar_pairs(pair_documents(parts, S), **options))
     assert all(len(block) for block in blocks)
     found = [
         (int(i), int(j), float(s))
@@ -90,7 +94,7 @@ def pairs_of(parts, S, **options):
 
 def neighbors_of(parts, S, **options):
     """The neighbours found, as a dictionary of lists."""
-    graph = nearest_neighbors(parts, S, **options)
+    graph = nearest_neighbors(pair_documents(parts, S), **options)
     assert graph.documents.tolist() == sorted(set(graph.documents.tolist()))
     assert np.diff(graph.starts).min(initial=1) >= 1
     lists = {d: graph.of(d) for d in graph.documents.tolist()}
@@ -118,6 +122,24 @@ def check(parts, S, *, k, minimum, threads=1):
     assert neighbors_of(parts, S, k=k, threads=threads) == best_of(similarities, k)
     filtered = neighbors_of(parts, S, k=k, min_similarity=minimum, threads=threads)
     assert filtered == best_of(similarities, k, minimum)
+    for least in (0.0, minimum):
+        check_nearest(pair_documents(parts, S), similarities, k, least)
+
+
+def check_nearest(documents, similarities, k, minimum):
+    """Comparisons of a panel with all documents find the best of each, among others."""
+    numbers, best = documents.numbers.tolist(), best_of(similarities, k, minimum)
+    for panel, (begin, end) in enumerate(documents.panels):
+        found = {}
+        for pairs in documents.nearest(panel, k, minimum):
+            columns = (pairs.columns + begin).tolist()
+            for own, other, score in zip(columns, pairs.documents, pairs.scores, strict=True):
+                pair = numbers[own], numbers[other]
+                assert pair not in found
+                found[pair] = float(score)
+        for number in numbers[begin:end]:
+            for other, similarity in best.get(number, []):
+                assert found[number, other] == pytest.approx(similarity, rel=1e-9)
 
 
 @given(st.data())
@@ -275,7 +297,9 @@ def test_more_pairs_than_a_scan_has_room_for():
 def test_the_number_of_threads_changes_no_bit():
     X, S = many(200 if JIT else 80, 20, seed=3)
     parts = parts_of(X, S, weighting=Weighting(), cuts=(70,))
-    graphs = [nearest_neighbors(parts, S, k=5, threads=threads) for threads in (1, 2, 5)]
+    graphs = [
+        nearest_neighbors(pair_documents(parts, S), k=5, threads=threads) for threads in (1, 2, 5)
+    ]
     for graph in graphs[1:]:
         assert graph.neighbors.tolist() == graphs[0].neighbors.tolist()
         assert graph.similarities.tobytes() == graphs[0].similarities.tobytes()
@@ -306,8 +330,10 @@ def test_progress_counts_the_pairs_compared():
     parts = parts_of(X, S)
     n = len({d for pair in searched(parts, S) for d in pair if X[d].any()})
     for run in (
-        lambda **options: list(similar_pairs(parts, S, min_similarity=0.5, **options)),
-        lambda **options: nearest_neighbors(parts, S, k=2, **options),
+        lambda **options: list(
+            similar_pairs(pair_documents(parts, S), min_similarity=0.5, **options)
+        ),
+        lambda **options: nearest_neighbors(pair_documents(parts, S), k=2, **options),
     ):
         seen = []
         run(threads=2, progress=lambda *at, seen=seen: seen.append(at))
@@ -317,7 +343,7 @@ def test_progress_counts_the_pairs_compared():
 
 def test_a_stream_can_be_left_at_any_block():
     X, S = many(200 if JIT else 80, 10)
-    stream = similar_pairs(parts_of(X, S), S, min_similarity=0.1, threads=2)
+    stream = similar_pairs(pair_documents(parts_of(X, S), S), min_similarity=0.1, threads=2)
     assert len(next(stream))
     stream.close()
 
@@ -327,8 +353,8 @@ def test_a_least_similarity_that_is_no_number_is_refused(value):
     S = matrix(np.eye(2))
     parts = parts_of([[1, 0], [0, 1]], S)
     for call in (
-        lambda: similar_pairs(parts, S, min_similarity=value),
-        lambda: nearest_neighbors(parts, S, k=1, min_similarity=value),
+        lambda: similar_pairs(pair_documents(parts, S), min_similarity=value),
+        lambda: nearest_neighbors(pair_documents(parts, S), k=1, min_similarity=value),
     ):
         with pytest.raises(InvalidInputError, match=r"min_similarity is .*; it must be a number"):
             call()
@@ -339,7 +365,7 @@ def test_all_pairs_of_any_similarity_are_refused(value):
     S = matrix(np.eye(2))
     parts = parts_of([[1, 0], [0, 1]], S)
     with pytest.raises(InvalidInputError, match="would list nearly every pair; pass a number"):
-        similar_pairs(parts, S, min_similarity=value)
+        similar_pairs(pair_documents(parts, S), min_similarity=value)
     assert neighbors_of(parts, S, k=1, min_similarity=value) == {}
 
 
@@ -347,7 +373,7 @@ def test_all_pairs_of_any_similarity_are_refused(value):
 def test_k_that_is_no_whole_number_above_0_is_refused(k):
     S = matrix(np.eye(2))
     with pytest.raises(InvalidInputError, match=r"k is .*whole number of 1 or more"):
-        nearest_neighbors(parts_of([[1, 0], [0, 1]], S), S, k=k)
+        nearest_neighbors(pair_documents(parts_of([[1, 0], [0, 1]], S), S), k=k)
 
 
 @pytest.mark.parametrize("ranking", ["soft_bm25", "expanded_cosine"])
@@ -355,21 +381,21 @@ def test_rankings_that_tell_queries_from_documents_have_no_pairs(ranking):
     S = matrix(np.eye(2))
     parts = parts_of([[1, 0], [0, 1]], S, ranking=ranking)
     with pytest.raises(InvalidInputError, match=f"{ranking} tells queries from documents"):
-        similar_pairs(parts, S, min_similarity=0.5)
+        similar_pairs(pair_documents(parts, S), min_similarity=0.5)
 
 
 def test_an_asymmetric_matrix_has_no_pairs():
     S = matrix([[1, 0.5], [0, 1]])
     parts = parts_of([[1, 0], [0, 1]], S)
     with pytest.raises(InvalidInputError, match="symmetric"):
-        nearest_neighbors(parts, S, k=1)
+        nearest_neighbors(pair_documents(parts, S), k=1)
 
 
 def test_blocks_and_tables_say_the_same_as_the_graph():
     pytest.importorskip("pandas")
     X, S = many(60, 12)
     parts = parts_of(X, S)
-    graph = nearest_neighbors(parts, S, k=3)
+    graph = nearest_neighbors(pair_documents(parts, S), k=3)
     table = graph.to_pandas()
     assert table.columns.tolist() == ["document", "rank", "neighbor", "similarity"]
     assert table["rank"].between(1, 3).all()

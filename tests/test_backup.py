@@ -28,6 +28,7 @@ from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import copying
 from toy_engine import ENTRY
+from written import tree
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike"]
 KEPT = 5  # documents that the endless writer leaves in the index
@@ -44,14 +45,6 @@ def index(tmp_path):
     with made.writer(merge=None) as writer:
         writer.delete("01")
     return made
-
-
-def tree(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "write.lock"
-    }
 
 
 def names(folder):

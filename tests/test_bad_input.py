@@ -167,6 +167,7 @@ def test_every_error_is_also_the_builtin_that_one_would_catch():
         "IndexFormatError": OSError,
         "CorruptIndexError": OSError,
         "AlreadyExistsError": FileExistsError,
+        "CommitNotFoundError": FileNotFoundError,
         "DeadlineExceededError": TimeoutError,
         "IndexLockedError": TimeoutError,
         "ProblemError": ConnectionError,

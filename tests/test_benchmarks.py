@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import importlib
 import itertools
+import json
 import os
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -222,6 +224,16 @@ def test_symbols(benchmark, tmp_path):
     assert demo["hits@5"] > 0
 
 
+def test_documentation(benchmark):
+    script = benchmark("documentation")
+    texts = ["Tools for a chatbot, a language model", "Tables of all measurements"]
+    index = SoftIndex.from_texts(texts, ids=["mcp.html#tools 2", "reference/tables.html#tables"])
+    words, default = script.figures(index, encoder=None)
+    assert words["looked at: first"] == default["looked at: first"] == "1 of 30"
+    assert default["held out: among three"] == "0 of 15"
+    assert script.rank(["a.html#x", "a.html#x 2", "b.html#y"], ["b#y"]) == 2
+
+
 def test_defaults(benchmark):
     script, test_sets = benchmark("defaults"), benchmark("test_sets")
     tiny = test_sets.TestSet(
@@ -402,6 +414,9 @@ def test_first_stage(benchmark, texts):
         "drawn", large, asked, runs=1, n_timed=2, stages=("all:10",), meaning=both
     )
     assert row["documents"] == 90
+    index = SoftIndex.from_texts(texts)
+    rows = script.recall_of(index, texts[:2], [script.FirstStage(None, 60)])
+    assert [row["recall@10"] for row in rows] == [1.0] * len(script.RANKINGS)
 
 
 def test_meaning(benchmark, workload):
@@ -434,6 +449,59 @@ def test_searches_on_servers_are_compared_with_the_index(benchmark, texts, tmp_p
 def test_the_http_server_is_measured(benchmark, texts):
     pytest.importorskip("fastapi")
     index = SoftIndex.from_texts(texts, plain=True)
-    rows, facts = benchmark("serve").measured(index, [2], seconds=0.3)
-    assert [row["way"] for row in rows] == ["in process", "HTTP", "HTTP, beside a writer"]
+    peers = [name for name in ("bm25s", "tantivy") if find_spec(name)]
+    rows, facts = benchmark("serve").measured(index, [2], seconds=0.3, peers=peers)
+    assert [row["way"] for row in rows] == [
+        "in process", "HTTP", "HTTP, beside a writer", *(f"HTTP, {name}" for name in peers)
+    ]  # fmt: skip
     assert facts["documents"] == 60
+
+
+def test_remote_index(benchmark, texts):
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto.server")
+    rows, parameters = benchmark("remote_index").measured(texts, runs=1)
+    assert parameters["bytes of its pickle"] < 1000
+    assert [one["requests"] for one in rows if one["what"] == "URL, later"] == [1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_the_memory_of_the_http_server_is_measured(benchmark, texts):
+    pytest.importorskip("fastapi")
+    index = SoftIndex.from_texts(texts, ids=[f"d{n}" for n in range(60)])
+    rows, facts = benchmark("serve_memory").measured(index, seconds=6.0, every=2.0)
+    assert len(rows) == facts["readings"] >= 2
+    assert all(row["anonymous MB"] > 0 for row in rows)
+
+
+@pytest.mark.skipif(not JIT, reason="starts processes that search without the compiler")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_shards(benchmark, texts, tmp_path):
+    pytest.importorskip("joblib")
+    script = benchmark("shards")
+    kinds = (script.KINDS[0], replace(script.KINDS[1], n_shards=2))
+    rows, paths = script.building(texts, 40, 1, tmp_path, kinds)
+    assert [row["index"] for row in rows] == list(paths)
+    with script.closing_all(paths) as indexes:
+        whole = indexes[script.ONE]
+        queries = script.drawn_queries(whole, 3, (2, 4))
+        rows = script.searched(indexes, queries, runs=1)
+        assert len(rows) == len(indexes) * len(script.SEARCHES)
+        postings, read = script.touched(whole, queries)
+        assert 0 < read < postings
+    asked = tmp_path / "queries.json"
+    asked.write_text(json.dumps(queries))
+    rows = script.in_memory({"none": None, **paths}, asked)
+    assert rows[0]["anonymous MiB"] > 0
+
+
+@pytest.mark.skipif(not JIT, reason="starts processes that search without the compiler")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_shards_on_ray(benchmark, texts, tmp_path):
+    pytest.importorskip("ray")
+    script = benchmark("shards")
+    kinds = (script.KINDS[0], replace(script.KINDS[1], n_shards=2))
+    _, paths = script.building(texts, 40, 1, tmp_path, kinds)
+    whole, path = SoftIndex.open(paths[script.ONE]), paths[kinds[1].name]
+    rows, actors = script.on_ray(path, whole, ["worda wordb"], runs=1)
+    assert (len(rows), len(actors)) == (len(script.SEARCHES), 2)

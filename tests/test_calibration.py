@@ -210,7 +210,7 @@ def test_wrong_calibrations_are_refused() -> None:
         calibrated(toy, [("a", "b", 10**400)])
     with pytest.raises(InvalidInputError, match="there is no calibration for <toys"):
         calibrated(toy)
-    with pytest.raises(InvalidInputError, match="is not a term similarity source"):
+    with pytest.raises(InvalidInputError, match="it must be a term similarity source"):
         calibrated("english")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="judgement number 1 is nan"):
         Calibration.fit([0.5, 0.5], [0.5, float("nan")])

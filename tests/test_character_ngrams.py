@@ -16,6 +16,7 @@ from conftest import JIT
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.source import source_from_state
 from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
+from toys import rows_of
 
 strings = st.one_of(
     st.text("ab", max_size=6),
@@ -48,13 +49,6 @@ def similarity(left: str, right: str, source: CharacterNgramSimilarity) -> np.fl
     if np.float32(value) < np.float32(source.threshold):
         return np.float32(0.0)
     return np.float32(min(value, 1.0) ** source.exponent)
-
-
-def rows_of(neighbors):
-    return [
-        list(zip(*(part.tolist() for part in neighbors.of(i)), strict=True))
-        for i in range(len(neighbors))
-    ]
 
 
 def by_pairs(source, terms, among, k):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 import typer
@@ -13,7 +15,17 @@ import typer
 import softcosine as sc
 from softcosine.cli.app import app
 from softcosine.cli.output import RANKINGS
+from softcosine.engines.registry import ENGINES
+from softcosine.engines.route_choice import ROUTES
+from softcosine.evaluate.datasets.grades import GRADES
+from softcosine.evaluate.datasets.loading import KINDS
+from softcosine.evaluate.tuning.search import RULES
+from softcosine.index.near_duplicates.similar import By
 from softcosine.index.search.rankings import TITLES
+from softcosine.index.search.server_query import SERVERS, Words
+from softcosine.matrix.rules import Strategy
+from softcosine.serve.keys import SCOPES
+from softcosine.text.analyzer import languages
 
 
 @pytest.fixture
@@ -103,6 +115,45 @@ def completed(command, name, incomplete):
 )
 def test_values_are_completed(command, name, incomplete, expected):
     assert completed(command, name, incomplete) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "table"),
+    [
+        ("dedupe", "by", By), ("expand", "to", SERVERS), ("search", "sent_words", Words),
+        ("keys add", "scopes", SCOPES), ("search", "engine", (*ENGINES, "ray")),
+        ("export", "engine", ENGINES), ("export", "route", (*ROUTES, "auto")),
+        ("similarity build", "strategy", Strategy), ("tune", "rule", RULES),
+        ("evaluate", "grades", GRADES), ("evaluate", "kind", KINDS),
+        ("search", "ranking", TITLES), ("index", "language", (*languages(), "none")),
+    ],
+)  # fmt: skip
+def test_names_that_are_written_out_are_those_of_the_tables(command, name, table):
+    names = get_args(table) or table
+    assert completed(command, name, "") == list(names)
+
+
+def test_no_completion_imports_a_heavy_module(tmp_path):
+    sc.SoftIndex.create(tmp_path / "faq.index", plain=True)
+    script = (
+        inspect.getsource(parameters)
+        + """
+import sys
+import typer
+from softcosine.cli.app import app
+n_values = 0
+for command, one, context in parameters():
+    n_values += len(one.shell_complete(context, ""))
+heavy = {"numpy", "scipy", "numba", "fastapi", "httpx", "onnxruntime"} & set(sys.modules)
+assert n_values > 150, n_values
+assert not heavy, heavy
+assert not [name for name in sys.modules if name.startswith("softcosine.index.search")]
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_indexes_are_completed_and_nothing_else(tmp_path, monkeypatch):

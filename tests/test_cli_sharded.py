@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sharded import documents_of, epoch, in_folders, one_index
 from softcosine.cli import meaning
+from softcosine.cluster import opening
 from softcosine.cluster.workers import ThreadWorkers
 from softcosine.errors import InvalidInputError
 
@@ -45,6 +47,26 @@ def test_the_answers_are_those_of_one_index(run, both, arguments):
         run(*(path if word == "INDEX" else word for word in arguments))
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["pairs", "INDEX", "--min", "0.5", "--json"],
+        ["pairs", "INDEX", "-k", "3", "--by", "both", "--json"],
+        ["dedupe", "INDEX", "--min", "0.7", "--json"],
+    ],
+)
+def test_similar_pairs_are_those_of_one_index(run, both, arguments, tmp_path):
+    sharded, one = (
+        run(*(path if word == "INDEX" else word for word in arguments)) for path in both
+    )
+    assert sharded == one
+    assert sharded.count("\n") > 2
+    arguments = [both[0] if word == "INDEX" else word for word in arguments]
+    assert run(*arguments, "--jobs", "2", "--checkpoint", tmp_path / "state") == one
+    assert "checkpoint=FOLDER" in run(*arguments, "--jobs", "2", code=2)
+    assert "sharded index" in run(arguments[0], both[1], *arguments[2:], "--jobs", "2", code=2)
+
+
 def test_notes_say_why_nothing_was_found(run, both):
     shown = run("search", both[0], "tea", "--where", "nothing=1")
     assert "No document has the key 'nothing'." in shown
@@ -78,3 +100,46 @@ def test_shards_that_did_not_answer_are_shown(run, both, monkeypatch):
 def test_what_needs_one_index_is_refused(both, tmp_path):
     with pytest.raises(InvalidInputError, match="need one index, and this one is sharded"):
         meaning.one_index(meaning.open_searchable(tmp_path.__class__(both[0])))
+
+
+GIVEN = ["--engine", "ray", "--replicas", "2", "--shard-timeout", "0.5"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["search", "tea"], ["similar", "doc2"], ["explain", "tea", "doc3"]]
+)
+def test_where_shards_are_searched_is_passed_on_and_is_for_shards_alone(
+    run, both, arguments, monkeypatch
+):
+    command, *rest = arguments
+    asked, opened = [], opening.ShardedIndex.open
+
+    def threads(path, **options):
+        asked.append(options)
+        return opened(path)
+
+    monkeypatch.setattr(opening.ShardedIndex, "open", threads)
+    for given, expected in (
+        (GIVEN, {"engine": "ray", "replicas": 2, "timeout": 0.5}),
+        (["--shard-timeout", "2"], {"engine": None, "replicas": 1, "timeout": 2.0}),
+    ):
+        run(command, both[0], *rest, *given)
+        options = asked.pop()
+        assert {name: options[name] for name in expected} == expected
+        said = run(command, both[1], *rest, *given, code=2)
+        assert "are for sharded indexes, as 'shards build'" in " ".join(said.split())
+    said = run(command, both[0], *rest, "--engine", "faiss", code=2)
+    assert "--engine" in said
+    assert "None" not in said
+    assert "--replicas is for" in run(command, "http://127.0.0.1:1/x", *rest, *GIVEN[2:4], code=2)
+
+
+def test_a_server_searches_shards_where_it_is_told(run, both, monkeypatch):
+    settings = []
+    monkeypatch.setattr("softcosine.serve.process.serve", lambda *given: settings.append(given[0]))
+    for folder in (both[0], str(Path(both[0]).parent)):
+        run("serve", folder, *GIVEN)
+        assert settings.pop().shards == opening.ShardOptions("ray", 2, 0.5)
+    run("serve", both[1])
+    assert settings.pop().shards == opening.ShardOptions()
+    assert "are for sharded indexes" in run("serve", both[1], *GIVEN, code=2)

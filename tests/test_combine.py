@@ -76,9 +76,9 @@ def test_wrong_parts_are_refused() -> None:
     table = Table(np.eye(6, dtype=np.float32), [True] * 6)
     with pytest.raises(InvalidInputError, match="there are no sources"):
         strongest()
-    with pytest.raises(InvalidInputError, match="'glove' is not a term similarity source"):
+    with pytest.raises(InvalidInputError, match="the source is 'glove'"):
         first(table, "glove")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="EmbeddingSimilarity'> is not a term similarity"):
+    with pytest.raises(InvalidInputError, match="Similarity'>; it must be a term similarity"):
         strongest(table, EmbeddingSimilarity)  # type: ignore[arg-type]
     assert StrongestSimilarity(part for part in (table,)).sources == (table,)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="needed are 1 numbers above 0"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -72,3 +75,89 @@ def test_a_terminal_is_told_once_and_only_where_something_is_compiled(
     said = capsys.readouterr()
     assert (said.out, said.err.count("Compiling kernels, only once (about 10 s) ...")) == ("", 1)
     assert (logger.level, logger.handlers) == before
+
+
+SEVERAL = """
+from softcosine.kernels.jit import kernel
+
+@kernel("float64(float64)", "float32(float32)", "int64(int64)")
+def squared(x):
+    return x * x
+"""
+WORKER = """
+import logging, os, sys, tempfile, time
+from pathlib import Path
+
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+from several_kernels import squared
+
+if "refused" in sys.argv:  # as in a folder that is only readable
+
+    def refused(*_, **__):
+        raise PermissionError(13, "nothing may be written here")
+
+    tempfile.TemporaryFile = refused
+Path(f"ready-{os.getpid()}").touch()
+while not Path("go").exists():
+    time.sleep(0.01)
+assert squared(3) == 9 and squared(0.5) == 0.25
+print("answered")
+"""
+
+
+@pytest.fixture
+def workers(tmp_path, monkeypatch):
+    """Run processes that use one kernel at the same moment; returns the lines that they print."""
+    (tmp_path / "several_kernels.py").write_text(SEVERAL)
+    (tmp_path / "worker.py").write_text(WORKER)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+
+    def run(n, *arguments):
+        for file in ("go", *(path.name for path in tmp_path.glob("ready-*"))):
+            (tmp_path / file).unlink(missing_ok=True)
+        started = [
+            subprocess.Popen(
+                [sys.executable, "worker.py", *arguments],
+                cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+            )
+            for _ in range(n)
+        ]  # fmt: skip
+        while len([*tmp_path.glob("ready-*")]) < n:
+            assert all(one.poll() is None for one in started)
+            time.sleep(0.01)
+        (tmp_path / "go").touch()
+        lines = [line for one in started for line in one.communicate(timeout=120)[0].split("\n")]
+        assert lines.count("answered") == n
+        return lines
+
+    return run
+
+
+def test_of_processes_that_start_together_one_compiles(workers):
+    assert workers(4).count("compiling several_kernels.squared") == 1
+    assert workers(2).count("compiling several_kernels.squared") == 0
+
+
+def test_a_filled_cache_in_a_read_only_folder_is_used(workers, tmp_path):
+    workers(1)
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
+    assert "compiling several_kernels.squared" not in workers(2, "refused")
+    assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_a_damaged_cache_is_filled_again(workers, tmp_path, suffix):
+    workers(1)
+    for file in (tmp_path / "cache").rglob(f"*.{suffix}"):
+        file.write_bytes(file.read_bytes()[:20])
+    lines = workers(2)
+    assert lines.count("compiling several_kernels.squared") == 1
+    assert "compiling several_kernels.squared" not in workers(1)
+
+
+def test_a_kernel_answers_where_the_disk_of_its_cache_is_full(fresh, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
+    assert fresh()[0](2.0) == 4.0

@@ -18,6 +18,7 @@ from softcosine.index.writer.lock import WriteLock
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import open_folder, write_folder
 from toy_engine import ENTRY
+from written import tree
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
 pytestmark = POSIX
@@ -44,14 +45,6 @@ def outside(tmp_path):
     file = tmp_path / "outside.txt"
     file.write_text("precious")
     return file
-
-
-def tree(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "write.lock"
-    }
 
 
 def linked(path):
@@ -255,15 +248,15 @@ class TestEngines:
     def test_only_files_that_the_manifest_names_are_given_to_an_engine(self, index):
         opened = SoftIndex.open(index)
         path = EngineIndex.build(opened, "toy").save()
-        rewrite_manifest(path, "", lambda manifest: manifest["files"].pop("engine/rows.npz"))
-        with pytest.raises(CorruptIndexError, match=r"names no file engine/rows\.npz"):
+        rewrite_manifest(path, "", lambda manifest: manifest["files"].pop("engine/rows.npy"))
+        with pytest.raises(CorruptIndexError, match=r"names no file engine/rows\.npy"):
             EngineIndex.open_in(opened, "toy")
 
     def test_linked_files_are_not_given_to_an_engine(self, index):
         opened = SoftIndex.open(index)
         path = EngineIndex.build(opened, "toy").save()
-        linked(path / "engine" / "rows.npz")
-        with pytest.raises(CorruptIndexError, match=r"rows\.npz is a link"):
+        linked(path / "engine" / "rows.npy")
+        with pytest.raises(CorruptIndexError, match=r"rows\.npy is a link"):
             EngineIndex.open_in(opened, "toy")
 
 

@@ -18,6 +18,7 @@ from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilari
 from softcosine.similarity.cooccurrence.factors import SparseRows, leading_factors
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
+from toys import two_topics
 
 Array = NDArray[np.float64]
 
@@ -94,16 +95,8 @@ def test_similarity_is_the_shrunken_cosine_of_the_information(
     np.testing.assert_allclose(found[clear], expected[clear], atol=2e-3)
 
 
-def corpus(n_docs: int = 60, *, seed: int = 0) -> list[list[str]]:
-    """Documents of two topics, with words of their own and words in common."""
-    random = np.random.default_rng(seed)
-    topics = [[f"{name}{i}" for i in range(12)] for name in ("wheel", "moon")]
-    common = [f"word{i}" for i in range(6)]
-    return [[str(w) for w in random.choice(topics[d % 2] + common, 12)] for d in range(n_docs)]
-
-
 def test_terms_of_one_topic_are_similar() -> None:
-    fitted = CooccurrenceSimilarity.fit(analyze(corpus()), dimensions=4, exponent=2)
+    fitted = CooccurrenceSimilarity.fit(analyze(two_topics()), dimensions=4, exponent=2)
     same = fitted.similarities(["wheel1"] * 5, [f"wheel{i}" for i in range(2, 7)])
     other = fitted.similarities(["wheel1"] * 5, [f"moon{i}" for i in range(2, 7)])
     assert same.min() > 0.05
@@ -112,7 +105,7 @@ def test_terms_of_one_topic_are_similar() -> None:
 
 
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    analyzed = analyze(corpus(20))
+    analyzed = analyze(two_topics(20))
     monkeypatch.setattr(company, "_CHUNK_TERMS", 5)
     monkeypatch.setattr(information, "_CHUNK_TERMS", 5)
     monkeypatch.setattr(factors, "_CHUNK", 4)
@@ -185,7 +178,7 @@ def test_the_most_frequent_terms_are_taken_ties_by_string() -> None:
 def test_progress_counts_to_its_total() -> None:
     calls: list[tuple[int, int]] = []
     CooccurrenceSimilarity.fit(
-        analyze(corpus(10)),
+        analyze(two_topics(10)),
         dimensions=2,
         progress=lambda done, total: calls.append((done, total)),
     )

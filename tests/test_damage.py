@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from crafted import MANIFEST, array_names, array_of, patch_array
+from crafted import MANIFEST, all_ones, array_names, array_of, first_byte, patch_array, random
 from softcosine.errors import CorruptIndexError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.soft_neighbors import SoftNeighbors
@@ -51,19 +51,6 @@ def damaged(saved, tmp_path):
         return path
 
     return damage
-
-
-def all_ones(content, start):
-    content[start:] = b"\xff" * (len(content) - start)
-
-
-def random(content, start):
-    content[start:] = np.random.default_rng(0).bytes(len(content) - start)
-
-
-def first_byte(content, start):
-    if len(content) > start:
-        content[start] ^= 0x40
 
 
 CHECKED = [

@@ -201,7 +201,7 @@ def test_what_is_no_pair_and_no_number_is_named() -> None:
     toy = ToySource({})
     with pytest.raises(InvalidInputError, match="the decisions are 'a ! b'"):
         decided(toy, "a ! b")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="is not a term similarity source"):
+    with pytest.raises(InvalidInputError, match="it must be a term similarity source"):
         without("toy", [("a", "b")])  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="the sign is '~'"):
         Decision("a", "~", "b")  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import softcosine.similarity.spelling.edit_distance as module
 import softcosine.similarity.spelling.nearby_strings as nearby_strings
 from conftest import JIT
+from oracle import levenshtein
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.source import source_from_state
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
@@ -26,16 +27,6 @@ short = st.text(LETTERS[:3], max_size=5)
 mixed = st.text(LETTERS, max_size=9)
 alike = st.text(CONFUSING, max_size=6)
 long = st.text("ab", min_size=10, max_size=40)
-
-
-def levenshtein(left: str, right: str) -> int:
-    """From the definition: the table of Wagner and Fischer, row by row."""
-    row = list(range(len(right) + 1))
-    for i, a in enumerate(left, 1):
-        previous, row = row, [i]
-        for j, b in enumerate(right, 1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
-    return row[-1]
 
 
 def similarity(left: str, right: str, source: EditDistanceSimilarity) -> np.float32:

@@ -138,11 +138,8 @@ class TestBesideAnIndex:
 @pytest.mark.parametrize("name", ["faiss", "hnswlib", "usearch", "toy"])
 @pytest.mark.parametrize("route", ["basis", "lsa"])
 class TestUpdates:
-    def route(self, name, route):
-        return {} if name == "toy" else {"route": route}
-
     def test_it_follows_commits(self, index, name, route):
-        fast = built(index, name, **self.route(name, route))
+        fast = built(index, name, route=route)
         with index.writer(merge=None) as writer:
             for id in ("3", "9", "14"):
                 writer.delete(id)
@@ -164,7 +161,7 @@ class TestUpdates:
         check_same(fast, index)
 
     def test_it_follows_on_opening_what_it_missed(self, index, name, route, tmp_path):
-        path = built(index, name, **self.route(name, route)).save()
+        path = built(index, name, route=route).save()
         with index.writer() as writer:
             writer.add("new", "ibis ibis cat")
             writer.delete("11")
@@ -176,7 +173,7 @@ class TestUpdates:
         assert not EngineIndex.open(fast.save(overwrite=True), other, update=True).updated
 
     def test_new_weights_put_all_in_anew(self, index, name, route):
-        fast = built(index, name, ranking="inner_product", **self.route(name, route))
+        fast = built(index, name, ranking="inner_product", route=route)
         with index.writer() as writer:
             writer.add("new", "ant ant ant bee")
             writer.commit(refresh=True)
@@ -441,7 +438,7 @@ class TestDamage:
     def test_what_is_no_engine_is_told(self, index, tmp_path):
         with pytest.raises(FileNotFoundError, match="there is no engine at"):
             EngineIndex.open(tmp_path / "nothing", index)
-        with pytest.raises(IndexFormatError, match="softcosine-engine was needed"):
+        with pytest.raises(IndexFormatError, match="softcosine engine was needed"):
             EngineIndex.open(tmp_path / "a.index", index)
         with pytest.raises(FileNotFoundError, match="softcosine export INDEX faiss"):
             EngineIndex.open_in(index, "faiss")
@@ -515,8 +512,8 @@ class TestDamage:
         path = fast.save()
         before = sorted(file.name for file in path.rglob("*"))
 
-        def fail(self, file):
-            file.write_bytes(b"half")
+        def fail(self, path, _array):
+            path.write_bytes(b"half")
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(ToyEngine, "_write", fail)

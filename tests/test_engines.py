@@ -68,7 +68,7 @@ def toy_data(seed=0, n_docs=N_DOCS, n_terms=N_TERMS):
 
 @pytest.fixture
 def toy(monkeypatch):
-    """Register the toy engine of sparse vectors."""
+    """Register the toy engine."""
     monkeypatch.setitem(registry.ENGINES, "toy", ENTRY)
     return ToyEngine
 
@@ -226,17 +226,6 @@ def test_whatever_the_documents_the_answers_are_those_of_the_index(c, ranking, n
     assert np.array_equal(again.scores, exact.scores)
 
 
-@given(own.collections(), st.sampled_from(RANKINGS))
-def test_sparse_vectors_lose_nothing_whatever_s_is(c, ranking):
-    neighbors = SoftNeighbors(similarity_matrix(c.S), ranking=ranking).fit(c.counts)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(registry.ENGINES, "toy", ENTRY)
-        fast = EngineIndex.build(neighbors, "toy")
-    assert (fast.route, fast.note) in (("sparse", ""), ("auto", ""))
-    found, exact = fast.search(c.queries, c.n_docs), neighbors.search(c.queries, k=c.n_docs)
-    check_near(found, exact, neighbors, c.queries, width=c.n_docs)
-
-
 @settings(max_examples=25)
 @given(
     st.lists(st.lists(st.integers(0, 19), max_size=20), min_size=2, max_size=4),
@@ -349,8 +338,7 @@ class TestRoutes:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ({"route": "sparse"}, "holds dense vectors, which the route sparse does not make"),
-            ({"route": "svd"}, "route is 'svd'; it must be one of basis, lsa, sparse, auto"),
+            ({"route": "svd"}, "route is 'svd'; it must be one of basis, lsa, auto"),
             ({"route": None}, "route is None"),
             ({"n_dimensions": 0}, "n_dimensions is 0; it must be a whole number of 1 or more"),
             ({"n_dimensions": 2.5}, "n_dimensions is 2.5"),
@@ -366,21 +354,6 @@ class TestRoutes:
         counts, S, _ = data
         with pytest.raises((InvalidInputError, MemoryError), match="max_memory"):
             built(SoftNeighbors(S).fit(counts), "faiss flat", route="basis", max_memory=10)
-
-    def test_an_engine_gets_only_what_it_can_hold(self, data, toy, monkeypatch):
-        counts, S, _ = data
-        monkeypatch.setattr(ToyEngine, "limit", 3)
-        with pytest.raises(InvalidInputError, match="at most 3 non-zeros, and there are some of"):
-            built(SoftNeighbors(S).fit(counts), "toy")
-        monkeypatch.setattr(ToyEngine, "limit", 10)
-        monkeypatch.setattr(ToyEngine, "negative", False)
-        built(SoftNeighbors(S).fit(counts), "toy")
-        signed = np.eye(N_TERMS)
-        signed[0, 1] = signed[1, 0] = -0.5
-        with pytest.raises(InvalidInputError, match="takes no negative numbers"):
-            built(SoftNeighbors(similarity_matrix(signed)).fit(counts), "toy")
-        with pytest.raises(InvalidInputError, match="holds sparse vectors"):
-            built(SoftNeighbors(S).fit(counts), "toy", route="lsa")
 
 
 class TestAnswers:
@@ -668,20 +641,6 @@ class TestRegistry:
         command = rf"pip install 'softcosine\[{engine}\]'"
         with pytest.raises(MissingDependencyError, match=command):
             EngineIndex.build(neighbors, engine)
-
-
-def test_sparse_vectors_have_the_scores_as_dot_products_too(toy):
-    counts, S = toy_data()
-    neighbors = SoftNeighbors(S, ranking="soft_bm25").fit(counts)
-    fast = EngineIndex.build(neighbors, "toy")
-    documents, asked = fast.document_vectors(), fast.query_vectors(counts[:4])
-    assert (documents.format, documents.dtype) == ("csr", np.float32)
-    assert (asked.format, asked.dtype) == ("csr", np.float32)
-    numbers = np.array(fast.document_ids())
-    exact = [
-        neighbors.searcher_.scores(one, numbers) for one in neighbors.query_vectors(counts[:4])
-    ]
-    np.testing.assert_allclose((asked @ documents.T).toarray(), exact, rtol=1e-5, atol=1e-5)
 
 
 def test_vectors_of_no_documents_have_no_columns():

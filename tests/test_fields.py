@@ -23,7 +23,7 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
-from toys import ToySource, searcher_of, similarity_matrix
+from toys import ToySource, same, searcher_of, similarity_matrix, vector
 
 N_DOCS, N_TERMS = (2500, 40) if JIT else (1100, 12)
 RAW = Weighting("raw", "none")
@@ -34,23 +34,10 @@ def searcher_of_fields(Xs, weights, S, ranking="soft_cosine", weighting=None, **
     return FieldsSearcher(searchers, weights)
 
 
-def vector(weights):
-    weights = np.asarray(weights, np.float64)
-    terms = np.flatnonzero(weights)
-    return QueryVector(terms.astype(np.int32), weights[terms])
-
-
-def same(left, right):
-    return (
-        left.documents.tobytes() == right.documents.tobytes()
-        and left.scores.tobytes() == right.scores.tobytes()
-    )
-
-
 def search(searcher, vectors, **settings):
     """The answer of the fast path, the same as that of the slow one, and its plan's method."""
     (fast,) = searcher.search_batch([vectors], **settings)
-    with patch.object(FieldsSearcher, "_candidates", lambda *_: None):
+    with patch("softcosine.index.search.field_sums.summed_candidates", return_value=None):
         (slow,) = searcher.search_batch([vectors], **settings)
     assert same(fast, slow)
     return fast, fast.plan.method

@@ -17,7 +17,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.table import from_spec
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.first_stage import first_stage_candidates
+from softcosine.index.search.first_stage import first_stage, second_stage
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.soft_frequencies import SoftFrequencies
@@ -144,7 +144,12 @@ CASES = [
 
 def search_in_two_stages(words, meaning, queries, stage, *, k, **options):
     """Return the k best candidates of each query; without candidates, the k best documents."""
-    found = first_stage_candidates(words, meaning, queries, stage, k=k, **options)
+    allowed, threads = options.get("allowed"), options.get("threads")
+    tops = first_stage(words, queries, stage, k=k, allowed=allowed, threads=threads)
+    least = options.get("min_score", 0.0)
+    found = second_stage(
+        words, meaning, queries, tops, stage, k=k, min_score=least, threads=threads
+    )
     return [
         exact(words, meaning, query, k=k, **options) if one.searched_exactly else one.best(k)
         for query, one in zip(queries, found, strict=True)

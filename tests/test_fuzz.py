@@ -17,6 +17,7 @@ if not hasattr(os, "fork"):
     pytest.skip("the fuzzer forks", allow_module_level=True)
 
 import fuzz_index
+from written import tree
 
 pytestmark = pytest.mark.skipif(not JIT, reason="kernels as plain Python take minutes")
 
@@ -42,13 +43,6 @@ def test_a_case_is_decided_by_its_seed_and_number(monkeypatch, tmp_path):
 
     monkeypatch.setitem(fuzz_index.BASES, "plain", while_kernels_are_compiled)
     again = fuzz_index.made_bases(tmp_path / "again")
-
-    def tree(folder):
-        return {
-            path.relative_to(folder).as_posix(): path.read_bytes()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file() and path.name != "write.lock"
-        }
 
     assert tree(tmp_path / "bases") == tree(tmp_path / "again")
     for case in range(30):

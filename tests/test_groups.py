@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 import strategies
 from conftest import JIT
 from softcosine.errors import InvalidInputError
+from softcosine.index.near_duplicates.all_pairs import pair_documents
 from softcosine.index.near_duplicates.groups import find_groups
 from test_all_pairs import many, matrix, parts_of, searched
 
 
 def found(parts, S, **options):
     """Groups as a list of (first, {other: similarity})."""
-    groups = find_groups(parts, S, **options)
+    groups = find_groups(pair_documents(parts, S), **options)
     listed = [
         (group.first, dict(zip(group.others.tolist(), group.similarities.tolist(), strict=True)))
         for group in groups
@@ -103,7 +104,9 @@ def test_documents_without_near_duplicates_have_no_groups():
 def test_a_table_has_a_row_for_each_duplicate():
     pytest.importorskip("pandas")
     S = matrix(np.eye(2))
-    groups = find_groups(parts_of([[1, 0], [0, 1], [2, 0], [0, 3]], S), S, min_similarity=0.9)
+    groups = find_groups(
+        pair_documents(parts_of([[1, 0], [0, 1], [2, 0], [0, 3]], S), S), min_similarity=0.9
+    )
     table = groups.to_pandas()
     assert table.columns.tolist() == ["first", "document", "similarity"]
     assert table["first"].tolist() == [0, 1]
@@ -114,10 +117,10 @@ def test_a_table_has_a_row_for_each_duplicate():
 def test_an_unknown_method_is_refused(method):
     S = matrix(np.eye(2))
     with pytest.raises(InvalidInputError, match="it must be one of components, leaders"):
-        find_groups(parts_of(np.eye(2), S), S, min_similarity=0.5, method=method)
+        find_groups(pair_documents(parts_of(np.eye(2), S), S), min_similarity=0.5, method=method)
 
 
 def test_groups_of_any_similarity_are_refused():
     S = matrix(np.eye(2))
     with pytest.raises(InvalidInputError, match="pass a number above 0"):
-        find_groups(parts_of(np.eye(2), S), S, min_similarity=0.0)
+        find_groups(pair_documents(parts_of(np.eye(2), S), S), min_similarity=0.0)

@@ -97,7 +97,7 @@ def test_a_persons_decisions_stand_above_the_guard() -> None:
 
 
 def test_only_sources_are_guarded() -> None:
-    with pytest.raises(InvalidInputError, match="'english' is not a term similarity source"):
+    with pytest.raises(InvalidInputError, match="the source is 'english'"):
         Guarded("english")  # type: ignore[arg-type]
 
 

@@ -22,8 +22,7 @@ from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.matrix.list_use import list_use
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration
-from softcosine.similarity.combine.combined import first, mean, scaled, strongest
-from softcosine.similarity.combine.noisy_or import noisy_or
+from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.overrides.antonyms import Antonyms

@@ -410,6 +410,37 @@ def test_the_configuration_has_absolute_paths_and_the_options(run, folder, monke
     assert entry["args"][-6:] == ["mcp", f"faq={folder}", f"laws={folder}", *options]
 
 
+def test_searches_are_made_as_the_server_was_started(index):
+    options = {"ranking": "soft_cosine", "ask": "words", "meaning": 0.0}
+
+    async def conversation(client):
+        found = await client.call_tool("search", {"query": "bicycle repair"})
+        why = await client.call_tool("explain", {"query": "bicycle repair", "id": "bike"})
+        return found.structured_content, why.structured_content
+
+    found, why = talk(mcp_server({"faq": index}, **options), conversation)
+    expected = index.search("bicycle repair", **options)
+    assert [hit["score"] for hit in found["hits"]] == [hit.score for hit in expected]
+    assert why["score"] == index.explain("bicycle repair", "bike", **options).score
+    assert found["ranking"] == "soft cosine"
+
+
+def test_the_configuration_repeats_how_searches_are_made(run, folder, tmp_path, monkeypatch):
+    with sc.SoftIndex.open(folder).writer() as writer:
+        writer.encode("static")
+    monkeypatch.chdir(tmp_path)
+    options = ["--ranking", "soft_cosine", "--ask", "static", "--meaning", "2.0"]
+    shown = json.loads(run("mcp", folder, *options, "--config"))
+    assert shown["mcpServers"]["softcosine"]["args"][-6:] == options
+    for wrong in (["--ranking", "best"], ["--ask", "nobody"], ["--meaning", "-1"]):
+        assert wrong[1] in run("mcp", folder, *wrong, "--config", code=2)
+
+
+def test_an_encoder_is_for_indexes_with_coordinates(run, folder):
+    shown = run("mcp", folder, "--encoder", "somewhere", "--config", code=2)
+    assert "this index has no encoder" in shown
+
+
 def test_two_indexes_of_one_name_are_refused(run, folder):
     shown = run("mcp", folder, folder, "--config", code=2)
     assert f"the name 'faq' is taken; give the index another one: NAME={folder}." in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import softcosine as sc
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
+from softcosine.index.search import meaning
 from softcosine.index.search.explanation import DOCUMENT, OTHERS, REST
 from softcosine.index.search.meaning import FLOOR
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
@@ -92,7 +94,9 @@ def test_scores_have_the_same_bits_alone_in_a_batch_and_in_any_segments(
     for number, text in enumerate(documents):
         with apart.writer(merge=None) as writer:
             writer.add(str(number), text)
-    assert [shown(apart.search(query, k=4, ask=ask)) for query in asked] == alone
+    for few in (meaning._FEW, 0):  # also with the segments on several threads
+        with patch.object(meaning, "_FEW", few):
+            assert [shown(apart.search(query, k=4, ask=ask)) for query in asked] == alone
     with apart.writer() as writer:
         writer.merge()
     assert [shown(apart.search(query, k=4, ask=ask)) for query in asked] == alone

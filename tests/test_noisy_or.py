@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.combine.noisy_or import NoisyOrSimilarity, noisy_or
+from softcosine.similarity.combine.combined import NoisyOrSimilarity, noisy_or
 from tables import TERMS, Table, check_neighbors, several, square
 from toys import ToySource
 
@@ -67,5 +67,5 @@ def test_blocks_of_terms_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatc
 def test_no_sources_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="there are no sources"):
         noisy_or()
-    with pytest.raises(InvalidInputError, match="is not a term similarity source"):
+    with pytest.raises(InvalidInputError, match="it must be a term similarity source"):
         NoisyOrSimilarity(["english"])  # type: ignore[list-item]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates import meaning
+from softcosine.index.near_duplicates.similar import compared
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.plots.document_map import document_map
@@ -55,7 +56,8 @@ def made(texts, *, last=(), deleted=(), unread=()):
             for number in deleted:
                 if number < len(texts):
                     writer.delete(str(number))
-        return pickle.loads(pickle.dumps(SoftIndex.open(path)))
+        # The copy is in memory, where that of an index in a folder would be its path.
+        return pickle.loads(pickle.dumps(SoftIndex.open(path).with_note("")))
 
 
 def similarities(index, by):
@@ -95,7 +97,24 @@ def check(index, by, *, k, minimum, threads=1):
     expected = [(a, b, score) for (a, b), score in found.items() if score >= minimum]
     assert pairs(index, by=by, min_similarity=minimum, threads=threads) == expected
     graph = pairs(index, by=by, k=k, threads=threads)
-    assert sorted(graph, key=lambda row: int(row[0])) == nearest(found, k)
+    best = nearest(found, k)
+    assert sorted(graph, key=lambda row: int(row[0])) == best
+    ids = {index.documents.number(id): id for id in index}
+    scores = panel_by_panel(compared(index.snapshot, by), ids, k)
+    for id, other, score in best:
+        assert scores[id, other] == pytest.approx(score, rel=1e-9)
+
+
+def panel_by_panel(documents, id_of, k):
+    """What comparisons of each panel with all documents find."""
+    ids, found = [id_of[number] for number in documents.numbers.tolist()], {}
+    for panel, (begin, _) in enumerate(documents.panels):
+        for pairs in documents.nearest(panel, k, 0.0):
+            columns = (pairs.columns + begin).tolist()
+            for own, other, score in zip(columns, pairs.documents, pairs.scores, strict=True):
+                assert (ids[own], ids[other]) not in found
+                found[ids[own], ids[other]] = float(score)
+    return found
 
 
 @BY

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracle import levenshtein
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.similarity.source import source_from_state
+from toys import rows_of
 
 jellyfish = pytest.importorskip("jellyfish")
 
@@ -27,15 +29,6 @@ terms = st.lists(
 )
 
 
-def levenshtein(left: str, right: str) -> int:
-    row = list(range(len(right) + 1))
-    for i, a in enumerate(left, 1):
-        previous, row = row, [i]
-        for j, b in enumerate(right, 1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
-    return row[-1]
-
-
 def similarity(left: str, right: str, source: PhoneticSimilarity) -> float:
     if left == right:
         return 1.0
@@ -45,13 +38,6 @@ def similarity(left: str, right: str, source: PhoneticSimilarity) -> float:
         return source.similarity
     a, b = left.casefold(), right.casefold()
     return source.similarity * (1 - levenshtein(a, b) / max(len(a), len(b)))
-
-
-def rows_of(neighbors):
-    return [
-        list(zip(*(part.tolist() for part in neighbors.of(i)), strict=True))
-        for i in range(len(neighbors))
-    ]
 
 
 @given(terms, terms, st.sampled_from([*ALGORITHMS]), st.booleans(), st.sampled_from([1, 2, 100]))

@@ -11,8 +11,7 @@ from hypothesis import given
 
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration, calibrated
-from softcosine.similarity.combine.combined import first, mean, scaled, strongest
-from softcosine.similarity.combine.noisy_or import noisy_or
+from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.naming import name_of
 from softcosine.similarity.overrides.antonyms import Antonyms

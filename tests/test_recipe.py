@@ -168,7 +168,7 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
     ("settings", "message"),
     [
         ({"sources": "english"}, "sources is a single string"),
-        ({"sources": [3]}, "the source is of type int"),
+        ({"sources": [3]}, "the source is 3"),
         ({"sources": ["nonsense"]}, "the source 'nonsense' is not understood"),
         ({"sources": b"english"}, "sources is a single string"),
         ({"sources": [""]}, "the source '' is not understood"),

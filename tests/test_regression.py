@@ -20,16 +20,9 @@ from softcosine.lab.regression.inverse import invert_in_place
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
+from toys import two_topics
 
 Array = NDArray[np.float64]
-
-
-def corpus(n_docs: int = 60, *, seed: int = 0) -> list[list[str]]:
-    """Documents of two topics, with words of their own and words in common."""
-    random = np.random.default_rng(seed)
-    topics = [[f"{name}{i}" for i in range(12)] for name in ("wheel", "moon")]
-    common = [f"word{i}" for i in range(6)]
-    return [[str(w) for w in random.choice(topics[d % 2] + common, 12)] for d in range(n_docs)]
 
 
 def weights(X: Array, penalty: float) -> Array:
@@ -169,7 +162,7 @@ def test_the_terms_of_most_documents_are_taken() -> None:
 
 def test_progress_counts_to_its_total() -> None:
     calls: list[tuple[int, int]] = []
-    RegressionSimilarity.fit(analyze(corpus(10)), progress=lambda *call: calls.append(call))
+    RegressionSimilarity.fit(analyze(two_topics(10)), progress=lambda *call: calls.append(call))
     assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
     assert calls[-1][0] == calls[-1][1]
 
@@ -215,6 +208,6 @@ def test_under_stemming_all_surface_forms_are_known() -> None:
 
 
 def test_what_it_was_learned_with_is_kept() -> None:
-    fitted = RegressionSimilarity.fit(analyze(corpus()), penalty=3.0)
+    fitted = RegressionSimilarity.fit(analyze(two_topics()), penalty=3.0)
     assert fitted.learned == {"penalty": 3.0, "exponent": 2.0}
     assert "penalty=3.0, exponent=2.0" in repr(fitted)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import required
+from conftest import need_ray, required
 
 
 def test_what_may_not_be_skipped_is_named_and_a_name_that_is_none_is_an_error(monkeypatch):
@@ -18,6 +18,18 @@ def test_what_may_not_be_skipped_is_named_and_a_name_that_is_none_is_an_error(mo
     monkeypatch.setenv("SOFTCOSINE_REQUIRE", "engines,date")
     with pytest.raises(pytest.UsageError, match=r"'date' is no name .* browser, data, engines"):
         required()
+
+
+def test_ray_is_missing_silently_only_where_it_cannot_be(monkeypatch):
+    monkeypatch.setenv("SOFTCOSINE_REQUIRE", "ray")
+    with pytest.raises(pytest.fail.Exception, match="needs no_ray, which is not installed"):
+        need_ray("no_ray")
+    monkeypatch.setenv("SOFTCOSINE_REQUIRE", "data")
+    with pytest.raises(pytest.skip.Exception, match="needs no_ray, which is not installed"):
+        need_ray("no_ray")
+    monkeypatch.setattr("sys.version_info", (3, 14, 0))
+    with pytest.raises(pytest.skip.Exception, match=r"Python up to 3\.13"):
+        need_ray()
 
 
 def test_temporary_files_go_with_the_run(tmp_path_factory):

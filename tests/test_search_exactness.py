@@ -23,22 +23,9 @@ from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
 from softcosine.text.weighting import Weighting
-from toys import searcher_of, similarity_matrix, slowly, statistics_of
+from toys import same, searcher_of, similarity_matrix, slowly, statistics_of, vector
 
 N_DOCS, N_TERMS = (3000, 60) if JIT else (1100, 20)
-
-
-def vector(weights):
-    weights = np.asarray(weights, np.float64)
-    terms = np.flatnonzero(weights)
-    return QueryVector(terms.astype(np.int32), weights[terms])
-
-
-def same(left, right):
-    return (
-        left.documents.tobytes() == right.documents.tobytes()
-        and left.scores.tobytes() == right.scores.tobytes()
-    )
 
 
 def both(searcher, query, **settings):

@@ -15,7 +15,7 @@ from softcosine.index.segment import dense_columns as columns
 from softcosine.index.segment.dense_columns import frequent_columns, halves
 from softcosine.kernels.panel import PANEL
 from softcosine.text.weighting import Weighting
-from toys import searcher_of, similarity_matrix, slowly
+from toys import same, searcher_of, similarity_matrix, slowly
 
 N_DOCS, N_TERMS = (2500, 40) if JIT else (100, 12)
 CASES = [
@@ -53,13 +53,6 @@ def queries(n, seed=0):
         terms = np.flatnonzero(generator.random(N_TERMS) < generator.choice([0.05, 0.5]))
         found.append(QueryVector(terms.astype(np.int32), generator.random(len(terms)) + 0.1))
     return found
-
-
-def same(left, right):
-    return (
-        left.documents.tobytes() == right.documents.tobytes()
-        and left.scores.tobytes() == right.scores.tobytes()
-    )
 
 
 def searched_slowly(searching, query, **settings):

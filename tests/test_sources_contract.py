@@ -17,8 +17,7 @@ from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.lab.snos.source import SnosSimilarity
 from softcosine.lab.syntactic.source import SyntacticSimilarity
 from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration
-from softcosine.similarity.combine.combined import first, mean, scaled, strongest
-from softcosine.similarity.combine.noisy_or import noisy_or
+from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors

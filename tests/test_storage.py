@@ -382,7 +382,7 @@ def test_a_truncated_manifest_is_named(tmp_path):
 
 def test_other_kinds_versions_and_folders_are_refused(tmp_path):
     path = written(tmp_path / "x")
-    with pytest.raises(IndexFormatError, match="holds a softcosine-thing; a softcosine-other was"):
+    with pytest.raises(IndexFormatError, match="holds a softcosine thing; a softcosine other was"):
         open_folder(path, "other")
     manifest = manifest_of(path)
     manifest["version"] = manifests.FORMAT_VERSION + 1

@@ -644,7 +644,7 @@ def test_an_unforeseen_error_of_the_lock_is_passed_on(tmp_path, monkeypatch):
     def fail(descriptor):
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr(locks, "_lock", fail)
+    monkeypatch.setattr(locks, "lock_descriptor", fail)
     with pytest.raises(OSError, match="no locks available"):
         WriteLock(tmp_path)
 

@@ -133,7 +133,7 @@ def test_saved_then_built_anew_it_gives_the_same(parts: TermSimilaritySource | N
         ({"threshold": "high"}, "threshold is 'high'"),
         ({"alpha": 0.0}, "alpha is 0.0"),
         ({"beta": float("inf")}, "beta is inf"),
-        ({"parts": "words"}, "'words' is not a term similarity source"),
+        ({"parts": "words"}, "the source is 'words'"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, object], problem: str) -> None:

@@ -86,6 +86,11 @@ def test_a_function_takes_threads() -> None:
             0.5,
         ),
         (
+            "4:cpu,cpuacct:/x",  # without a link "cpu"
+            {"cpu,cpuacct/cpu.cfs_quota_us": "300000", "cpu,cpuacct/cpu.cfs_period_us": "100000"},
+            3.0,
+        ),
+        (
             "4:cpu:/",
             {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"},
             float("inf"),
@@ -107,3 +112,19 @@ def test_the_quota_of_control_groups_is_read(
 
 def test_there_is_no_quota_where_there_are_no_control_groups(tmp_path: Path) -> None:
     assert threads._quota(tmp_path) == float("inf")
+
+
+def test_the_affinity_of_the_moment_and_the_quota_limit_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOFTCOSINE_THREADS", raising=False)
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/worker\n")
+    (tmp_path / "sys/fs/cgroup/worker").mkdir(parents=True)
+    (tmp_path / "sys/fs/cgroup/worker/cpu.max").write_text("250000 100000\n")
+    quota = threads._quota
+    monkeypatch.setattr(threads, "_quota", lambda: quota(tmp_path))
+    for cpus, usable in ((8, 3), (2, 2), (64, 3), (1, 1)):  # a scheduler may set it at any time
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, n=cpus: range(n), raising=False)
+        assert threads.n_threads() == usable
+        assert threads.n_threads(-2) == max(1, usable - 1)

@@ -8,25 +8,11 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from crafted import array_at, array_names, array_of, patch_array
+from crafted import all_ones, array_at, array_names, array_of, first_byte, patch_array, random
 from softcosine.errors import CorruptIndexError, SoftCosineError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource
-
-
-def all_ones(content, start):
-    content[start:] = b"\xff" * (len(content) - start)
-
-
-def random(content, start):
-    content[start:] = np.random.default_rng(0).bytes(len(content) - start)
-
-
-def first_byte(content, start):
-    if len(content) > start:
-        content[start] ^= 0x40
-
 
 GROWN = Vocabulary(["tyre", "tire", "tea"], forms=[["tyres"], ["tires", "tire"], []])
 

@@ -1,9 +1,8 @@
-"""An engine that multiplies sparse matrices, and does to its answers what a test asks for."""
+"""An engine that multiplies matrices, and does to its answers what a test asks for."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array, load_npz, save_npz, vstack
 
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import EngineMatches
@@ -12,10 +11,8 @@ ENTRY = "toy_engine:ToyEngine"
 
 
 class ToyEngine:
-    """Sparse vectors, compared all; `answer` may be changed by tests."""
+    """Vectors, compared all; `answer` may be changed by tests."""
 
-    limit: int | None = None
-    negative = True
     persistent = True
 
     def __init__(self, *, factor: float = 1.0):
@@ -25,10 +22,7 @@ class ToyEngine:
 
     @property
     def capabilities(self):
-        return Capabilities(
-            exact=True, vectors="sparse", negative=self.negative, max_non_zeros=self.limit,
-            adds=True, deletes=True, persistent=self.persistent,
-        )  # fmt: skip
+        return Capabilities(exact=True, adds=True, deletes=True, persistent=self.persistent)
 
     @property
     def settings(self):
@@ -37,14 +31,13 @@ class ToyEngine:
     package = "toy 1"
 
     def build(self, vectors, *, threads):
-        self.rows = vstack(list(vectors.blocks()), format="csr")
+        self.rows = np.vstack(list(vectors.blocks()))
         assert self.rows.shape == (vectors.n, vectors.n_dimensions)
         assert self.rows.dtype == np.float32
         self.live = np.ones(vectors.n, bool)
 
     def search(self, queries, k, *, width, threads):
-        assert isinstance(queries, csr_array)
-        scores = (queries @ self.rows.T).toarray()
+        scores = queries @ self.rows.T
         scores[:, ~self.live] = -np.inf
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return self.answer(EngineMatches(order, np.take_along_axis(scores, order, 1)))
@@ -55,7 +48,7 @@ class ToyEngine:
 
     def add(self, first, block, *, threads):
         assert first == self.rows.shape[0]
-        self.rows = vstack([self.rows, block], format="csr")
+        self.rows = np.vstack([self.rows, block])
         self.live = np.concatenate([self.live, np.ones(block.shape[0], bool)])
 
     def delete(self, slots):
@@ -63,13 +56,16 @@ class ToyEngine:
         self.live[slots] = False
 
     def files(self):
-        return {"rows.npz": lambda path: save_npz(path, self.rows), "live.npy": self._write}
+        return {
+            "rows.npy": lambda path: self._write(path, self.rows),
+            "live.npy": lambda path: self._write(path, self.live),
+        }
 
-    def _write(self, path):
+    def _write(self, path, array):
         with path.open("wb") as file:
-            np.save(file, self.live)
+            np.save(file, array)
 
     def load(self, folder, *, n_dimensions):
-        self.rows = csr_array(load_npz(folder / "rows.npz"))
+        self.rows = np.load(folder / "rows.npy")
         assert self.rows.shape[1] == n_dimensions
         self.live = np.load(folder / "live.npy")

@@ -15,6 +15,7 @@ from softcosine.index.search.expansion import Expansions
 from softcosine.index.search.frequency_searcher import searcher_of as made_searcher
 from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import prepare
+from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -111,3 +112,34 @@ def slowly():
 
 def statistics_of(segment):
     return FieldStatistics.of([segment], segment.n_terms)
+
+
+def vector(weights):
+    """The query vector of weights by term."""
+    weights = np.asarray(weights, np.float64)
+    terms = np.flatnonzero(weights)
+    return QueryVector(terms.astype(np.int32), weights[terms])
+
+
+def same(left, right):
+    """Whether two results have the same bytes."""
+    return (
+        left.documents.tobytes() == right.documents.tobytes()
+        and left.scores.tobytes() == right.scores.tobytes()
+    )
+
+
+def rows_of(neighbors):
+    """The (position, similarity) of the neighbours of each term."""
+    return [
+        list(zip(*(part.tolist() for part in neighbors.of(i)), strict=True))
+        for i in range(len(neighbors))
+    ]
+
+
+def two_topics(n_docs: int = 60, *, seed: int = 0) -> list[list[str]]:
+    """Documents of two topics, with words of their own and words in common."""
+    random = np.random.default_rng(seed)
+    topics = [[f"{name}{i}" for i in range(12)] for name in ("wheel", "moon")]
+    common = [f"word{i}" for i in range(6)]
+    return [[str(w) for w in random.choice(topics[d % 2] + common, 12)] for d in range(n_docs)]

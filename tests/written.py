@@ -222,3 +222,12 @@ def assert_same(index, model, queries, *, rankings, weighting):
             np.testing.assert_allclose(found, truth[rows], rtol=1e-9, atol=1e-12)
             keys = [(-score, row) for score, row in zip(found, rows, strict=True)]
             assert keys == sorted(keys)
+
+
+def tree(folder):
+    """The bytes of every file of an index by its path."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "write.lock"
+    }

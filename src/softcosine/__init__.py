@@ -66,7 +66,7 @@ _HOMES = {
     "load_meaning": "softcosine.space.meaning_file",
     "save_meaning": "softcosine.space.meaning_file",
     "mean": "softcosine.similarity.combine.combined",
-    "noisy_or": "softcosine.similarity.combine.noisy_or",
+    "noisy_or": "softcosine.similarity.combine.combined",
     "origins": "softcosine.similarity.provenance",
     "orthonormal_basis": "softcosine.space.basis",
     "paired_soft_cosine_similarity": "softcosine.space.measures",
@@ -122,10 +122,10 @@ if TYPE_CHECKING:
     from softcosine.similarity.combine.calibration import uncalibrated as uncalibrated
     from softcosine.similarity.combine.combined import first as first
     from softcosine.similarity.combine.combined import mean as mean
+    from softcosine.similarity.combine.combined import noisy_or as noisy_or
     from softcosine.similarity.combine.combined import scaled as scaled
     from softcosine.similarity.combine.combined import strongest as strongest
     from softcosine.similarity.combine.isotonic import Calibration as Calibration
-    from softcosine.similarity.combine.noisy_or import noisy_or as noisy_or
     from softcosine.similarity.cooccurrence.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
     )

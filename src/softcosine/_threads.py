@@ -103,14 +103,17 @@ def takes_threads(function: _Function) -> _Function:
     return cast("_Function", call)
 
 
-@cache
 def usable_cpus() -> int:
-    """Return the number of CPUs this process may use, by its affinity and cgroup quotas."""
+    """Return the number of CPUs this process may use, by its affinity and cgroup quotas.
+
+    The affinity is read anew at each call, because schedulers set it after a worker has started.
+    """
     affinity = getattr(os, "sched_getaffinity", None)
     n = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
     return max(1, min(n, math.ceil(min(_quota(), n))))
 
 
+@cache
 def _quota(root: Path = Path("/")) -> float:
     """CPUs that the cgroups of this process allow; infinity without a limit."""
     try:
@@ -122,10 +125,11 @@ def _quota(root: Path = Path("/")) -> float:
         _, controllers, name = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
             continue
-        mount = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
-        group = mount / name.strip("/")
-        for folder in (group, *group.parents[: len(group.parts) - len(mount.parts)]):
-            least = min(least, _limit(folder, version=1 if controllers else 2))
+        # Version 1 has a folder for each group of controllers, and mostly a link "cpu" to it.
+        for mount in {root / "sys/fs/cgroup" / own for own in (controllers, controllers and "cpu")}:
+            group = mount / name.strip("/")
+            for folder in (group, *group.parents[: len(group.parts) - len(mount.parts)]):
+                least = min(least, _limit(folder, version=1 if controllers else 2))
     return least
 
 

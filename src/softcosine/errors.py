@@ -14,6 +14,7 @@
      ├─ MissingDependencyError (ImportError)    an extra is not installed; gives the pip command
      ├─ IndexFormatError (OSError)              a folder is not an index this version can read
      │   └─ CorruptIndexError                   a file is missing, truncated or altered
+     ├─ CommitNotFoundError (FileNotFoundError) a folder has another commit by now
      ├─ IndexLockedError (TimeoutError)         another writer has the index open
      ├─ DeadlineExceededError (TimeoutError)    a search took longer than `using_deadline` allows
      ├─ ServerError (ConnectionError)           a server is down, refuses or holds another index
@@ -33,6 +34,7 @@ from typing import Any
 
 __all__ = [
     "AlreadyExistsError",
+    "CommitNotFoundError",
     "CorruptIndexError",
     "DeadlineExceededError",
     "DuplicateIdError",
@@ -140,6 +142,10 @@ class IndexFormatError(SoftCosineError, OSError):
 
 class CorruptIndexError(IndexFormatError):
     """A file of a saved index or matrix is missing, truncated or altered."""
+
+
+class CommitNotFoundError(SoftCosineError, FileNotFoundError):
+    """A folder no longer has the commit that a pickled index or a manifest of shards names."""
 
 
 class IndexLockedError(SoftCosineError, TimeoutError):

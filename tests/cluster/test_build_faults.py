@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from killing import within
+from softcosine import _tasks
 from softcosine.cluster import plan as plans
-from softcosine.cluster import tasks
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.plan import ShardPlan
 from softcosine.errors import (
@@ -89,7 +89,7 @@ def test_tasks_of_a_killed_worker_are_run_again(inputs, expected, tmp_path, step
 def test_a_build_stops_where_workers_are_killed_again_and_again(inputs, tmp_path, monkeypatch):
     pytest.importorskip("joblib")
     monkeypatch.setattr(plans, "tally", _end)
-    with within(300), pytest.raises(tasks.BrokenExecutor):
+    with within(300), pytest.raises(_tasks.BrokenExecutor):
         planned(inputs).build(tmp_path / "all.shards", jobs=2)
 
 
@@ -189,6 +189,58 @@ def test_what_a_build_left_that_was_killed_at_its_end_is_removed(inputs, expecte
     with pytest.raises(AlreadyExistsError, match="exists already"):
         planned(inputs).build(folder)
     assert facts_of(folder) == expected
+
+
+def test_what_workers_of_a_killed_build_still_write_is_left_alone(inputs, expected, tmp_path):
+    folder = tmp_path / "all.shards"
+    unfinished = folder / "work" / "shard-0000.0123456789ab.tmp" / "parts"
+    unfinished.mkdir(parents=True)
+    kept = []
+    planned(inputs).build(folder, progress=lambda *_: kept.append(unfinished.exists()))
+    assert kept
+    assert all(kept)
+    assert facts_of(folder) == expected
+
+
+@pytest.mark.parametrize("jobs", [None, 2])
+@pytest.mark.parametrize("change", ["longer", "broken", "gone"])
+def test_a_changed_input_is_noticed(inputs, tmp_path, monkeypatch, jobs, change):
+    plan, folder, path = planned(inputs), tmp_path / "all.shards", inputs[3]
+    texts = plans.ShardPlan._first_texts
+
+    def changed(*arguments):
+        found = texts(*arguments)
+        if change == "longer":
+            path.write_text(path.read_text() + '\n{"id": "new", "text": "tea"}')
+        elif change == "broken":
+            path.write_text("{" * path.stat().st_size)
+        else:
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(plans.ShardPlan, "_first_texts", changed)
+    error, match = InvalidInputError, rf"{path} has changed .* delete {folder} and build again"
+    if change == "gone":
+        error, match = FileNotFoundError, path.name
+    with pytest.raises(error, match=match):
+        plan.build(folder, jobs=jobs)
+
+
+def test_a_changed_object_is_noticed(tmp_path, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    url, texts = f"memory://{tmp_path.name}/all.jsonl", plans.ShardPlan._first_texts
+    rows = [json.dumps({"id": str(number), "text": "green tea"}) for number in range(9)]
+
+    def written(*arguments):
+        with fsspec.open(url, "w") as file:
+            file.write("\n".join(rows))
+        return texts(*arguments) if arguments else None
+
+    written()
+    plan = planned([url])
+    monkeypatch.setattr(plans.ShardPlan, "_first_texts", written)
+    with pytest.raises(InvalidInputError, match=rf"{url} has changed while"):
+        plan.build(tmp_path / "all.shards")
 
 
 def test_a_build_of_other_settings_does_not_continue(inputs, expected, tmp_path):

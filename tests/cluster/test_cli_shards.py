@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from softcosine.cli.app import app
 from softcosine.cluster.manifest import ShardsManifest
+from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.index.soft_index import SoftIndex
 
 
@@ -91,3 +92,76 @@ def test_a_plan_is_about_right_and_writes_nothing(tmp_path, documents, run, monk
         "shards", "plan", documents, few
     )
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_as_target_is_left_alone_and_a_folder_is_no_input(tmp_path, documents, run):
+    taken = tmp_path / "taken.jsonl"
+    taken.write_text("{}")
+    message = run("shards", "build", documents, "--id", "sku", "-o", taken, status=1)
+    assert "taken.jsonl exists and is a file; choose another name." in message
+    assert taken.read_text() == "{}"
+    assert "this is a folder; name its files" in run("shards", "plan", tmp_path, status=1)
+
+
+def test_wrong_kinds_of_folder_are_named_plainly(tmp_path, documents, run):
+    shards, one = tmp_path / "all.shards", tmp_path / "one.index"
+    options = (documents, "--id", "sku", "--text", "body", "--plain", "-o")
+    run("shards", "build", *options, shards, "--jobs", 1)
+    run("index", *options, one)
+    message = run("export", shards, "faiss", status=1)
+    assert "holds a softcosine sharded index; a softcosine index was needed." in message
+    message = run("shards", "info", one, status=1)
+    assert "holds a softcosine index; a softcosine sharded index was needed." in message
+    assert "is no softcosine sharded index" in run("shards", "info", tmp_path, status=1)
+    message = run("search", documents.as_uri(), "tea", status=1)
+    assert message.count("there is no index at file:///") == 1
+
+
+def test_replicas_need_ray_also_in_a_server(tmp_path, documents, run):
+    options = (documents, "--id", "sku", "--text", "body", "--plain", "--jobs", 1)
+    run("shards", "build", *options, "-o", tmp_path / "all.shards")
+    message = run("serve", tmp_path, "--replicas", 2, "--port", 0, status=2)
+    assert "--replicas needs --engine ray" in message
+
+
+def test_shards_are_changed_as_one_index(tmp_path, documents, run):
+    shards, more = tmp_path / "all.shards", tmp_path / "more.jsonl"
+    options = ("--id", "sku", "--text", "body", "--json")
+    run("shards", "build", documents, *options, "--plain", "--docs-per-shard", 25, "-o", shards)
+    more.write_text(
+        '{"sku": "s1", "body": "black tea"}\n{"sku": "new", "body": "green green tea"}\n'
+    )
+    added = json.loads(run("add", shards, more, *options))
+    assert (added["new"], added["replaced"], added["documents"]) == (1, 1, 61)
+    deleted = json.loads(run("delete", shards, "s2", "none", "--missing-ok", "--json"))
+    assert (deleted["deleted"], deleted["missing"], deleted["documents"]) == (1, 1, 60)
+    assert json.loads(run("delete", shards, "--where", "n<5", "--json"))["deleted"] == 3
+    assert json.loads(run("merge", shards, "--json"))["segments"] <= 3
+    assert run("refresh", shards).startswith("Updated the term weights, last computed for 60 ")
+    assert run("refresh", shards).startswith("The term weights were up to date")
+    with ShardedIndex.open(shards) as index:
+        assert len(index) == 57
+        assert index.get(["s1", "new"])[1].text == "green green tea"
+
+
+def test_shards_refuse_changes_that_need_one_index(tmp_path, documents, run):
+    shards, more = tmp_path / "all.shards", tmp_path / "more.jsonl"
+    options = ("--id", "sku", "--text", "body", "--plain", "-o")
+    run("shards", "build", documents, *options, shards)
+    more.write_text('{"text": "green tea"}\n')
+    message = run("add", shards, more, status=2)
+    assert "those of a sharded index need some" in message
+    assert "is always frozen" in run("refresh", shards, "--freeze", status=2)
+    assert run("delete", shards, "none", status=1).startswith("softcosine: there is no document")
+    with ShardedIndex.open(shards) as index:
+        assert len(index) == 60
+
+
+@pytest.mark.parametrize("kind", ["index", "shards"])
+def test_the_url_of_a_copy_is_shown_as_given(tmp_path, documents, run, kind):
+    made, url = tmp_path / "made", (tmp_path / "copy").as_uri()
+    options = (documents, "--id", "sku", "--text", "body", "--plain", "-o", made)
+    run(*(("shards", "build") if kind == "shards" else ("index",)), *options)
+    run("backup", made, url)
+    assert run("info", url).startswith(f"{url}\n")
+    assert json.loads(run("info", url, "--json"))["index"] == url

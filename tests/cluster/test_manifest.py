@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.cluster.manifest import ShardFacts, ShardsManifest
+from softcosine.cluster.manifest import ShardFacts, ShardsManifest, is_sharded
 from softcosine.cluster.ownership import hashes_of, owned, owner_of, owners_of
 from softcosine.errors import CorruptIndexError, IndexFormatError
 
@@ -35,6 +35,10 @@ def test_hashes_are_the_same_everywhere():
         12572337719905474852,
         4758185216457903464,
     ]
+
+
+def test_a_path_that_cannot_be_one_has_no_shards():
+    assert not is_sharded("a\0b")
 
 
 def test_shards_own_about_as_many_ids_each():

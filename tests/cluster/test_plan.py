@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import hypothesis
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from conftest import need_ray
 from softcosine.cluster import plan as plans
 from softcosine.cluster import splitting
 from softcosine.cluster.manifest import ShardsManifest
@@ -201,16 +204,49 @@ def test_the_first_documents_decide_the_language(tmp_path, monkeypatch):
     assert (epoch.language, len(epoch.vocabulary) > 40) == ("german", True)
 
 
-@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
+@contextmanager
+def started(backend):
+    """Start what a backend of joblib needs."""
+    if backend == "dask":
+        need_ray("distributed")
+        from distributed import Client, LocalCluster
+
+        workers = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(**workers) as cluster, Client(cluster):
+            yield
+    elif backend == "ray":
+        need_ray()
+        import ray
+        from ray.util.joblib import register_ray
+
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        register_ray()
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+        try:
+            yield
+        finally:
+            ray.shutdown()
+    else:
+        yield
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky", "dask", "ray"])
 def test_every_backend_builds_the_same_shards(tmp_path, small_chunks, backend):
     joblib = pytest.importorskip("joblib")
     rows = list(records(ENGLISH, 90))
-    plan = ShardPlan(written(tmp_path, rows), docs_per_shard=25)
+    plan = ShardPlan(written(tmp_path, rows), docs_per_shard=25, encoder=None)
     one = ShardsManifest.read(plan.build(tmp_path / "one.shards"))
-    with joblib.parallel_config(backend, n_jobs=2):
+    with started(backend), joblib.parallel_config(backend, n_jobs=2):
         other = ShardsManifest.read(plan.build(tmp_path / "other.shards"))
     assert (one.epoch, one.next_number) == (other.epoch, other.next_number)
     assert [shard.n_docs for shard in one.shards] == [shard.n_docs for shard in other.shards]
+    for shard in one.shards:
+        own, same = (
+            SoftIndex.open(tmp_path / name / shard.folder)
+            for name in ("one.shards", "other.shards")
+        )
+        assert own.get(list(own)) == same.get(list(same))
+        assert own.snapshot.documents.numbers.tolist() == same.snapshot.documents.numbers.tolist()
 
 
 def test_files_of_several_formats_and_places_are_one_collection(tmp_path, small_chunks):

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import softcosine as sc
 from conftest import need_ray
+from killing import within
 from sharded import QUERIES, documents_of, epoch, in_folders, one_index, seen
-from softcosine.errors import IndexFormatError, MissingDependencyError, UnknownDocumentError
+from softcosine.cluster import ray_workers
+from softcosine.errors import (
+    CommitNotFoundError,
+    IndexFormatError,
+    MissingDependencyError,
+    UnknownDocumentError,
+)
 
 
 class TestWithoutRay:
@@ -37,6 +49,15 @@ class TestWithoutRay:
         monkeypatch.setitem(sys.modules, "ray", module)
         with pytest.raises(MissingDependencyError, match=rf"found is {version}.*ray>=2.30,<3"):
             sc.ShardedIndex.open(folder, engine="ray")
+
+
+def test_what_is_closed_after_ray_was_shut_down_does_not_start_it_again(monkeypatch):
+    ended = []
+    ray = SimpleNamespace(is_initialized=lambda: False, shutdown=lambda: ended.append(1))
+    monkeypatch.setattr(ray_workers, "_users", 1)
+    ray_workers._end(ray, [SimpleNamespace(actors=("an actor",))], owns=True)
+    assert ended == [1]
+    assert ray_workers._users == 0
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +115,36 @@ def test_a_replica_answers_for_a_killed_actor_which_is_started_again(opened):
     check(one, many)
 
 
+SIGNALLED = """
+import os, signal, sys, threading, time
+import softcosine as sc
+def orderly(*_):
+    print("ended in order")
+    sys.exit(7)
+signal.signal(signal.SIGTERM, orderly)
+index = None
+def opening():
+    global index
+    sc.ShardedIndex.open(sys.argv[1], engine="ray").close()
+    index = sc.ShardedIndex.open(sys.argv[1], engine="ray")
+thread = threading.Thread(target=opening)
+thread.start()
+thread.join()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(10)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_a_process_ends_on_sigterm_as_without_ray(opened):
+    *_, folder = opened
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, folder], capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (7, ["ended in order"]), done.stderr
+
+
 def test_without_a_replica_a_search_waits_for_the_restart(opened):
     one, many, _ = opened
     for replica in (0, 1):
@@ -118,6 +169,91 @@ def test_with_a_timeout_a_killed_shard_is_missing_and_comes_back(opened):
             time.sleep(0.1)
         many._shards._timeout = 10.0
         check(one, many)
+
+
+def test_commands_search_in_actors(opened, run):
+    one, _, folder = opened
+    options = ("--engine", "ray", "--shard-timeout", "60", "--json")
+    answer = json.loads(run("search", folder, "green tea", "-k", "3", *options))
+    found = one.search("green tea", k=3)
+    assert [(hit["id"], hit["score"]) for hit in answer["hits"]] == [
+        (hit.id, hit.score) for hit in found
+    ]
+    assert "missing_shards" not in answer
+
+
+def killed(process):
+    """Kill a process, and wait until it is gone."""
+    os.kill(process, signal.SIGKILL)
+    gone([process])
+
+
+def gone(processes, seconds=30):
+    """Wait until processes have ended."""
+    end = time.monotonic() + seconds
+    while left := [one for one in processes if Path(f"/proc/{one}").exists()]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def changed(tmp_path, opened):
+    """A folder of one shard, its documents, and what adds one more in a commit."""
+    documents = documents_of("words", np.random.default_rng(6), 20)
+    folder = in_folders(epoch("words"), tmp_path / "big.shards", documents, 1)
+
+    def change():
+        number = len(documents)
+        documents.append((number, f"doc{number}", "green tea and a flat tyre", {"tag": "a"}))
+        with sc.ShardedIndex.open(folder).writer() as writer:
+            writer.add(*documents[-1][1:])
+        return one_index(epoch("words"), documents)
+
+    return folder, change
+
+
+def test_a_search_is_repeated_on_the_last_commit_if_a_restarted_actor_lacks_its_own(changed):
+    folder, change = changed
+    with sc.ShardedIndex.open(folder, engine="ray") as many:
+        before = many.at_commit()
+        change()
+        assert "doc20" not in many.search("green tea").ids
+        killed(process_of(many, 0, 0))
+        one = change()
+        (hits,) = many.search_batch(iter(["green tea"]))  # read once
+        assert seen(hits) == seen(one.search("green tea"))
+        check(one, many)
+        assert many.get(["doc21"]) == one.get(["doc21"])
+        with pytest.raises(CommitNotFoundError, match=r"no longer has .* started again meanwhile"):
+            before.search("green tea")
+
+
+def test_a_replica_with_an_earlier_commit_answers_until_nothing_uses_it(changed):
+    folder, change = changed
+    with sc.ShardedIndex.open(folder, engine="ray", replicas=2) as many:
+        before, seen_before = many.at_commit(), seen(many.search("green tea"))
+        processes = [process_of(many, 0, replica) for replica in (0, 1)]
+        one = change()
+        killed(processes[0])
+        for _ in range(3):
+            assert seen(before.search("green tea")) == seen_before
+        assert many.refresh()
+        check(one, many)
+        assert seen(before.search("green tea")) == seen_before
+        del before
+        gc.collect()
+        gone(processes)
+        check(one, many)
+
+
+def test_a_shard_whose_actors_are_not_restarted_is_missing_after_the_timeout(changed):
+    import ray
+
+    folder, _ = changed
+    with sc.ShardedIndex.open(folder, engine="ray", timeout=1.0) as many, within(60):
+        ray.kill(many._shards._workers.shards[0].actors[0])
+        hits = many.search("green tea")
+        assert (hits.ids, hits.missing_shards) == ([], ("shard-0000",))
 
 
 def test_a_shard_of_another_epoch_is_refused(tmp_path, opened):

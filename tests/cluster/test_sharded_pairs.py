@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+import softcosine as sc
 from sharded import built
 from softcosine.cluster.all_pairs import groups_of_shards, pairs_of_shards
 from softcosine.cluster.sharded_writer import ShardedWriter
@@ -68,3 +73,78 @@ def test_tasks_of_other_processes_leave_their_pairs_in_a_folder(tmp_path):
         list(pairs_of_shards(tmp_path / "x", min_similarity=0.7, jobs=2))
     with pytest.raises(InvalidInputError, match="which would list nearly every pair"):
         pairs_of_shards(tmp_path / "x", min_similarity=0)
+
+
+@pytest.mark.parametrize("by", ["words", "meaning", "both"])
+@pytest.mark.parametrize("n_shards", [1, 2, 5])
+def test_the_nearest_of_each_are_those_of_one_index(tmp_path, by, n_shards):
+    one = built(tmp_path / "x", texts_of(n_shards + 5, 150), n_shards=n_shards)
+    with ShardedWriter(tmp_path / "x") as writer, one.writer() as whole:
+        for target in (writer, whole):
+            target.add("d3", "tea and a kettle")
+            target.delete("d7")
+    for k in (1, 2, 5, 12, 200):
+        for least in (0.0, 0.4):
+            options = {"k": k, "min_similarity": least, "by": by}
+            found = list(pairs_of_shards(tmp_path / "x", **options))
+            assert found == list(one.pairs(**options))
+            assert len(found) > 100
+
+
+def test_the_nearest_of_each_are_found_in_tasks_that_resume(tmp_path):
+    one = built(tmp_path / "x", texts_of(2, 300))
+    folder, seen = tmp_path / "pairs", []
+    expected = list(one.pairs(k=4))
+    with sc.ShardedIndex.open(tmp_path / "x") as index:
+        assert list(index.pairs(k=4, checkpoint=folder, jobs=2)) == expected
+        files = sorted(folder.glob("panels-*.npz"))
+        assert len(files) > 3
+        times = [file.stat().st_mtime_ns for file in files]
+        files.pop().unlink()
+        found = index.pairs(k=4, checkpoint=folder, progress=lambda *done: seen.append(done))
+        assert list(found) == expected
+        assert [file.stat().st_mtime_ns for file in files] == times[:-1]
+        assert seen[-1][0] == seen[-1][1]
+        with pytest.raises(InvalidInputError, match="other parameters"):
+            list(index.pairs(k=3, checkpoint=folder))
+        with pytest.raises(InvalidInputError, match="k is 0"):
+            index.pairs(k=0)
+        with pytest.raises(InvalidInputError, match="leave out ranking"):
+            index.pairs(k=3, ranking="inner_product")
+
+
+KILLED = """
+import sys
+from softcosine.cluster import all_pairs
+path, folder, k = sys.argv[1:]
+write = all_pairs.np.savez
+def announced(stream, **arrays):
+    print("task", flush=True)
+    write(stream, **arrays)
+all_pairs.np.savez = announced
+options = {"k": int(k)} if k != "0" else {"min_similarity": 0.5}
+list(all_pairs.pairs_of_shards(all_pairs.Path(path), checkpoint=folder, **options))
+"""
+
+
+@pytest.mark.parametrize("k", [0, 3])
+@pytest.mark.parametrize("n_tasks", [0, 2])
+def test_a_killed_comparison_continues(tmp_path, k, n_tasks):
+    one = built(tmp_path / "x", texts_of(3, 300))
+    folder = tmp_path / "pairs"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "x"), str(folder), str(k)],
+        stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    for _ in range(n_tasks + 1):
+        process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    left = {file: file.stat().st_mtime_ns for file in folder.glob("panels-*.npz")}
+    assert len(left) >= n_tasks
+    options = {"k": k} if k else {"min_similarity": 0.5}
+    found = pairs_of_shards(tmp_path / "x", checkpoint=folder, **options)
+    assert list(found) == list(one.pairs(**options))
+    assert {file: file.stat().st_mtime_ns for file in left} == left

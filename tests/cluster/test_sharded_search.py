@@ -24,14 +24,17 @@ from sharded import (
 )
 from softcosine.cluster.manifest import epoch_folder
 from softcosine.cluster.sharded_index import ShardedIndex
+from softcosine.cluster.sharded_search import ShardedSearch
 from softcosine.cluster.workers import ThreadWorkers
 from softcosine.errors import (
+    CommitNotFoundError,
     CorruptIndexError,
     DeadlineExceededError,
     IndexFormatError,
     InvalidInputError,
     UnknownDocumentError,
 )
+from softcosine.index.search.fields import FieldsSearcher
 
 OPTIONS = st.fixed_dictionaries(
     {
@@ -139,6 +142,21 @@ def test_equal_scores_go_by_the_order_of_insertion_into_all_shards():
         assert [hit.number for hit in many.search("tea", k=3, offset=11)] == [11, 12, 13]
 
 
+def test_shards_score_only_the_candidates_of_the_whole(monkeypatch):
+    scored = []
+    score = FieldsSearcher.second_stage
+
+    def counting(self, vectors, documents, n):
+        scored.append(len(documents))
+        return score(self, vectors, documents, n)
+
+    monkeypatch.setattr(FieldsSearcher, "second_stage", counting)
+    with in_memory(epoch("words"), documents_of("words", np.random.default_rng(1), 60), 4) as many:
+        many.search("green tea", k=2, first_stage=sc.FirstStage(2, 5))
+    assert len(scored) == 4
+    assert sum(scored) == 5
+
+
 def test_an_index_opened_from_its_folder_equals_one_index(tmp_path):
     random = np.random.default_rng(3)
     documents = documents_of("words", random, 30)
@@ -153,8 +171,8 @@ def test_an_index_opened_from_its_folder_equals_one_index(tmp_path):
             assert seen(many.search(query)) == seen(one.search(query))
         assert list(many.pairs(min_similarity=0.5)) == list(one.pairs(min_similarity=0.5))
         assert many.dedupe(min_similarity=0.5) == one.dedupe(min_similarity=0.5)
-        with pytest.raises(InvalidInputError, match="leave out k and ranking"):
-            many.pairs(k=3)
+        with pytest.raises(InvalidInputError, match="leave out ranking"):
+            many.pairs(ranking="soft_bm25")
         with many.writer() as writer, one.writer() as other:
             for target in (writer, other):
                 target.add("new", "green tea")
@@ -190,7 +208,7 @@ def test_a_shard_with_another_commit_is_refused(folder):
 
 
 def test_missing_folders_are_named(folder, tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no shards at"):
+    with pytest.raises(FileNotFoundError, match="there is no sharded index at"):
         ShardedIndex.open(tmp_path / "nothing")
     with pytest.raises(InvalidInputError, match="replicas are processes"):
         ShardedIndex.open(folder, replicas=2)
@@ -210,6 +228,20 @@ class Slow:
         return self.shard.call(method, arguments)
 
 
+def test_a_search_that_is_repeated_after_a_commit_has_all_queries(folder, monkeypatch):
+    made, n_calls = ShardedSearch.execute, []
+
+    def restarted(*arguments):
+        n_calls.append(1)
+        if len(n_calls) == 1:
+            raise CommitNotFoundError("of a later commit")
+        return made(*arguments)
+
+    monkeypatch.setattr(ShardedSearch, "execute", restarted)
+    with ShardedIndex.open(folder) as index:
+        assert len(index.search_batch(queries=iter(QUERIES))) == len(QUERIES)
+
+
 def test_a_slow_shard_is_named_and_the_others_answer():
     documents = [(number, f"doc{number}", "green tea", {"n": number}) for number in range(40)]
     slow = []
@@ -223,11 +255,19 @@ def test_a_slow_shard_is_named_and_the_others_answer():
             id for id in many if many._shards.number_of(id) != 1
         }
         slow[0].waiting = 2.0
-        for options in ({}, {"mmr": 0.5}, {"exact_first": True}, {"sort": "n"}, {"fill": True}):
+        for options in (
+            {},
+            {"mmr": 0.5},
+            {"exact_first": True},
+            {"sort": "n"},
+            {"fill": True},
+            {"first_stage": 2},
+        ):
             start = time.monotonic()
             hits = many.search("tea", k=40, **options)
             assert time.monotonic() - start < 1.5
             assert hits.missing_shards == ("shard-0001",)
+            assert not hits.plan.proven
             assert {hit.id for hit in hits} == {one[1] for one in documents} - of_slow
             assert "did not answer: shard-0001" in repr(hits)
         id = min(of_slow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import softcosine as sc
+from sharded import in_folders
 from softcosine.serve import Limits, ServeSettings, create_app
 
 TEXTS = {
@@ -38,12 +40,29 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def saved_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of shards of the same documents, whose epoch has more words."""
+    epoch = small_index()
+    with epoch.writer() as writer:
+        writer.add("words", "coffee kettle samovar")
+        writer.freeze()
+    rows = zip(range(len(TEXTS)), TEXTS, TEXTS.values(), METADATA, strict=True)
+    return in_folders(epoch, tmp_path_factory.mktemp("saved") / "shards", list(rows), 3)
+
+
 @pytest.fixture
-def root(tmp_path: Path, saved: Path) -> Path:
+def variant() -> str:
+    """Return the fixture of the index; modules whose tests run on both kinds have their own."""
+    return "saved"
+
+
+@pytest.fixture
+def root(tmp_path: Path, variant: str, request: pytest.FixtureRequest) -> Path:
     """Return a folder of indexes."""
     folder = tmp_path / "indexes"
     folder.mkdir()
-    sc.SoftIndex.open(saved).backup(folder / "faq")
+    shutil.copytree(request.getfixturevalue(variant), folder / "faq")
     return folder
 
 

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from serve_answers import FAQ, problem
+from serve_answers import FAQ, ended, problem
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.serve.keys import KeyRing
 from softcosine.serve.process import Bind, serve
@@ -50,7 +50,7 @@ ROUTES = [
     ("GET", f"{FAQ}/documents/tea", None, "search"),
     ("GET", f"{FAQ}/similarities", None, "search"),
     ("GET", "/v1/aliases", None, "search"),
-    ("GET", "/v1/tasks/x", None, "search"),
+    ("GET", "/v1/tasks/p", None, "search"),
     ("PUT", f"{FAQ}/documents/a", {"text": "x"}, "write"),
     ("DELETE", f"{FAQ}/documents/a", None, "write"),
     ("POST", f"{FAQ}/documents", {"documents": []}, "write"),
@@ -70,6 +70,9 @@ ROUTES = [
 
 def test_every_route_needs_its_scope(secured):
     client, secrets = secured
+    for id, kind in (("x", "merge"), ("p", "pairs")):
+        record = {"id": id, "kind": kind, "index": "faq", "state": "running"}
+        client.app.state.server.store.put_task(id, record, ended=False)
     for method, url, body, scope in ROUTES:
         send = {} if body is None else {"json": body}
         assert problem(client.request(method, url, **send), 401) == "missing-key"
@@ -81,6 +84,18 @@ def test_every_route_needs_its_scope(secured):
             assert problem(answer, 403) == "wrong-scope", (method, url, other)
         answer = client.request(method, url, **send, headers=bearer(secrets[scope]))
         assert answer.status_code not in (401, 403), (method, url, answer.text)
+
+
+def test_a_key_that_starts_a_task_can_read_it(secured):
+    client, secrets = secured
+    client.headers.update(bearer(secrets["write"]))
+    body = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
+    prefer = {"Prefer": "respond-async"}
+    task = client.patch(f"{FAQ}/similarities", json=body, headers=prefer).json()
+    assert ended(client, task)["result"]["lines"] == ["kettle = pot 0.9"]
+    url = f"/v1/tasks/{task['id']}"
+    assert client.get(url, headers=bearer(secrets["search"])).status_code == 200
+    assert problem(client.get(url, headers=bearer(secrets["admin"])), 403) == "wrong-scope"
 
 
 def test_the_list_above_is_complete(secured):
@@ -143,6 +158,8 @@ def test_wrong_keys_and_files_are_errors(ring, tmp_path):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(MalformedFileError):
             KeyRing(tmp_path / "bad.json")
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
+        KeyRing(tmp_path / "nowhere" / "keys.json").add("me", ["search"])
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])

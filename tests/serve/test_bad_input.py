@@ -147,6 +147,8 @@ def test_other_types_of_content_are_refused(client):
 
 def test_methods_and_routes_that_are_not_there(client):
     assert problem(client.delete(f"{FAQ}/search"), 405) == "method-not-allowed"
+    for path, methods in (("search", "POST"), ("documents/tea", "DELETE, GET, PUT")):
+        assert client.options(f"{FAQ}/{path}").headers["allow"] == methods
     assert client.delete(f"{FAQ}/search").headers["allow"] == "POST"
     for url in ("/v1", "/v1/", "/v2/indexes", "/v1/indexes/", "/v1/indexes/faq/", "//etc/passwd"):
         assert problem(client.get(url), 404) == "not-found"

@@ -8,22 +8,14 @@ import time
 import pytest
 
 import softcosine as sc
-from serve_answers import FAQ, problem
+from serve_answers import FAQ, ended, problem
 from softcosine.index.writer.index_writer import IndexWriter
 
 
-def ended(client, task):
-    end = time.monotonic() + 30
-    while True:
-        record = client.get(f"/v1/tasks/{task['id']}").json()
-        if record["state"] not in ("waiting", "running"):
-            return record
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def first(client, query, index="faq"):
-    hits = client.post(f"/v1/indexes/{index}/search", json={"q": query}).json()["hits"]
+    answer = client.post(f"/v1/indexes/{index}/search", json={"q": query})
+    assert answer.status_code == 200, answer.text
+    hits = answer.json()["hits"]
     return hits[0]["id"] if hits else None
 
 
@@ -51,6 +43,52 @@ def test_pairs_are_pinned_forbidden_weighed_and_taken_back(client):
     assert client.patch(f"{FAQ}/similarities", json=undo).json()["lines"] == ["kettle * 0.5"]
     assert first(client, "bicycle") == "bike"
     assert first(client, "kettle") is None
+
+
+def test_decisions_can_be_a_task(client):
+    prefer = {"Prefer": "wait=5, respond-async", "Idempotency-Key": "p"}
+    pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
+    answer = client.patch(f"{FAQ}/similarities", json=pin, headers=prefer)
+    assert answer.status_code == 202
+    assert answer.headers["preference-applied"] == "respond-async"
+    assert answer.headers["location"] == f"/v1/tasks/{answer.json()['id']}"
+    record = ended(client, answer.json())
+    assert record["state"] == "done", record
+    assert record["result"] == client.get(f"{FAQ}/similarities").json()
+    assert record["result"]["lines"] == ["kettle = pot 0.9"]
+    again = client.patch(f"{FAQ}/similarities", json=pin, headers=prefer)
+    assert again.json() == answer.json()
+    old = {**prefer, "If-Match": '"old"', "Idempotency-Key": "q"}
+    record = ended(client, client.patch(f"{FAQ}/similarities", json=pin, headers=old).json())
+    assert record["problem"]["type"] == "urn:softcosine:changed-meanwhile"
+
+
+def test_a_repeated_decision_is_made_once(client):
+    key = {"Idempotency-Key": "p"}
+    pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
+    first = client.patch(f"{FAQ}/similarities", json=pin, headers=key)
+    again = client.patch(f"{FAQ}/similarities", json=pin, headers=key)
+    assert again.json() == first.json()
+    assert again.headers["idempotency-replayed"] == "true"
+    assert client.get(FAQ).json()["commit"] == first.json()["commit"]
+
+
+def test_building_similarities_is_cancelled(client, monkeypatch):
+    release = threading.Event()
+
+    def rebuilt(*_, progress):
+        for done in range(100):
+            release.wait(0.3)
+            progress(done, 100)
+
+    monkeypatch.setattr("softcosine.serve.similarities.rebuilt", rebuilt)
+    before = client.get(FAQ).json()["commit"]
+    pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
+    headers = {"Prefer": "respond-async"}
+    task = client.patch(f"{FAQ}/similarities", json=pin, headers=headers).json()
+    assert client.delete(f"/v1/tasks/{task['id']}").status_code == 200
+    assert ended(client, task)["state"] == "cancelled"
+    assert client.get(FAQ).json()["commit"] == before
 
 
 def test_decisions_that_cannot_be_are_refused(client):

@@ -205,7 +205,8 @@ def test_every_command_takes_an_address_or_says_that_it_needs_files(run):
     assert {kind for _, kind in places()} == {Index, AnyIndex}
     local = {name for name, kind in places() if kind == Index}
     assert local == {
-        "backup", "check", "compare-server", "export", "join", "map", "salvage", "shard", "sync",
+        "backup", "batch", "check", "compare-server", "export", "join", "map", "salvage", "shard",
+        "sync",
     }  # fmt: skip
     more = {
         "backup": ["b"], "compare-server": [URL, "--field", "x"], "export": ["faiss"],

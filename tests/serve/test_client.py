@@ -226,7 +226,11 @@ def test_a_deadline_ends_a_search(searched):
         searched.search("tea")
     with sc.using_deadline(0), pytest.raises(errors.DeadlineExceededError):
         searched.search_batch(["tea", "tyre"])
+    for compare in (searched.dedupe, lambda: list(searched.pairs(min_similarity=0.01))):
+        with sc.using_deadline(0), pytest.raises(errors.DeadlineExceededError):
+            compare()
     with sc.using_deadline(60):
+        assert list(searched.pairs(min_similarity=0.01))
         assert searched.search_batch(["tea"]) == [searched.search("tea")]
 
 
@@ -250,6 +254,8 @@ def test_documents_are_added_and_deleted(remote, root):
     assert changed[:2] == (1, 1)
     assert changed.commit == faq.info()["commit"]
     assert faq.search("kettle", where={"day": {"exists": False}}).ids == ["x"]
+    with pytest.raises(errors.InvalidInputError, match="the empty id has no address"):
+        faq.add("", "kettle")
     assert faq.delete("..") == 1
     assert faq.delete(["a/b", "gone"], missing_ok=True) == 1
     assert faq.delete(where={"n": 7}) == 1
@@ -390,8 +396,9 @@ _FILES = {"create", "from_frame", "from_texts", "open", "path", "salvage", "save
 _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
 _FOLLOWED = {"refresh"}  # a server follows all commits
 _OF_WRITERS = {
-    "add_segments", "counted", "encode", "freeze", "generation", "merge", "set_similarity",
-    "set_statistics", "thaw", "vocabulary",
+    "add_segments", "counted", "encode", "freeze", "generation", "merge", "n_docs",
+    "set_similarity", "set_statistics", "thaw", "vocabulary",
+    "remember", "remembered",  # the server does, for the Idempotency-Key of a request
 }  # fmt: skip
 _LOCAL_PARAMETERS = {
     "threads", "checkpoint", "progress", "timeout", "memory", "merge", "default",

@@ -7,8 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-import softcosine as sc
 from serve_answers import FAQ, problem
+from softcosine.cluster.opening import open_either
+from softcosine.serve import app
+from softcosine.serve.served_index import ServedIndex
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 ODD_IDS = [
@@ -24,6 +26,12 @@ ODD_IDS = [
     '"',
     "\x00",
 ]
+
+
+@pytest.fixture(params=["saved", "saved_shards"])
+def variant(request):
+    """Both kinds of index."""
+    return request.param
 
 
 def lines(*documents):
@@ -69,7 +77,7 @@ def test_documents_are_added_in_one_commit(client, root, form):
     assert answer.json()["added"] == 1
     assert answer.json()["replaced"] == 1
     assert answer.headers["etag"] == f'"{answer.json()["commit"]}"'
-    index = sc.SoftIndex.open(root / "faq")
+    index = open_either(root / "faq")
     assert index.commit == answer.json()["commit"]
     assert [one.text for one in index.get(["tea", "new"])] == ["black tea", "a kettle"]
     assert client.get(FAQ).json()["documents"] == 5
@@ -131,10 +139,28 @@ def test_a_change_of_another_commit_is_refused(client):
     assert client.delete(url, headers={"If-Match": etag}).status_code == 200
 
 
+def test_the_commit_of_a_change_is_its_own(serving, root, monkeypatch):
+    monkeypatch.setattr(app, "_REFRESH", 3600)
+    client, refresh = serving(), ServedIndex.refresh
+
+    def refresh_after_another(served):
+        monkeypatch.setattr(ServedIndex, "refresh", refresh)
+        with open_either(root / "faq").writer() as writer:
+            writer.add("x", "another process")
+        return served.refresh()
+
+    url = f"{FAQ}/documents/x"
+    monkeypatch.setattr(ServedIndex, "refresh", refresh_after_another)
+    etag = client.put(url, json={"text": "one"}).headers["etag"]
+    assert client.get(url).json()["text"] == "another process"
+    answer = client.put(url, json={"text": "two"}, headers={"If-Match": etag})
+    assert problem(answer, 412) == "changed-meanwhile"
+
+
 def test_commits_of_others_are_seen(client, root):
     import time
 
-    with sc.SoftIndex.open(root / "faq").writer() as writer:
+    with open_either(root / "faq").writer() as writer:
         writer.add("other", "a samovar")
     end = time.monotonic() + 5
     while client.get(f"{FAQ}/documents/other").status_code == 404:

@@ -13,12 +13,13 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import quote, urlsplit
 
 import pytest
 
-import softcosine as sc
+from softcosine.cluster.opening import open_either
+from softcosine.serve.keys import KeyRing
 from softcosine.serve.process import Bind, _listening
 
 FAQ = "/v1/indexes/faq"
@@ -31,6 +32,7 @@ class Running:
     def __init__(self, process, address, errors):
         self.process, self.errors = process, errors
         self.address = urlsplit(address)
+        self.headers = None  # of the last answer
 
     def ask(self, method, path, body=None, *, headers=None, timeout=60.0):
         if self.address.scheme == "https":
@@ -43,7 +45,7 @@ class Running:
             given = {"Content-Type": "application/json", **(headers or {})}
             connection.request(method, path, content, given)
             answer = connection.getresponse()
-            text = answer.read()
+            text, self.headers = answer.read(), answer.headers
             return answer.status, json.loads(text) if text else None
         finally:
             connection.close()
@@ -97,7 +99,7 @@ def test_ids_are_decoded_once(start, root):
         path = f"{FAQ}/documents/{quote(id, safe='')}"
         assert server.ask("PUT", path, {"text": "x"})[0] == 201
         assert server.ask("GET", path)[1]["id"] == id
-    assert set(sc.SoftIndex.open(root / "faq")) >= {"%2F", "a/b", "\r\nX: y", "..%2f", "ü"}
+    assert set(open_either(root / "faq")) >= {"%2F", "a/b", "\r\nX: y", "..%2f", "ü"}
 
 
 def test_the_last_requests_are_answered_before_the_end(start, root):
@@ -116,27 +118,37 @@ def test_the_last_requests_are_answered_before_the_end(start, root):
     thread.join()
     if found:  # it was accepted before the end
         assert found[0][0] == 200
-        assert len(sc.SoftIndex.open(root / "faq")) == 3004
+        assert len(open_either(root / "faq")) == 3004
 
 
+@pytest.mark.parametrize("variant", ["saved", "saved_shards"])
 def test_a_killed_server_leaves_whole_commits(start, root):
     known = 4
     headers = {"Content-Type": "application/x-ndjson"}
+    unanswered, whole = None, 0
+
+    def send(server, bulk, key):
+        body = "\n".join(json.dumps({"id": id, "text": "kettle"}) for id in bulk)
+        given = {**headers, "Idempotency-Key": key}
+        return server.ask("POST", f"{FAQ}/documents", body.encode(), headers=given)
+
     for round in range(int(os.environ.get("SOFTCOSINE_KILLS", "4"))):
         server = start(root)
         acknowledged = []
+        if unanswered is not None:  # it was committed, or not
+            status, answer = send(server, *unanswered)
+            assert (status, answer["added"], answer["replaced"]) == (200, 20, 0)
+            known = len(open_either(root / "faq"))
+            assert known == whole + 20
+        sent = []
 
-        def add(server=server, round=round, acknowledged=acknowledged):
+        def add(server=server, round=round, acknowledged=acknowledged, sent=sent):
             for bulk in range(1000):
                 names = [f"{round}-{bulk}-{i}" for i in range(20)]
-                body = "\n".join(json.dumps({"id": id, "text": "kettle"}) for id in names)
+                sent.append((names, f"{round}-{bulk}"))
                 try:
-                    status, _ = server.ask(
-                        "POST", f"{FAQ}/documents", body.encode(), headers=headers
-                    )
-                except OSError:
-                    return
-                except Exception:  # a broken answer
+                    status, _ = send(server, *sent[-1])
+                except (OSError, HTTPException, ValueError):  # a broken answer
                     return
                 assert status == 200
                 acknowledged.extend(names)
@@ -146,12 +158,67 @@ def test_a_killed_server_leaves_whole_commits(start, root):
         time.sleep(0.3 + 0.17 * (round % 7))
         server.end(signal.SIGKILL)
         thread.join()
-        ids = list(sc.SoftIndex.open(root / "faq", verify=True))
+        ids = list(open_either(root / "faq"))
         assert len(ids) == len(set(ids))
         assert set(acknowledged) <= set(ids)
         # At most the bulk in flight beside the acknowledged ones, and that one whole.
         assert len(ids) - known - len(acknowledged) in (0, 20)
-        known = len(ids)
+        unanswered = sent[-1]
+        whole = known + len(set(acknowledged) - set(unanswered[0]))
+
+
+# In each process of a server: it dies after the commit of a document "last", before its answer.
+DYING = """
+import os, signal, threading
+from softcosine.serve.served_index import ServedIndex
+
+refresh = ServedIndex.refresh
+
+def dying(served):
+    new = refresh(served)
+    writing = threading.current_thread().name.startswith("softcosine-write")
+    if writing and "last" in served.view.index and os.path.exists(os.environ["DIES_IF"]):
+        os.unlink(os.environ["DIES_IF"])
+        os.kill(os.getpid(), signal.SIGKILL)
+    return new
+
+ServedIndex.refresh = dying
+"""
+
+
+@pytest.mark.parametrize("variant", ["saved", "saved_shards"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_change_is_not_made_twice_if_the_server_dies_before_its_answer(
+    start, root, tmp_path, monkeypatch, workers
+):
+    lines = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "bulk"}
+    bulk = b'{"id": "bike", "text": "a bicycle"}\n{"id": "last", "text": "a kettle"}\n'
+    (tmp_path / "sitecustomize.py").write_text(DYING)
+    (tmp_path / "dies").touch()
+    monkeypatch.setenv("DIES_IF", str(tmp_path / "dies"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    server = start(root, "--workers", workers)
+    with pytest.raises((OSError, HTTPException)):
+        server.ask("POST", f"{FAQ}/documents", bulk, headers=lines)
+    if workers == 1:
+        assert server.process.wait(60) == -signal.SIGKILL
+        server = start(root)
+    commit = open_either(root / "faq").commit
+    # Another client changes the same documents before the first one comes again.
+    end = time.monotonic() + 60
+    while True:
+        try:
+            assert server.ask("DELETE", f"{FAQ}/documents/last")[0] == 200
+            break
+        except (OSError, HTTPException):  # a worker that is about to be replaced
+            assert time.monotonic() < end
+    expected = 200, {"added": 1, "replaced": 1, "commit": commit}
+    for _ in range(4):  # of the commit, and then of the answers that are stored
+        assert server.ask("POST", f"{FAQ}/documents", bulk, headers=lines) == expected
+    other = bulk.replace(b"kettle", b"pot")
+    assert server.ask("POST", f"{FAQ}/documents", other, headers=lines)[0] == 409
+    assert server.ask("GET", f"{FAQ}/documents/last")[0] == 404
+    assert server.end() == 0
 
 
 def test_workers_share_an_index(start, root):
@@ -164,6 +231,21 @@ def test_workers_share_an_index(start, root):
         seen = seen + 1 if status == 200 else 0
         assert time.monotonic() < end
     assert server.end() == 0
+
+
+def test_workers_know_the_sessions_of_a_read_only_server(start, root, tmp_path):
+    key = KeyRing(tmp_path / "keys.json").add("me", ["search", "write"])
+    server = start(root, "--workers", "2", "--read-only", "--keys", tmp_path / "keys.json")
+    assert server.ask("POST", "/session", {"key": key})[0] == 200
+    cookie = {"Cookie": server.headers["set-cookie"].partition(";")[0]}
+    for _ in range(20):  # on new connections, so that both workers are met
+        assert server.ask("GET", FAQ, headers=cookie)[0] == 200
+    token = {"X-CSRF-Token": server.ask("GET", "/session", headers=cookie)[1]["token"]}
+    assert server.ask("DELETE", "/session", headers=cookie | token)[0] == 204
+    for _ in range(20):
+        assert server.ask("GET", FAQ, headers=cookie)[0] == 401
+    assert server.end() == 0
+    assert [path.name for path in root.iterdir()] == ["faq"]  # nothing was written there
 
 
 def test_a_slow_client_does_not_hold_the_server(start, root):

@@ -48,6 +48,19 @@ def test_answers_have_the_documented_fields(client):
     assert set(client.get(FAQ).json()) == set(told["IndexAnswer"]["properties"])
 
 
+# Of schemathesis: how a body of JSON lines is sent.
+LINES = """
+import json, schemathesis
+@schemathesis.serializer("application/x-ndjson")
+def lines(context, value):
+    return json.dumps(value).encode()
+"""
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,"
+    "response_headers_conformance,response_schema_conformance,unsupported_method"
+)
+
+
 @pytest.mark.skipif(
     find_spec("schemathesis") is None and "SCHEMATHESIS" not in os.environ,
     reason="schemathesis is not installed",
@@ -61,17 +74,19 @@ def test_random_requests_never_break_the_server(root, tmp_path):
     try:
         address = re.search(r"http://\S+", server.stdout.readline())[0]
         (tmp_path / "schemathesis.toml").write_text(
-            'parameters = { i = "faq", id = "tea", t = "tea" }\n'
+            'hooks = "lines.py"\n'
+            'parameters = { i = "faq", "path.id" = "tea", t = "tea", name = "best" }\n'
             "[checks.not_a_server_error]\n"  # a deadline of a millisecond may pass
             'expected-statuses = ["2xx", "3xx", "4xx", 504]\n'
         )
+        (tmp_path / "lines.py").write_text(LINES)
         environment = dict(os.environ)
         if folder := os.environ.get("SCHEMATHESIS"):
             environment["PYTHONPATH"] = folder
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "run", f"{address}/openapi.json"),
-                *("--checks", "not_a_server_error,response_schema_conformance"),
+                *("--checks", CHECKS),
                 *("--phases", "fuzzing", "-n", os.environ.get("SCHEMATHESIS_EXAMPLES", "5")),
                 *("--seed", "1", "--no-color"),
                 *("--exclude-operation-id-regex", "^(delete_index|backup)_"),

@@ -1,12 +1,17 @@
-"""A sharded index is served as any other, but for changes."""
+"""A sharded index is served as any other; the tests of changes run on both kinds."""
 
 from __future__ import annotations
+
+import json
+import time
 
 import numpy as np
 import pytest
 
-from serve_answers import problem
+from serve_answers import ended, problem
 from sharded import documents_of, epoch, in_folders, one_index
+from softcosine.cluster import opening
+from softcosine.cluster.sharded_writer import ShardedWriter
 
 BIG = "/v1/indexes/big.shards"
 
@@ -43,16 +48,73 @@ def test_reading_answers_as_one_index(one, serving, root):
         assert problem(client.get(f"{BIG}/documents/nobody"), 404) == "unknown-document"
 
 
-def test_changes_are_refused(one, serving):
+def test_documents_of_all_shards_are_compared(one, serving):
+    client, least = serving(), {"min_similarity": 0.5}
+    for asked in (least, {"k": 1}):
+        record = ended(client, client.post(f"{BIG}/pairs", json=asked).json())
+        found = [tuple(pair.values()) for pair in record["result"]["pairs"]]
+        assert found == list(map(tuple, one.pairs(**asked)))
+        assert found
+    record = ended(client, client.post(f"{BIG}/dedupe", json=least).json())
+    groups = [group["id"] for group in record["result"]["groups"]]
+    assert groups == [group.id for group in one.dedupe(**least)]
+
+
+def test_what_needs_one_index_says_so(one, serving):
     client = serving()
-    add = {"documents": [{"id": "new", "text": "green tea"}]}
+    weights = {"tf": "raw", "idf": "none", "k1": 1.0, "b": 0.5}
+    change = json.dumps({"op": "set_weighting", "weighting": weights})
+    lines = {"Content-Type": "application/x-ndjson"}
     for answer in (
-        client.post(f"{BIG}/documents", json=add),
-        client.put(f"{BIG}/documents/new", json={"text": "green tea"}),
-        client.delete(f"{BIG}/documents/doc1"),
+        client.patch(f"{BIG}/similarities", json={"forbid": [{"word": "tea", "other": "cup"}]}),
+        client.post(f"{BIG}/changes", content=change, headers=lines),
+        client.post(f"{BIG}/encode", json={"encoder": "static"}),
+        client.post(f"{BIG}/backup", json={"to": "copy"}),
+        client.post(f"{BIG}/search", json={"q": "tea", "plain": True}),
     ):
-        assert problem(answer, 403) == "read-only"
-        assert "the index big.shards is sharded" in answer.json()["detail"]
-    assert problem(client.post(f"{BIG}/backup", json={"to": "copy"}), 422) == "invalid-input"
-    plain = client.post(f"{BIG}/search", json={"q": "tea", "plain": True})
-    assert problem(plain, 422) == "invalid-input"
+        assert problem(answer, 422) == "invalid-input"
+        assert "needs an index that is not sharded" in answer.json()["detail"]
+
+
+def test_shards_are_merged_and_counted_anew(one, serving):
+    client = serving()
+    for number in range(3):
+        add = {"text": "green tea and a wheel"}
+        assert client.put(f"{BIG}/documents/new{number}", json=add).status_code == 201
+    before = found(client.get(BIG))
+    record = ended(client, client.post(f"{BIG}/merge").json())
+    assert record["state"] == "done", record
+    merged = found(client.get(BIG))
+    assert record["result"]["commit"] == merged["commit"]
+    assert merged["segments"] < before["segments"]
+    lines = {"Content-Type": "application/x-ndjson"}
+    answer = found(client.post(f"{BIG}/changes", params={"refresh": "true"}, headers=lines))
+    counted = found(client.get(BIG))
+    assert (counted["commit"], counted["documents"]) == (answer["commit"], 23)
+    assert counted["epoch"] != before["epoch"]
+
+
+def test_commits_of_another_process_are_seen(one, serving, root):
+    client = serving()
+    found(client.get(BIG))
+    with ShardedWriter(root / "big.shards") as writer:
+        writer.add_many([f"n{number}" for number in range(9)], ["green tea"] * 9)
+    end = time.monotonic() + 5
+    while client.get(f"{BIG}/documents/n8").status_code == 404:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert found(client.get(BIG))["documents"] == 29
+
+
+def test_shards_are_searched_where_the_settings_say(one, serving, monkeypatch):
+    opened = []
+    of_threads = opening.ShardedIndex.open
+
+    def threads(path, **options):
+        opened.append(options)
+        return of_threads(path)
+
+    monkeypatch.setattr(opening.ShardedIndex, "open", threads)
+    client = serving(shards=opening.ShardOptions("ray", 2, 0.5))
+    assert found(client.post(f"{BIG}/search", json={"q": "green tea"}))["hits"]
+    assert opened == [{"engine": "ray", "replicas": 2, "timeout": 0.5}]

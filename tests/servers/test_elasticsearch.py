@@ -73,7 +73,7 @@ def test_a_server_that_goes_down_within_a_bulk_is_named():
 
 
 def test_answers_of_some_shards_are_not_complete():
-    hit = {"_source": {"id": "a"}, "_score": 1.0}
+    hit = {"fields": {"id": ["a"]}, "_score": 1.0}
     failed = {"total": 2, "successful": 1, "failed": 1}
     missing = {"total": 2, "successful": 1, "failed": 0}  # a shard without any copy
     for timed_out, shards, complete in (

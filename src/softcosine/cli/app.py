@@ -17,6 +17,7 @@ with interrupted_quietly():  # these imports take a moment
     from typer.core import TyperGroup
 
     from softcosine.cli import (
+        batch,
         demo,
         encoding,
         evaluating,
@@ -122,8 +123,10 @@ _matrices.callback(help=_help(_similarity))(_similarity)
 def _keys() -> None:
     """Make, list and remove the keys of a server.
 
-    softcosine keys add keys.json web-site
-    softcosine serve indexes/ --keys keys.json --host 0.0.0.0
+      softcosine keys add keys.json web-site
+      softcosine serve indexes/ --keys keys.json --host 0.0.0.0
+
+    The file of keys has their hashes alone. A server that other machines reach needs one.
     """
 
 
@@ -149,6 +152,7 @@ _Table = tuple[tuple[str, Callable[..., None], str], ...]
 _COMMANDS: _Table = (
     ("index", indexing.index, "Build an index from files of documents."),
     ("search", searching.search, "Find the documents most similar to a query."),
+    ("batch", batch.batch, "Search many queries and write their hits to a file."),
     ("similar", searching.similar, "Find the documents most similar to a document."),
     ("explain", searching.explain, "Explain a score by pairs of words."),
     ("terms", searching.terms, "Show the words similar to a word."),

@@ -1,6 +1,7 @@
 """Values of options and arguments for the completion of a shell.
 
-Names come from the tables that check the values; a module is imported only to complete.
+Names come from the tables that check the values, if a light module has them: a shell waits for each
+completion. Others are written out where the option is, and compared with their tables by a test.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 __all__ = ["complete_index", "complete_named_index", "names_of"]
 
@@ -19,8 +20,8 @@ def names_of(*tables: str) -> Callable[[str], list[str]]:
     Parameters
     ----------
     *tables : str
-        Names themselves, or ``module:NAME`` of a mapping or sequence of names, of a Literal, or of
-        a function that returns names.
+        Names themselves, or ``module:NAME`` of a mapping or sequence of names, or of a function
+        that returns names, in a module that imports no NumPy.
     """
 
     def complete(incomplete: str) -> list[str]:
@@ -54,4 +55,4 @@ def _names_in(table: str) -> tuple[str, ...]:
     if not colon:
         return (table,)
     found: Any = getattr(import_module(f"softcosine.{module}"), name)
-    return get_args(found) or tuple(found() if callable(found) else found)
+    return tuple(found() if callable(found) else found)

@@ -83,7 +83,7 @@ def evaluate(
     kind: Annotated[
         str | None,
         typer.Option(
-            autocompletion=names_of("evaluate.datasets.loading:KINDS"),
+            autocompletion=names_of("retrieval", "questions", "classification", "pairs", "words"),
             help="Kind of data set: retrieval, questions, classification, pairs or words [by its "
             "files].",
         ),
@@ -303,7 +303,7 @@ def _run_files(
 ) -> dict[str, Path]:
     """Return the run file of every system, after checking that it can be written."""
     from softcosine.evaluate.datasets import RankingSet
-    from softcosine.evaluate.datasets.trec import check_trec_ids
+    from softcosine.files.trec_run import check_trec_ids
 
     if folder is None:
         return {}

@@ -32,7 +32,7 @@ def export(
         str,
         typer.Argument(
             metavar="ENGINE|URL",
-            autocompletion=names_of("engines.registry:ENGINES"),
+            autocompletion=names_of("annoy", "faiss", "hnswlib", "usearch"),
             help="faiss, annoy, hnswlib or usearch, or the address of a server: "
             "postgresql://host/database, qdrant://host.",
         ),
@@ -46,7 +46,7 @@ def export(
     route: Annotated[
         str,
         typer.Option(
-            autocompletion=names_of("engines.route_choice:ROUTES", "auto"),
+            autocompletion=names_of("basis", "lsa", "auto"),
             help="Kind of vectors: basis (lossless), lsa (few dimensions), or auto (basis if it "
             "fits into --memory).",
         ),

@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 import typer
 
 from softcosine.cli.completing import names_of
-from softcosine.cli.options import Json, bytes_in
+from softcosine.cli.meaning import shard_options
+from softcosine.cli.options import Json, Replicas, ShardEngine, ShardTimeout, bytes_in
 from softcosine.cli.output import printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
@@ -92,6 +93,9 @@ def serve(
     log_queries: Annotated[
         bool, typer.Option("--log-queries", help="Log the texts of queries too.")
     ] = False,
+    engine: ShardEngine = None,
+    replicas: Replicas = None,
+    shard_timeout: ShardTimeout = None,
 ) -> None:
     r"""Serve the indexes of a folder over HTTP, as JSON.
 
@@ -108,6 +112,9 @@ def serve(
     By default only this host can connect. For others, make a key by 'keys add' and pass --keys, and
     use TLS, by --certificate or by a proxy in front.
 
+    --engine ray, --replicas and --shard-timeout are for the sharded indexes of the folder, as in
+    'search'.
+
     Ctrl-C or SIGTERM ends it: requests that run are finished, and no change is left half-done.
     """
     with _server_needed():
@@ -122,9 +129,11 @@ def serve(
     )  # fmt: skip
     if threads is not None:
         limits = replace(limits, threads=threads)
+    inside = folder.iterdir() if folder.is_dir() else ()
     settings = ServeSettings(
         folder, limits, read_only=read_only, keys=keys, origins=tuple(origins or ()),
         hosts=tuple(hosts or ()), log_queries=log_queries,
+        shards=shard_options([folder, *inside], engine, replicas, shard_timeout),
     )  # fmt: skip
     bind = Bind(
         host, port, insecure=insecure, certificate=certificate, private_key=private_key,
@@ -170,7 +179,7 @@ def add_key(
         typer.Option(
             "--scope",
             metavar="SCOPE",
-            autocompletion=names_of("serve.keys:SCOPES"),
+            autocompletion=names_of("search", "write", "admin"),
             help="search, write or admin; repeatable [search].",
         ),
     ] = None,

@@ -46,7 +46,7 @@ TopicFields = Annotated[
 Grades = Annotated[
     str | None,
     typer.Option(
-        autocompletion=names_of("evaluate.datasets.grades:GRADES"),
+        autocompletion=names_of("gains", "cleverdon"),
         help="Scale of judgements: gains, or cleverdon (Cranfield) [by the name].",
     ),
 ]

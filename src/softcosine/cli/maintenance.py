@@ -11,6 +11,7 @@ import typer
 
 from softcosine.cli.options import AnyIndex, Index, Json
 from softcosine.cli.output import counted, printable
+from softcosine.cli.remote import name_of
 from softcosine.errors import CorruptIndexError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def info(
     answers. Of a sharded index also shards, of folder and documents.
     """
     from softcosine.cli.output import print_json
-    from softcosine.cli.remote import is_served, name_of, served_index
+    from softcosine.cli.remote import is_served, served_index
     from softcosine.cluster.manifest import ShardsManifest
     from softcosine.cluster.opening import is_sharded
     from softcosine.index.soft_index import SoftIndex
@@ -98,10 +99,10 @@ def check(index: Index, as_json: Json = False) -> None:
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
     from softcosine.index.directory.check import check_index
-    from softcosine.index.directory.store import Store
+    from softcosine.index.directory.remote_store import open_store
 
     started = time.perf_counter()
-    store = Store.open(index)
+    store = open_store(index)
     with Reporter() as report:
         try:
             generation = check_index(store, report)
@@ -112,11 +113,11 @@ def check(index: Index, as_json: Json = False) -> None:
             ) from error
     seconds = time.perf_counter() - started
     n_files = files_of(generation)
-    n_bytes = bytes_of(index)
+    n_bytes = bytes_of(generation.path)
     if as_json:
         print_json(
             {
-                "index": str(index),
+                "index": name_of(index),
                 "generation": generation.number,
                 "files": n_files,
                 "bytes": n_bytes,
@@ -125,14 +126,17 @@ def check(index: Index, as_json: Json = False) -> None:
         )
     else:
         console().print(
-            f"{printable(str(index))} is intact: {n_files} files, {size(n_bytes)}, checked in "
+            f"{printable(name_of(index))} is intact: {n_files} files, {size(n_bytes)}, checked in "
             f"{duration(seconds)}."
         )
 
 
 def backup(
     index: Index,
-    to: Annotated[Path, typer.Argument(metavar="TO", help="The folder to write.")],
+    to: Annotated[
+        Path,
+        typer.Argument(metavar="TO", help="The folder to write, or a URL: s3://bucket/folder."),
+    ],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing index.")
     ] = False,
@@ -151,31 +155,44 @@ def backup(
 
       softcosine backup faq.index /backups/faq.index
       softcosine backup faq.index /backups/faq.index --overwrite
+      softcosine backup faq.index s3://bucket/faq.index
+      softcosine backup big.shards s3://bucket/big.shards
 
     The copy is a complete index and appears under its name when it is finished. --links shares the
     files by hard links, if the file system supports them, so damage to one index damages the other.
-    Exported engines of this commit are copied too.
+    Exported engines of this commit are copied too, except to a URL. An overwritten URL gets the
+    new parts only. A sharded index is copied to a URL only.
 
-    JSON: index, backup, generation, documents, bytes, engines (copied), left_out (a message for
+    JSON (of a sharded index without generation, engines and left_out, and with shards, their
+    number): index, backup, generation, documents, bytes, engines (copied), left_out (a message for
     each engine not copied), seconds.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
+    from softcosine.cluster.opening import is_sharded
     from softcosine.index.directory.backup import back_up
-    from softcosine.index.directory.store import Store
+    from softcosine.index.directory.remote_store import open_store
     from softcosine.index.soft_index import SoftIndex
 
+    if is_sharded(index):
+        if links:
+            raise InvalidInputError(
+                "--links is for folders, and a sharded index is copied to a URL."
+            )
+        _back_up_shards(index, to, overwrite=overwrite, verify=verify, as_json=as_json)
+        return
     started = time.perf_counter()
     with Reporter() as report:
         made = back_up(
-            Store.open(index), to, links=links, verify=verify, overwrite=overwrite, progress=report
+            open_store(index), to, links=links, verify=verify, overwrite=overwrite, progress=report
         )
-    n_docs, seconds = len(SoftIndex.open(to)), time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    n_docs = len(SoftIndex.open(made.path if isinstance(made.path, Path) else index))
     if as_json:
         print_json(
             {
-                "index": str(index),
-                "backup": str(to),
+                "index": name_of(index),
+                "backup": str(to) if isinstance(made.path, Path) else made.path,
                 "generation": made.generation,
                 "documents": n_docs,
                 "bytes": made.n_bytes,
@@ -189,7 +206,27 @@ def backup(
         console().print(printable(message), soft_wrap=True)
     console().print(
         f"Copied {counted(n_docs, 'document')} of commit {made.generation} in "
-        f"{duration(seconds)}: {printable(str(to))} ({size(made.n_bytes)})."
+        f"{duration(seconds)}: {printable(str(to if isinstance(made.path, Path) else made.path))} "
+        f"({size(made.n_bytes)})."
+    )
+
+
+def _back_up_shards(index: Path, to: Path, *, overwrite: bool, verify: bool, as_json: bool) -> None:
+    from softcosine.cli.output import console, duration, print_json, size
+    from softcosine.cli.progress import Reporter
+    from softcosine.cluster.sharded_backup import back_up_shards
+
+    started = time.perf_counter()
+    with Reporter() as report:
+        made = back_up_shards(index, to, verify=verify, overwrite=overwrite, progress=report)
+    seconds, copied = time.perf_counter() - started, made.manifest
+    if as_json:
+        facts = {"index": str(index), "backup": made.url, "documents": copied.n_docs}
+        print_json({**facts, "shards": copied.n_shards, "bytes": made.n_bytes, "seconds": seconds})
+        return
+    console().print(
+        f"Copied {counted(copied.n_docs, 'document')} of {counted(copied.n_shards, 'shard')} in "
+        f"{duration(seconds)}: {printable(made.url)} ({size(made.n_bytes)})."
     )
 
 
@@ -259,12 +296,12 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
     from softcosine.cli.meaning import facts_of
     from softcosine.index.directory.manifest import IndexSettings
-    from softcosine.index.directory.store import Store
+    from softcosine.index.directory.remote_store import open_store
 
     snapshot = opened.snapshot
-    settings = IndexSettings.from_dict(Store.open(path).read().settings)
+    settings = IndexSettings.from_dict(open_store(path).read().settings)
     return {
-        "index": str(path),
+        "index": name_of(path),
         "generation": snapshot.generation,
         "epoch": opened.epoch,
         "frozen": opened.frozen,
@@ -274,7 +311,7 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
         "fields": [{"name": one.name, "weight": one.weight} for one in opened.fields],
         "positions": settings.positions,
         "texts": settings.texts,
-        "bytes": bytes_of(path),
+        "bytes": bytes_of(opened.path or path),
         "ranking": opened.ranking,
         "weighting": opened.weighting.to_dict(),
         "analyzer": {
@@ -311,9 +348,9 @@ def _facts_of_shards(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
     if meaning := facts["meaning"]:
         meaning |= {name: sum(one[name] for one in meanings) for name in ("encoded", "estimated")}
     return {
-        "index": str(path),
+        "index": name_of(path),
         **{name: sum(one[name] for one in sizes) for name in sizes[0]},
-        "bytes": bytes_of(path),
+        "bytes": facts["bytes"] + sum(bytes_of(one.path) for one in opened if one.path is not None),
         "shards": [{"folder": one.folder, "documents": one.n_docs} for one in manifest.shards],
     }
 

@@ -38,6 +38,7 @@ class Plan:
     words: str | None
     keep_source: bool
     resume: bool
+    jobs: int | None
     language: str | None
     stemmer: str | None
     min_df: str | None
@@ -109,6 +110,7 @@ def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str,
         made = plan.recipe.build(
             corpus.vocabulary, corpus.texts, analyzer=corpus.analyzer, language=corpus.language,
             words=None if plan.keep_source else _needed(corpus), report=report, resume=folder,
+            jobs=plan.jobs,
         )  # fmt: skip
     S = TermSimilarityMatrix.from_entries(
         made.S.to_scipy(),

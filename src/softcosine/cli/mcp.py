@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from softcosine.cli.completing import complete_named_index
+from softcosine.cli.options import Ask, KnownEncoder, Meaning, RankingName
 from softcosine.cli.remote import in_a_folder
 from softcosine.cli.signals import end_at_once
 from softcosine.errors import InvalidInputError
@@ -34,6 +35,10 @@ def mcp(
         int | None,
         typer.Option(min=1, metavar="N", help="Where texts of hits are truncated [1000]."),
     ] = None,
+    encoder: KnownEncoder = None,
+    ranking: RankingName = None,
+    ask: Ask = None,
+    meaning: Meaning = None,
     config: Annotated[
         bool,
         typer.Option("--config", help="Print the entry for a client's configuration, and exit."),
@@ -51,20 +56,40 @@ def mcp(
     The model gets the tools search, similar, explain, related_words, get_document and index_info,
     and with --writable add_documents and delete_documents. It sees each commit of other processes.
     An index is named after its folder: faq.index is faq. Needs softcosine[mcp].
+
+    --encoder is for indexes whose documents another encoder than minilm has read; --ranking, --ask
+    and --meaning hold for every search of the model, as in 'search'.
     """
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.cli.meaning import MeaningOptions, open_index
     from softcosine.mcp.server import MAX_CHARACTERS, mcp_server
 
     folders = _named(indexes)
-    opened = {name: SoftIndex.open(folder) for name, folder in folders.items()}
+    opened = {name: open_index(folder) for name, folder in folders.items()}
+    if encoder is not None:
+        spaces = {name: one.snapshot.meaning for name, one in opened.items()}
+        encoded = [name for name, own in spaces.items() if own is not None and not own.static]
+        for name in encoded or opened:  # without any, the error says why
+            opened[name] = open_index(folders[name], encoder)
+    asked = [MeaningOptions.of(one, ask, meaning, ranking, encoder) for one in opened.values()]
+    for one in opened.values():
+        one.searcher(ranking)  # a name that is none is an error now, not at the first search
     if config:
+        if encoder is not None and Path(encoder).exists():
+            encoder = str(Path(encoder).absolute())
+        given = {
+            "--max-characters": max_characters, "--encoder": encoder, "--ranking": ranking,
+            "--ask": ask, "--meaning": meaning,
+        }  # fmt: skip
         options = ["--writable"] if writable else []
-        if max_characters is not None:
-            options += ["--max-characters", str(max_characters)]
+        for option, value in given.items():
+            options += [] if value is None else [option, str(value)]
         entry = {"mcpServers": {"softcosine": _entry(folders, options)}}
         sys.stdout.write(f"{json.dumps(entry, indent=2)}\n")
         return
-    server = mcp_server(opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS)
+    server = mcp_server(
+        opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS,
+        ranking=ranking, ask=asked[0].ask, meaning=meaning,
+    )  # fmt: skip
     if sys.stdin.isatty():
         from softcosine.cli.output import console
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -10,6 +11,8 @@ from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cluster.opening import ShardOptions
+    from softcosine.cluster.sharded_index import Engine
     from softcosine.index.search.query_encoding import Ask
     from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
@@ -22,6 +25,7 @@ __all__ = [
     "one_index",
     "open_index",
     "open_searchable",
+    "shard_options",
 ]
 
 WAYS = ("words", "static", "encoder")
@@ -50,15 +54,46 @@ def open_index(
     return SoftIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
 
 
-def open_searchable(path: Path, encoder: str | None = None) -> Searchable:
-    """Open an index, or a sharded one; see `open_index`."""
-    from softcosine.cluster.opening import is_sharded
+def open_searchable(
+    path: Path,
+    encoder: str | None = None,
+    *,
+    engine: str | None = None,
+    replicas: int | None = None,
+    shard_timeout: float | None = None,
+) -> Searchable:
+    """Open an index, or a sharded one; see `open_index` and `shard_options`."""
+    from softcosine.cluster.opening import is_sharded, open_either
 
+    shards = shard_options([path], engine, replicas, shard_timeout)
     if not is_sharded(path):
         return open_index(path, encoder)
-    from softcosine.cluster.sharded_index import ShardedIndex
+    return open_either(path, shards=shards, encoder=encoder)
 
-    return ShardedIndex.open(path, encoder=encoder)
+
+def shard_options(
+    paths: Iterable[Path], engine: str | None, replicas: int | None, shard_timeout: float | None
+) -> ShardOptions:
+    """Return how shards are searched, by ``--engine``, ``--replicas`` and ``--shard-timeout``.
+
+    Raises
+    ------
+    InvalidInputError
+        If one is given and no path is a sharded index, or there is no such engine.
+    """
+    from softcosine.cluster.opening import ShardOptions, is_sharded
+
+    if engine is not None:
+        check_choice("--engine", engine, ("ray",))
+    elif (replicas or 1) > 1:
+        raise InvalidInputError("--replicas needs --engine ray: threads have no replicas.")
+    found = ShardOptions(cast("Engine | None", engine), replicas or 1, shard_timeout)
+    if (engine, replicas, shard_timeout) != (None, None, None) and not any(map(is_sharded, paths)):
+        raise InvalidInputError(
+            "--engine ray, --replicas and --shard-timeout are for sharded indexes, as 'shards "
+            "build' makes them, and this is none; leave them out."
+        )
+    return found
 
 
 def one_index(opened: Searchable) -> SoftIndex:
@@ -170,7 +205,7 @@ class MeaningOptions:
         ]
 
 
-def facts_of(opened: SoftIndex) -> dict[str, Any] | None:
+def facts_of(opened: Searchable) -> dict[str, Any] | None:
     """Return what ``info --json`` shows of meaning; None without coordinates."""
     snapshot = opened.snapshot
     if (meaning := snapshot.meaning) is None:

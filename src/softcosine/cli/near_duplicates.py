@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softcosine.cli.progress import Reporter
     from softcosine.client import RemoteIndex
     from softcosine.index.near_duplicates.similar import SimilarGroup
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.search.searchable import Searchable
 
 __all__ = ["METHODS", "dedupe", "pairs"]
 
@@ -32,6 +32,15 @@ Checkpoint = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER", help="Store intermediate results, so that the same command can resume."
+    ),
+]
+
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Number of processes for a sharded index; needs --checkpoint [1, with all threads].",
     ),
 ]
 
@@ -62,6 +71,7 @@ def pairs(
     ] = False,
     checkpoint: Checkpoint = None,
     threads: Threads = None,
+    jobs: Jobs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one line of JSON per pair.")
     ] = False,
@@ -98,11 +108,11 @@ def pairs(
     names = ("first", "second", "similarity", *(("rank",) if k is not None else ()))
     n_pairs, last, rank = 0, None, 0
     with (
-        any_index(index, checkpoint=checkpoint, threads=threads) as opened,
+        any_index(index, checkpoint=checkpoint, threads=threads, jobs=jobs) as opened,
         saying_how_to_go_on(checkpoint),
         report,
     ):
-        options = _of_folders(index, threads, checkpoint, None if shown else report)
+        options = _of_folders(index, threads, checkpoint, jobs, None if shown else report)
         found = opened.pairs(
             min_similarity=min_similarity or 0.0, k=k, by=cast("Any", by), **options
         )
@@ -149,6 +159,7 @@ def dedupe(
     ] = None,
     checkpoint: Checkpoint = None,
     threads: Threads = None,
+    jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
     """Find groups of near duplicates among the documents of an index.
@@ -170,13 +181,13 @@ def dedupe(
         raise InvalidInputError(f"--keep is {keep!r}; the only choice is 'first'.")
     started = time.perf_counter()
     with (
-        any_index(index, checkpoint=checkpoint, threads=threads) as opened,
+        any_index(index, checkpoint=checkpoint, threads=threads, jobs=jobs) as opened,
         saying_how_to_go_on(checkpoint),
         Reporter() as report,
     ):
         groups = opened.dedupe(
             min_similarity=min_similarity, method=method, by=cast("Any", by),
-            **_of_folders(index, threads, checkpoint, report),
+            **_of_folders(index, threads, checkpoint, jobs, report),
         )  # fmt: skip
         n_docs = _say_what_lacks_coordinates(opened, by, index)
     if keep is None:
@@ -244,7 +255,7 @@ def _say_nothing_found(least: float | None) -> None:
     console(stderr=True).print(f"Nothing found: no two documents {so}.")
 
 
-def _say_what_lacks_coordinates(opened: SoftIndex | RemoteIndex, by: str, index: Path) -> int:
+def _say_what_lacks_coordinates(opened: Searchable | RemoteIndex, by: str, index: Path) -> int:
     """Print on standard error how many documents could not be compared by meaning.
 
     Returns
@@ -254,12 +265,12 @@ def _say_what_lacks_coordinates(opened: SoftIndex | RemoteIndex, by: str, index:
     """
     from softcosine.cli.meaning import facts_of
     from softcosine.cli.output import console, printable
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.search.searchable import Searchable
 
     n_docs = len(opened)
     if by == "words":
         return n_docs
-    facts = facts_of(opened) if isinstance(opened, SoftIndex) else opened.info()["meaning"]
+    facts = facts_of(opened) if isinstance(opened, Searchable) else opened.info()["meaning"]
     assert facts is not None
     if n_left := n_docs - facts["encoded"] - facts["estimated"]:
         so = "left out" if by == "meaning" else "compared by words alone"
@@ -271,13 +282,24 @@ def _say_what_lacks_coordinates(opened: SoftIndex | RemoteIndex, by: str, index:
 
 
 def _of_folders(
-    index: Path, threads: int | None, checkpoint: Path | None, report: Reporter | None
+    index: Path,
+    threads: int | None,
+    checkpoint: Path | None,
+    jobs: int | None,
+    report: Reporter | None,
 ) -> dict[str, Any]:
     """Return the parameters of a comparison that a server does not take."""
+    from softcosine.cluster.opening import is_sharded
+
     if is_served(index):
         return {}
     progress = None if report is None else partial(report, "comparing pairs")
-    return {"threads": threads, "checkpoint": checkpoint, "progress": progress}
+    options = {"threads": threads, "checkpoint": checkpoint, "progress": progress}
+    if jobs is None:
+        return options
+    if not is_sharded(index):
+        raise InvalidInputError("--jobs is for a sharded index; leave it out.")
+    return {**options, "jobs": jobs}
 
 
 def _conclude(told: str, started: float) -> None:

@@ -35,7 +35,11 @@ __all__ = [
     "Memory",
     "MinDf",
     "Pattern",
+    "RankingName",
     "Refresh",
+    "Replicas",
+    "ShardEngine",
+    "ShardTimeout",
     "Stemmer",
     "Summary",
     "TextFields",
@@ -185,6 +189,37 @@ Ask = Annotated[
         "table) or words (not at all) [encoder if installed, else static].",
     ),
 ]
+RankingName = Annotated[
+    str | None,
+    typer.Option(
+        "--ranking",
+        autocompletion=names_of("cli.output:RANKINGS"),
+        help="soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25 [that of the "
+        "index].",
+    ),
+]
+ShardEngine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        autocompletion=names_of("ray"),
+        help="Search the shards of a sharded index in actors of 'ray' [threads].",
+    ),
+]
+Replicas = Annotated[
+    int | None,
+    typer.Option("--replicas", min=1, metavar="N", help="Actors for each shard [1]."),
+]
+ShardTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--shard-timeout",
+        min=0.001,
+        metavar="SECONDS",
+        help="Answer without shards that take longer in a step of the search, and name them.",
+    ),
+]
 Summary = Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")]
 Memory = Annotated[
     str,
@@ -205,7 +240,7 @@ By = Annotated[
     str,
     typer.Option(
         metavar="HOW",
-        autocompletion=names_of("index.near_duplicates.similar:By"),
+        autocompletion=names_of("words", "meaning", "both"),
         help="Compare words (soft cosine), meaning (cosine of coordinates) or both (their mean).",
     ),
 ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
     from softcosine.index.search.explanation import Explanation
     from softcosine.index.search.results import Hits
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.index.search.searchable import Searchable
 
 __all__ = [
     "any_index",
@@ -56,9 +56,11 @@ def is_served(index: Path) -> bool:
 
 
 def name_of(index: Path) -> str:
-    """Return INDEX as it is shown: an address, or a path."""
+    """Return INDEX as it is shown: an address, a URL, or a path."""
+    from softcosine.storage.remote import url_of
+
     place = _address(index)
-    return str(index) if place is None else "/".join(place)
+    return (url_of(index) or str(index)) if place is None else "/".join(place)
 
 
 def in_a_folder(index: Path) -> Path:
@@ -106,15 +108,15 @@ def served_index(index: Path, **of_folders: object) -> Iterator[RemoteIndex]:
 
 
 @contextmanager
-def any_index(index: Path, **of_folders: object) -> Iterator[SoftIndex | RemoteIndex]:
-    """Open an index in a folder, or connect to one of a server; see `served_index`."""
+def any_index(index: Path, **of_folders: object) -> Iterator[Searchable | RemoteIndex]:
+    """Open an index in a folder, also a sharded one, or connect to one of a server."""
     if is_served(index):
         with served_index(index, **of_folders) as served:
             yield served
         return
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.cli.meaning import open_searchable
 
-    yield SoftIndex.open(index)
+    yield open_searchable(index)
 
 
 def show_served_hits(

@@ -13,7 +13,18 @@ import typer
 
 from softcosine.cli.completing import names_of
 from softcosine.cli.conditions import Conditions
-from softcosine.cli.options import AnyIndex, Ask, Json, KnownEncoder, Limit, Meaning
+from softcosine.cli.options import (
+    AnyIndex,
+    Ask,
+    Json,
+    KnownEncoder,
+    Limit,
+    Meaning,
+    RankingName,
+    Replicas,
+    ShardEngine,
+    ShardTimeout,
+)
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.cli.remote import is_served, served_index, show_served_hits, weight_of_meaning
 from softcosine.cli.server_fields import SentWords, asking_field
@@ -43,13 +54,27 @@ KeepStopWords = Annotated[
     bool,
     typer.Option("--keep-stop-words", help="Also use words such as 'how' and 'the' of the query."),
 ]
-RankingName = Annotated[
+ExactFirst = Annotated[
+    bool,
+    typer.Option("--exact-first", help="Rank documents with every word of the query first."),
+]
+Syntax = Annotated[
+    bool, typer.Option("--syntax/--no-syntax", help='Treat + - " and ^ as operators.')
+]
+MaxTerms = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Use only the N words of the query with the highest weights; 0 for all.",
+    ),
+]
+TwoStages = Annotated[
     str | None,
     typer.Option(
-        "--ranking",
-        autocompletion=names_of("cli.output:RANKINGS"),
-        help="soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25 [that of the "
-        "index].",
+        "--first-stage",
+        metavar="TERMS[:N]",
+        help="Find N candidates by TERMS terms, or all, and score these exactly: 32, all:1000.",
     ),
 ]
 
@@ -70,22 +95,9 @@ def search(
     ] = None,
     min_score: MinScore = 0.0,
     where: Conditions = None,
-    exact_first: Annotated[
-        bool,
-        typer.Option("--exact-first", help="Rank documents with every word of the query first."),
-    ] = False,
-    syntax: Annotated[
-        bool,
-        typer.Option("--syntax/--no-syntax", help='Treat + - " and ^ as operators.'),
-    ] = True,
-    max_terms: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Use only the N words of the query with the highest weights; 0 for all.",
-        ),
-    ] = 512,
+    exact_first: ExactFirst = False,
+    syntax: Syntax = True,
+    max_terms: MaxTerms = 512,
     fuzzy: Fuzzy = False,
     keep_stop_words: KeepStopWords = False,
     fill: Annotated[
@@ -118,21 +130,14 @@ def search(
     ask: Ask = None,
     meaning: Meaning = None,
     encoder: KnownEncoder = None,
-    first_stage: Annotated[
-        str | None,
-        typer.Option(
-            "--first-stage",
-            metavar="TERMS[:N]",
-            help="Find N candidates by TERMS terms, or all, and score these exactly: 32, all:1000.",
-        ),
-    ] = None,
+    first_stage: TwoStages = None,
     engine: Annotated[
         str | None,
         typer.Option(
             "--engine",
             metavar="NAME",
-            autocompletion=names_of("engines.registry:ENGINES"),
-            help="Search in an engine that 'export' made.",
+            autocompletion=names_of("annoy", "faiss", "hnswlib", "usearch", "ray"),
+            help="Search in an engine that 'export' made; 'ray' searches shards in its actors.",
         ),
     ] = None,
     rerank: Annotated[
@@ -173,6 +178,8 @@ def search(
             "--exact", help="Let the server send candidates until the results are proven."
         ),
     ] = False,
+    replicas: Replicas = None,
+    shard_timeout: ShardTimeout = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -221,15 +228,18 @@ def search(
     meaning or by BM25 of soft frequencies, which engines do not have.
 
     --server searches on a server that 'export' filled: it finds the candidates of --first-stage
-    [32], and the index scores them exactly. --plan says whether the results are proven to be those
-    of the index; --exact proves them.
+    [32:100; 32:300 if the ranking is by meaning or by BM25 of soft frequencies], and the index
+    scores them exactly. --plan says whether the results are proven to be those of the index;
+    --exact proves them.
 
     --server http://host:9200/articles --field body searches a text field that is there, with
     nothing exported: the server gets the words of --first-stage [32] as boosted terms, and the
     index, such as one of 'learn-from', scores the 100 best documents exactly. Documents that it
     lacks are scored by their texts or term vectors on the server; --explain cannot explain them.
 
-    INDEX can be a sharded index, as 'shards build' makes it, but for --engine, --server and --plot.
+    INDEX can be a sharded index, as 'shards build' makes it, but for engines of 'export', --server
+    and --plot. --engine ray searches its shards in actors of Ray, and another of the --replicas
+    answers for one that died.
 
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
     seconds, outside (words in no document), unknown and left_out (words not
@@ -268,6 +278,7 @@ def search(
             index, engine=engine, rerank=rerank, width=width, server=server, field=field,
             words=None if sent_words == "terms" else sent_words, exact=exact,
             collection=None if collection == COLLECTION else collection, encoder=encoder, plot=plot,
+            replicas=replicas, shard_timeout=shard_timeout,
         ) as served:  # fmt: skip
             facts = served.info()
             for number, query in enumerate(_queries(words)):
@@ -279,7 +290,10 @@ def search(
                     meaning=meaning, plan=plan, as_json=as_json,
                 )  # fmt: skip
         return
-    opened = open_searchable(index, encoder)
+    of_shards, engine = (engine, None) if engine == "ray" else (None, engine)
+    opened = open_searchable(
+        index, encoder, engine=of_shards, replicas=replicas, shard_timeout=shard_timeout
+    )
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     find: Callable[..., Hits] = partial(opened.search, **own_options)
     connection = ExitStack()
@@ -369,6 +383,9 @@ def similar(
         ),
     ] = "soft_cosine",
     meaning: Meaning = None,
+    engine: ShardEngine = None,
+    replicas: Replicas = None,
+    shard_timeout: ShardTimeout = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -388,7 +405,9 @@ def similar(
     check_plot(plot, overwrite=overwrite, rows=k + 1)
     only = read_where(where)
     if is_served(index):
-        with served_index(index, plot=plot) as served:
+        with served_index(
+            index, plot=plot, engine=engine, replicas=replicas, shard_timeout=shard_timeout
+        ) as served:
             options: dict[str, Any] = {"ranking": ranking, "meaning": meaning}
             show_served_hits(
                 served.info(),
@@ -397,7 +416,7 @@ def similar(
                 meaning=meaning, as_json=as_json,
             )  # fmt: skip
         return
-    opened = open_searchable(index)
+    opened = open_searchable(index, engine=engine, replicas=replicas, shard_timeout=shard_timeout)
     find = partial(
         opened.similar, id, k=k, min_score=min_score, where=only, ranking=ranking, meaning=meaning
     )
@@ -419,6 +438,9 @@ def explain(
     ask: Ask = None,
     meaning: Meaning = None,
     encoder: KnownEncoder = None,
+    engine: ShardEngine = None,
+    replicas: Replicas = None,
+    shard_timeout: ShardTimeout = None,
     plot: Plot = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -443,14 +465,19 @@ def explain(
         "meaning": meaning,
     }  # fmt: skip
     if is_served(index):
-        with served_index(index, encoder=encoder, plot=plot) as served:
+        with served_index(
+            index, encoder=encoder, plot=plot, engine=engine, replicas=replicas,
+            shard_timeout=shard_timeout,
+        ) as served:  # fmt: skip
             found = served.explain(query, id, **options)
             (document,) = served.get([id])
             by_meaning = any(part.space == "meaning" for part in found.parts)
             weight = weight_of_meaning(served.info(), found.ranking, meaning) if by_meaning else 0.0
         _show_explanation(found, document.text, weight, "", as_json)
         return
-    opened = open_searchable(index, encoder)
+    opened = open_searchable(
+        index, encoder, engine=engine, replicas=replicas, shard_timeout=shard_timeout
+    )
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     found = opened.explain(query, id, **options)
     if plot is not None:

@@ -42,7 +42,7 @@ SentWords = Annotated[
     typer.Option(
         "--words",
         metavar="KIND",
-        autocompletion=names_of("index.search.server_query:Words"),
+        autocompletion=names_of("terms", "forms", "analyzed"),
         help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
         "'compare-server' says which.",
     ),
@@ -57,7 +57,7 @@ def expand(
         typer.Option(
             "--to",
             metavar="SERVER",
-            autocompletion=names_of("index.search.server_query:SERVERS"),
+            autocompletion=names_of("elasticsearch", "opensearch", "solr", "lucene"),
             help="elasticsearch, opensearch, solr or lucene.",
         ),
     ],

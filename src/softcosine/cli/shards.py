@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,9 +25,6 @@ from softcosine.cli.options import (
     Summary,
     TextFields,
 )
-
-if TYPE_CHECKING:
-    from softcosine.cluster.manifest import ShardsManifest
 
 __all__ = ["build", "info", "plan"]
 
@@ -217,7 +214,10 @@ def build(
 
 def info(
     shards: Annotated[
-        Path, typer.Argument(metavar="SHARDS", help="A folder that 'shards build' wrote.")
+        Path,
+        typer.Argument(
+            metavar="SHARDS", help="A folder that 'shards build' wrote, or the URL of its copy."
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -233,12 +233,18 @@ def info(
     from softcosine.cli.output import console, counted, print_json, print_table, size
     from softcosine.cluster.manifest import ShardsManifest
     from softcosine.index.soft_index import SoftIndex
+    from softcosine.storage.remote import url_of
 
     manifest = ShardsManifest.read(shards)
     epoch = SoftIndex.open(shards / manifest.epoch_folder)
+    folders = [shards / one.folder for one in manifest.shards]
+    n_bytes = _bytes_of(shards)
+    if url_of(shards) is not None:
+        folders = [SoftIndex.open(one).path or one for one in folders]  # their local copies
+        n_bytes = _bytes_of(*folders)
     listed = [
-        {"folder": one.folder, "documents": one.n_docs, "bytes": _bytes_of(shards / one.folder)}
-        for one in manifest.shards
+        {"folder": one.folder, "documents": one.n_docs, "bytes": _bytes_of(folder)}
+        for one, folder in zip(manifest.shards, folders, strict=True)
     ]
     facts = {
         "documents": manifest.n_docs,
@@ -246,7 +252,7 @@ def info(
         "epoch": manifest.epoch,
         "language": epoch.language,
         "ranking": epoch.ranking,
-        "bytes": _bytes_of(shards),
+        "bytes": n_bytes,
         "next_number": manifest.next_number,
         "shards": listed,
     }
@@ -255,13 +261,13 @@ def info(
         return
     console().print(
         f"{counted(manifest.n_shards, 'shard')} of {counted(manifest.n_docs, 'document')} with "
-        f"{counted(len(epoch.vocabulary), 'term')}, {size(_bytes_of(shards))}, epoch "
+        f"{counted(len(epoch.vocabulary), 'term')}, {size(n_bytes)}, epoch "
         f"{manifest.epoch}, {epoch.language}, ranked by {epoch.ranking}."
     )
-    print_table(_table(manifest, shards))
+    print_table(_table(listed))
 
 
-def _table(manifest: ShardsManifest, shards: Path) -> Any:
+def _table(listed: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
     from softcosine.cli.output import size
@@ -269,12 +275,13 @@ def _table(manifest: ShardsManifest, shards: Path) -> Any:
     table = Table("shard", box=None)
     for heading in ("documents", "size"):
         table.add_column(heading, justify="right")
-    for one in manifest.shards:
-        table.add_row(one.folder, f"{one.n_docs:,}", size(_bytes_of(shards / one.folder)))
+    for one in listed:
+        table.add_row(one["folder"], f"{one['documents']:,}", size(one["bytes"]))
     return table
 
 
-def _bytes_of(folder: Path) -> int:
-    """Return the size on disk of a folder; a file with several names counts once."""
-    facts = [path.stat() for path in folder.rglob("*") if path.is_file()]
+def _bytes_of(*folders: Path) -> int:
+    """Return the size on disk of folders; a file with several names counts once."""
+    paths = [path for folder in folders for path in folder.rglob("*")]
+    facts = [path.stat() for path in paths if path.is_file()]
     return sum({(one.st_dev, one.st_ino): one.st_size for one in facts}.values())

@@ -95,7 +95,7 @@ def build(
     strategy: Annotated[
         str,
         typer.Option(
-            autocompletion=names_of("matrix.rules:Strategy"),
+            autocompletion=names_of("symmetric", "dominant", "rows"),
             help="symmetric, dominant (fewer entries, always positive definite) or rows "
             "(asymmetric).",
         ),
@@ -144,6 +144,14 @@ def build(
             "vectors are compared up to twice as fast.",
         ),
     ] = True,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of processes, each with the sources in memory [1, with all processors].",
+        ),
+    ] = None,
     language: Language = None,
     stemmer: Stemmer = None,
     min_df: MinDf = None,
@@ -200,9 +208,9 @@ def build(
     )  # fmt: skip
     plan = Plan(
         recipe=recipe, output=output, vocabulary=tuple(vocabulary or ()), words=words,
-        keep_source=keep_source, resume=resume, language=language, stemmer=stemmer, min_df=min_df,
-        text_fields=tuple(text_fields or ()), format=format, encoding=encoding, pattern=pattern,
-        overwrite=overwrite,
+        keep_source=keep_source, resume=resume, jobs=jobs, language=language, stemmer=stemmer,
+        min_df=min_df, text_fields=tuple(text_fields or ()), format=format, encoding=encoding,
+        pattern=pattern, overwrite=overwrite,
     )  # fmt: skip
     started = time.perf_counter()
     with Reporter() as report:

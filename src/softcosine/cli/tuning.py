@@ -95,7 +95,7 @@ def tune(
     rule: Annotated[
         str,
         typer.Option(
-            autocompletion=names_of("evaluate.tuning.search:RULES"),
+            autocompletion=names_of("one_se", "mean"),
             help="Rule of the choice: mean, the best mean; or one_se, the settings closest to the "
             "default within one standard error of the best mean.",
         ),

@@ -37,7 +37,10 @@ from softcosine.index.writer.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
+    from softcosine.cluster.opening import EitherIndex
+    from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.files import Fields
+    from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
     from softcosine.index.writer.index_writer import IndexWriter
 
@@ -84,7 +87,8 @@ def add(
     If the index has an encoder, it reads the new documents; where it is not installed, 'encode'
     does so later.
 
-    The documents for an index of a server need ids; they are sent in one request.
+    The documents for an index of a server need ids; they are sent in one request. Those for a
+    sharded index need ids, too, and their new terms are not indexed.
 
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
     note; bytes and note not of a server.
@@ -94,6 +98,7 @@ def add(
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import each_document
+    from softcosine.index.soft_index import SoftIndex
 
     started, n_bytes = time.perf_counter(), bytes_in(memory)
 
@@ -129,7 +134,7 @@ def add(
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
         warnings.catch_warnings(),
-        writing(
+        changing(
             index, wait=wait, memory=n_bytes, progress=report, encoder=encoder,
             encoder_cache=encoder_cache,
         ) as (opened, writer),
@@ -151,7 +156,7 @@ def add(
         "replaced": n_read - new,
         "terms": after.terms,
         "new_terms": after.terms - before.terms,
-        "note": how_to_complete(opened, index, encoder),
+        "note": how_to_complete(opened, index, encoder) if isinstance(opened, SoftIndex) else "",
     }
     if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
         no_source = "The index has no stored source, so new terms have no similar terms."
@@ -210,7 +215,7 @@ def delete(
             }  # fmt: skip
         _show_deleted(facts, as_json)
         return
-    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
+    with Reporter() as report, changing(index, wait=wait) as (opened, writer):
         n_deleted = 0
         for done, id in enumerate(wanted):
             n_deleted += writer.delete(id, missing_ok=missing_ok)
@@ -256,8 +261,8 @@ def merge(
         told = f"Merged {counted(n_before, 'segment')} into {facts['segments']:,}"
         show_change(facts, told, as_json)
         return
-    with Reporter() as report, writing(index, wait=wait, memory=n_bytes) as (opened, writer):
-        before = {"segments_before": _n_segments(opened), "bytes_before": bytes_of(index)}
+    with Reporter() as report, changing(index, wait=wait, memory=n_bytes) as (opened, writer):
+        before = {"segments_before": opened.snapshot.n_segments, "bytes_before": bytes_of(index)}
         report("merging", 0, None)
         writer.merge()
         writer.commit(refresh)
@@ -297,6 +302,7 @@ def refresh(
     JSON: index, counted_before, documents, segments, generation, bytes, seconds.
     """
     from softcosine.cli.progress import Reporter
+    from softcosine.cluster.sharded_writer import ShardedWriter
 
     started = time.perf_counter()
     if is_served(index):
@@ -306,17 +312,22 @@ def refresh(
             facts = written_there(served, index, started)
         show_change(facts, "The term weights are up to date", as_json)
         return
-    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
-        before, generation = opened.snapshot.statistics[0].n_docs, writer.generation
+    with Reporter() as report, changing(index, wait=wait) as (opened, writer):
+        before, commit = opened.snapshot.statistics[0].n_docs, opened.commit
         report("counting", 0, None)
-        if freeze is False:
-            writer.thaw()
+        if freeze is not None:
+            if isinstance(writer, ShardedWriter):
+                raise InvalidInputError(
+                    "a sharded index is always frozen; leave --freeze and --thaw out."
+                )
+            if not freeze:
+                writer.thaw()
         writer.commit(refresh=True)
-        if freeze:
+        if freeze and not isinstance(writer, ShardedWriter):
             writer.freeze()
     facts = written(opened, index, started) | {"counted_before": before}
     told = f"Updated the term weights, last computed for {counted(before, 'document')}"
-    if facts["generation"] == generation:
+    if opened.commit == commit:
         told = "The term weights were up to date"
     elif freeze is not None:
         told = f"Updated the term weights and {'froze' if freeze else 'thawed'} the index"
@@ -422,16 +433,54 @@ def writing(
     from softcosine.cli.meaning import open_index
 
     opened = open_index(path, encoder, encoder_cache)
-    try:
+    with _waiting_longer():
         writer = opened.writer(timeout=wait, memory=memory, progress=progress)
-    except IndexLockedError as error:
-        advice = "wait longer by --wait SECONDS"
-        raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
     try:
         opened.refresh()
         yield opened, writer
     finally:
         writer.close()
+
+
+@contextmanager
+def changing(
+    path: Path,
+    *,
+    wait: float,
+    memory: int = 1 << 30,
+    progress: Report | None = None,
+    encoder: str | None = None,
+    encoder_cache: Path | None = None,
+) -> Iterator[tuple[EitherIndex, IndexWriter | ShardedWriter]]:
+    """Open an index or a sharded index, and its writer; see `writing`."""
+    from softcosine.cluster.opening import is_sharded
+    from softcosine.cluster.sharded_index import ShardedIndex
+
+    if not is_sharded(path):
+        with writing(
+            path, wait=wait, memory=memory, progress=progress, encoder=encoder,
+            encoder_cache=encoder_cache,
+        ) as one:  # fmt: skip
+            yield one
+        return
+    with ShardedIndex.open(path, encoder=encoder, encoder_cache=encoder_cache) as opened:
+        with _waiting_longer():
+            writer = opened.writer(timeout=wait, memory=memory, progress=progress)
+        try:
+            opened.refresh()
+            yield opened, writer
+        finally:
+            writer.close()
+
+
+@contextmanager
+def _waiting_longer() -> Iterator[None]:
+    """Give the option that waits longer, if another writer has the index open."""
+    try:
+        yield
+    except IndexLockedError as error:
+        advice = "wait longer by --wait SECONDS"
+        raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +489,7 @@ class _Size:
     terms: int
 
     @classmethod
-    def of(cls, opened: SoftIndex) -> _Size:
+    def of(cls, opened: Searchable) -> _Size:
         return cls(len(opened), len(opened.vocabulary))
 
 
@@ -469,15 +518,19 @@ def _show_deleted(facts: dict[str, Any], as_json: bool) -> None:
     show_change(facts, f"Deleted {counted(facts['deleted'], 'document')}{missing}", as_json)
 
 
-def _no_number() -> int:
+def _no_number(place: str = "a server") -> int:
     raise InvalidInputError(
-        "the documents have no ids, and those of a server need some; choose their field by --id."
+        f"the documents have no ids, and those of {place} need some; choose their field by --id."
     )
 
 
-def _next_number(opened: SoftIndex) -> int:
+def _next_number(opened: EitherIndex) -> int:
     """Return the highest numeric id plus one."""
     from softcosine.index.segment.stored_fields import StoredDocuments
+    from softcosine.index.soft_index import SoftIndex
+
+    if not isinstance(opened, SoftIndex):
+        _no_number("a sharded index")
 
     highest = 0
     for segment in opened.snapshot.segments:
@@ -499,18 +552,14 @@ def _ids_in(source: str, encoding: str) -> Iterator[str]:
                 yield id
 
 
-def _n_segments(opened: SoftIndex) -> int:
-    return sum(segment.n_docs > 0 for segment in opened.snapshot.segments)
-
-
-def written(opened: SoftIndex, path: Path, started: float) -> dict[str, Any]:
+def written(opened: Searchable, path: Path, started: float) -> dict[str, Any]:
     """Return what the summary of every change of an index contains."""
     from softcosine.cli.maintenance import bytes_of
 
     return {
         "index": str(path),
         "documents": len(opened),
-        "segments": _n_segments(opened),
+        "segments": opened.snapshot.n_segments,
         "generation": opened.snapshot.generation,
         "bytes": bytes_of(path),
         "seconds": time.perf_counter() - started,

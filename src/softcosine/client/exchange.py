@@ -50,6 +50,7 @@ class Exchange:
         changes: bool = False,
         if_match: str | None = None,
         repeatable: bool = True,
+        in_background: bool = False,
     ) -> Steps[dict[str, Any]]:
         """Return the JSON object of the reply; empty if there is none.
 
@@ -65,6 +66,8 @@ class Exchange:
             The commit that must be the last one.
         repeatable : bool
             See `Request`.
+        in_background : bool
+            Whether the server is asked to answer with a task.
 
         Raises
         ------
@@ -81,6 +84,8 @@ class Exchange:
             headers["Idempotency-Key"] = uuid.uuid4().hex
         if if_match is not None:
             headers["If-Match"] = f'"{if_match}"'
+        if in_background:
+            headers["Prefer"] = "respond-async"
         content = body if body is None or isinstance(body, bytes) else json_bytes(body)
         request = Request(method, f"v1/{path}", content, headers, params, repeatable)
         attempt = 0

@@ -205,12 +205,12 @@ class IndexCalls:
         by: By = "words",
         ranking: str = "soft_cosine",
     ) -> Steps[SimilarPairs]:
-        """Return similar pairs of documents, all in one answer; see `SoftIndex.pairs`.
+        """Return similar pairs of documents, after the end of a task; see `SoftIndex.pairs`.
 
-        The server limits their number and the time.
+        The server limits their number.
         """
         body = {"min_similarity": min_similarity, "k": k, "by": by, "ranking": ranking}
-        answer = yield from self._exchange.search(f"{self._path}/pairs", body)
+        answer = (yield from self._task("pairs", {**body, **time_limit()}, True))["result"]
         what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
         return SimilarPairs((pair_of(one) for one in answer["pairs"]), what)
 
@@ -220,7 +220,7 @@ class IndexCalls:
     ) -> Steps[list[SimilarGroup]]:
         """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for limits."""
         body = {"min_similarity": min_similarity, "method": method, "by": by}
-        answer = yield from self._exchange.search(f"{self._path}/dedupe", body)
+        answer = (yield from self._task("dedupe", {**body, **time_limit()}, True))["result"]
         return list(map(group_of, answer["groups"]))
 
     @call
@@ -492,12 +492,11 @@ class IndexCalls:
             ],
             "remove": [pair_body(pair) for pair in remove],
         }
-        return (
-            yield from self._exchange.ask(
-                "PATCH", f"{self._path}/similarities", body, if_match=if_match,
-                repeatable=if_match is None,
-            )
+        task = yield from self._exchange.ask(
+            "PATCH", f"{self._path}/similarities", body, changes=True, if_match=if_match,
+            in_background=True,
         )  # fmt: skip
+        return dict((yield from ended_task(self._exchange, task["id"]))["result"])
 
     @call
     def merge(self, *, wait: bool = True) -> Steps[dict[str, Any]]:
@@ -568,7 +567,9 @@ class IndexCalls:
         return found
 
     def _document(self, id: str) -> str:
-        return f"{self._path}/documents/{segment(checked_id(id))}"
+        if not checked_id(id):
+            raise InvalidInputError("the empty id has no address on a server; add it by add_many.")
+        return f"{self._path}/documents/{segment(id)}"
 
     def _term(self, word: str, k: int) -> Steps[dict[str, Any]]:
         path = f"{self._path}/terms/{segment(word)}"

@@ -10,6 +10,8 @@
     One opened shard, and what it answers.
 ``workers.py``, ``ray_workers.py``
     Where shards are searched: threads of this process, actors of Ray.
+``sharded_writer.py``, ``meeting.py``, ``sharded_backup.py``
+    Changes and copies of all shards that are visible at once.
 ``opening.py``
     Opening a folder that is an index or a sharded index.
 ``manifest.py``

@@ -9,7 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
-from softcosine.cluster.splitting import Chunk
+from softcosine.cluster.splitting import Chunk, Input, inputs_at
+from softcosine.errors import InvalidInputError
 from softcosine.files import Fields, RecordReader
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.storage import write_text
@@ -38,6 +39,7 @@ class BuildPlan:
     ----------
     fingerprint : str
         Checksum of the inputs and all settings.
+    inputs : tuple of Input
     chunks : tuple of Chunk
     id_name : str
         Field of the ids.
@@ -52,6 +54,7 @@ class BuildPlan:
     """
 
     fingerprint: str
+    inputs: tuple[Input, ...]
     chunks: tuple[Chunk, ...]
     id_name: str
     fields: Fields
@@ -74,6 +77,15 @@ class BuildPlan:
         """Return the reader of the records of a chunk."""
         return RecordReader.of_part(self.fields, self.id_name)
 
+    def check_input(self, chunk: int, work: Path) -> None:
+        """Raise InvalidInputError if the file of a chunk has changed since the build began."""
+        (planned,) = {one for one in self.inputs if one.path == self.chunks[chunk].path}
+        if inputs_at([planned.path]) != [planned]:
+            raise InvalidInputError(
+                f"{planned.path} has changed while shards were built of it; when it no longer "
+                f"changes, delete {work.parent} and build again."
+            )
+
     def write(self, work: Path) -> None:
         """Write the plan into the folder of the work, atomically."""
         values = {**asdict(self), "settings": self.settings.to_dict()}
@@ -91,6 +103,7 @@ class BuildPlan:
         return cls(
             **{
                 **values,
+                "inputs": tuple(Input(**one) for one in values["inputs"]),
                 "chunks": tuple(Chunk(**one) for one in values["chunks"]),
                 "fields": Fields(**{**fields, "text": None if text is None else tuple(text)}),
                 "settings": IndexSettings.from_dict(values["settings"]),

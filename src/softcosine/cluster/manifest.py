@@ -13,20 +13,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from softcosine.errors import CorruptIndexError
+from softcosine.index.directory.receipts import Receipt, receipts_of, with_receipt
 from softcosine.storage import (
     MANIFEST,
     naming_a_full_disk,
+    parsed_manifest,
     read_manifest,
     signed_manifest,
     sync,
     write_manifest,
     written_beside,
 )
+from softcosine.storage.manifest import is_manifest, is_stored
+from softcosine.storage.remote import RemoteFolder, url_of
 
 __all__ = [
     "BUILT_EPOCH",
@@ -35,7 +40,9 @@ __all__ = [
     "ShardFacts",
     "ShardsManifest",
     "epoch_folder",
+    "is_sharded",
     "shard_folder",
+    "stated_manifest",
 ]
 
 KIND, VERSION = "shards", 1
@@ -85,12 +92,15 @@ class ShardsManifest:
         In the order of `softcosine.cluster.ownership.owner_of`.
     checksum : str
         Of the file; empty before it is written.
+    receipts : mapping of keys to Receipt
+        Those of the last commits that have one, the oldest first.
     """
 
     epoch: str
     next_number: int
     shards: tuple[ShardFacts, ...]
     checksum: str = ""
+    receipts: Mapping[str, Receipt] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def epoch_folder(self) -> str:
@@ -108,8 +118,8 @@ class ShardsManifest:
         return sum(one.n_docs for one in self.shards)
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Return the manifest of a folder.
+    def read(cls, folder: str | Path) -> Self:
+        """Return the manifest of a folder, or of one at a URL.
 
         Raises
         ------
@@ -119,35 +129,79 @@ class ShardsManifest:
             If it is no sharded index, or one of another version.
         CorruptIndexError
             If the manifest is altered.
+        PermissionError, ServerError
+            If a URL cannot be read.
         """
-        stated = read_manifest(folder, KIND, VERSION)
+        return cls.of(stated_manifest(folder), Path(folder))
+
+    @classmethod
+    def of(cls, stated: dict[str, Any], folder: Path) -> Self:
+        """Return the manifest of the content of a file; errors name the folder."""
         try:
             shards = tuple(map(_facts, stated["shards"]))
-            read = cls(str(stated["epoch"]), int(stated["next_number"]), shards, stated["checksum"])
+            epoch, number = str(stated["epoch"]), int(stated["next_number"])
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptIndexError(
                 f"{folder / MANIFEST} lacks a part of a sharded index: {error!r}; build it anew."
             ) from error
-        names = [one.folder for one in read.shards]
+        names = [one.folder for one in shards]
         if not names or names != [shard_folder(number) for number in range(len(names))]:
             raise CorruptIndexError(
                 f"{folder / MANIFEST} names the shards {names!r:.80}; build it anew."
             )
-        return read
+        receipts = receipts_of(stated, folder / MANIFEST)
+        return cls(epoch, number, shards, stated["checksum"], receipts)
 
-    def write(self, folder: Path) -> Self:
-        """Write the manifest, replacing that of the folder atomically; return it as written."""
+    def write(self, folder: Path, receipt: Receipt | None = None) -> Self:
+        """Write the manifest, replacing that of the folder atomically; return it as written.
+
+        Parameters
+        ----------
+        folder : Path
+        receipt : Receipt, optional
+            Stored beside those of earlier commits.
+        """
         content = {
             "epoch": self.epoch,
             "next_number": self.next_number,
             "shards": [asdict(one) for one in self.shards],
+            "receipts": with_receipt(self.receipts, receipt),
         }
         with naming_a_full_disk(folder), written_beside(folder / MANIFEST) as new:
             signed = signed_manifest(KIND, VERSION, content)
             write_manifest(signed, new)
             sync(new)
         sync(folder)
-        return replace(self, checksum=signed["checksum"])
+        receipts = receipts_of(signed, folder / MANIFEST)
+        return replace(self, checksum=signed["checksum"], receipts=receipts)
+
+
+def is_sharded(path: str | Path) -> bool:
+    """Return whether there is a sharded index in a folder or at a URL, damaged or not.
+
+    Raises
+    ------
+    PermissionError, ServerError, MissingDependencyError
+        If the URL cannot be read.
+    """
+    if (url := url_of(path)) is None:
+        return is_stored(Path(path), KIND)
+    with suppress(FileNotFoundError):
+        return is_manifest(RemoteFolder(url).read(MANIFEST), KIND)
+    return False
+
+
+def stated_manifest(folder: str | Path) -> dict[str, Any]:
+    """Return the content of the manifest of a folder or URL; errors as of `ShardsManifest.read`."""
+    if (url := url_of(folder)) is None:
+        return read_manifest(Path(folder), KIND, VERSION)
+    try:
+        content = RemoteFolder(url).read(MANIFEST)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"there is no sharded index at {url}: it has no {MANIFEST}."
+        ) from None
+    return parsed_manifest(content, url, f"{url}/{MANIFEST}", KIND, VERSION)
 
 
 def _facts(stated: Mapping[str, Any]) -> ShardFacts:

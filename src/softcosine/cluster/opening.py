@@ -1,25 +1,33 @@
-"""Opening a folder that is an index or a sharded index."""
+"""Opening a folder or URL of an index or a sharded index."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from softcosine.cluster.manifest import KIND
-from softcosine.cluster.sharded_index import ShardedIndex
+from softcosine.cluster.manifest import is_sharded
+from softcosine.cluster.sharded_index import Engine, ShardedIndex
 from softcosine.index.soft_index import SoftIndex
-from softcosine.storage.manifest import is_stored
 
-__all__ = ["EitherIndex", "is_sharded", "open_either"]
+__all__ = ["EitherIndex", "ShardOptions", "is_sharded", "open_either"]
 
 EitherIndex = SoftIndex | ShardedIndex
 
 
-def is_sharded(path: str | Path) -> bool:
-    """Return whether a folder is a sharded index."""
-    return is_stored(Path(path), KIND)
+@dataclass(frozen=True, slots=True)
+class ShardOptions:
+    """Where the shards of a sharded index are searched; see `ShardedIndex.open`."""
+
+    engine: Engine | None = None
+    replicas: int = 1
+    timeout: float | None = None
 
 
-def open_either(path: str | Path, **options: Any) -> EitherIndex:
-    """Return the index or the sharded index of a folder; the options are those of both."""
-    return (ShardedIndex if is_sharded(path) else SoftIndex).open(path, **options)
+def open_either(
+    path: str | Path, *, shards: ShardOptions | None = None, **options: Any
+) -> EitherIndex:
+    """Return the index or the sharded index of a folder or URL; the options are those of both."""
+    if is_sharded(path):
+        return ShardedIndex.open(path, **asdict(shards or ShardOptions()), **options)
+    return SoftIndex.open(path, **options)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report, silent
+from softcosine._tasks import run_tasks
 from softcosine._validation import check_list, check_whole, is_whole, must_be
 from softcosine.cluster.build_plan import BuildPlan
 from softcosine.cluster.encoding import encode_chunk
@@ -17,7 +18,6 @@ from softcosine.cluster.manifest import BUILT_EPOCH, ShardsManifest, epoch_folde
 from softcosine.cluster.shard_building import build_shard, facts_of
 from softcosine.cluster.splitting import Chunk, inputs_at, split
 from softcosine.cluster.tally import Tally, tally
-from softcosine.cluster.tasks import run_tasks
 from softcosine.cluster.terms import joined, merge_terms
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.files import Fields, RecordReader, place
@@ -181,7 +181,8 @@ class ShardPlan:
         AlreadyExistsError
             If the folder holds something else, or a complete build.
         InvalidInputError
-            If it holds an unfinished build of other inputs or settings, or a record is invalid.
+            If it holds an unfinished build of other inputs or settings, a record is invalid, or an
+            input has changed (in size or time) since the plan was made.
         DuplicateIdError
             If two records have the same id; the message has both places.
         IndexLockedError
@@ -209,8 +210,6 @@ class ShardPlan:
     def _build(self, folder: Path, jobs: int | None, memory: int, report: Report) -> None:
         work = folder / _WORK
         work.mkdir(exist_ok=True)
-        for left in work.glob("*.tmp"):  # by tasks that were killed
-            shutil.rmtree(left, ignore_errors=True)
         plan = self._planned(work, report)
         chunks = range(len(plan.chunks))
         run_tasks(
@@ -269,7 +268,7 @@ class ShardPlan:
         texts, id_name = self._first_texts(chunks)
         settings, note = decide(self._directory, texts, memory=_MEMORY)
         plan = BuildPlan(
-            fingerprint, tuple(chunks), id_name, self._fields, settings, note,
+            fingerprint, tuple(self._inputs), tuple(chunks), id_name, self._fields, settings, note,
             n_partitions=min(len(chunks), _MOST_PARTITIONS),
         )  # fmt: skip
         plan.write(work)
@@ -335,6 +334,8 @@ def _check_target(folder: Path) -> None:
         return
     if (folder / MANIFEST).exists() and not (folder / _WORK).exists():
         raise AlreadyExistsError(f"{folder} exists already; choose another name, or delete it.")
+    if folder.is_file():
+        raise AlreadyExistsError(f"{folder} exists and is a file; choose another name.")
     check_folder(folder)
     if not (folder / _WORK).exists() and any(one.name != LOCK_FILE for one in folder.iterdir()):
         raise AlreadyExistsError(

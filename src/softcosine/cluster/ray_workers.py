@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
+import signal
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from softcosine._deadline import check_deadline, using_deadline
 from softcosine.cluster.shard import Shard, ShardSource
-from softcosine.errors import DeadlineExceededError, MissingDependencyError, ServerError
+from softcosine.errors import (
+    CommitNotFoundError,
+    DeadlineExceededError,
+    MissingDependencyError,
+    ServerError,
+)
 
 __all__ = ["RayWorkers", "imported_ray"]
 
@@ -21,8 +31,9 @@ _OLDEST, _TOO_NEW = (2, 30), (3, 0)
 _AT_ONCE = 8  # calls of one actor at a time
 _PAUSE = 0.05  # seconds before a call that failed is made again
 _ATTEMPTS = 200  # without a deadline; a restart takes some seconds
+_SIGACTION = 1024  # bytes, at least those of a struct sigaction
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # workers may be collected inside of it
 _users = 0
 
 
@@ -67,7 +78,10 @@ class _Actor:
 
 
 class _Replicas:
-    """The actors of one shard, in turn; without those that died and have not answered again."""
+    """The actors of one shard, in turn; without those that died and have not answered again.
+
+    An actor that is restarted when its commit is deleted never answers again.
+    """
 
     def __init__(self, ray: ModuleType, actors: Sequence[Any]) -> None:
         self._ray = ray
@@ -81,18 +95,22 @@ class _Replicas:
             if self._ray.wait([ping], timeout=0)[0]:
                 try:
                     self._ray.get(ping)
-                except self._ray.exceptions.RayActorError:
-                    self._ping(number)
+                except (
+                    self._ray.exceptions.RayActorError, self._ray.exceptions.RayTaskError
+                ) as error:  # fmt: skip
+                    if not isinstance(getattr(error, "cause", None), CommitNotFoundError):
+                        self._ping(number)
                 else:
                     self._down.pop(number, None)
         turn = next(self._turn)
         up = [number for number in range(len(self.actors)) if number not in self._down]
         return up[turn % len(up)] if up else turn % len(self.actors)
 
-    def died(self, number: int) -> None:
-        """Leave an actor out until it answers."""
+    def died(self, number: int) -> bool:
+        """Leave an actor out until it answers; return whether there are others."""
         if number not in self._down:
             self._ping(number)
+        return len(self._down) < len(self.actors)
 
     def _ping(self, number: int) -> None:
         self._down[number] = self.actors[number].call.remote("counts", (), None)
@@ -117,7 +135,7 @@ class RayWorkers:
 
     def __init__(self, sources: Sequence[ShardSource], *, replicas: int = 1) -> None:
         self._ray = imported_ray()
-        self._owns = _start(self._ray)
+        owns = _start(self._ray)
         made = self._ray.remote(_Actor).options(
             max_restarts=-1, max_concurrency=_AT_ONCE, scheduling_strategy="SPREAD", num_cpus=0
         )
@@ -125,6 +143,8 @@ class RayWorkers:
             _Replicas(self._ray, [made.remote(source) for _ in range(replicas)])
             for source in sources
         ]
+        self._end = weakref.finalize(self, _end, self._ray, list(self.shards), owns)
+        self._end.atexit = False  # Ray ends its processes then
         try:
             opened = [
                 actor.call.remote("counts", (), None)
@@ -169,6 +189,8 @@ class RayWorkers:
                         times = f"its actors died {attempts[shard]} times: {error}"
                         raise ServerError("Ray", f"shard {shard}", times) from error
                     self.shards[shard].died(replica)
+                    if left() == 0.0:
+                        continue  # calls of an actor that is not restarted fail at once
                     if attempts[shard] > len(self.shards[shard].actors):
                         time.sleep(min(_PAUSE, left() or _PAUSE))
                     ask(shard)
@@ -176,18 +198,31 @@ class RayWorkers:
                     if isinstance(error.cause, DeadlineExceededError):
                         check_deadline()  # that of the caller; else the shard was too slow
                         continue
-                    raise error.cause from error
+                    deleted = isinstance(error.cause, CommitNotFoundError)
+                    if not deleted or not self.shards[shard].died(replica):
+                        raise error.cause from error
+                    ask(shard)
         return answers
 
     def close(self) -> None:
-        """End the actors, and Ray if nothing else that was started here uses it."""
-        for shard in self.shards:
-            for actor in shard.actors:
-                self._ray.kill(actor)
+        """End the actors, and Ray if nothing else that was started here uses it.
+
+        Workers that nothing refers to any more, such as those of an earlier commit, are closed too.
+        """
+        self._end()
         self.shards = []
-        if self._owns:
-            self._owns = False
-            _stop(self._ray)
+
+
+def _end(ray: ModuleType, shards: Sequence[_Replicas], owns: bool) -> None:
+    try:
+        for actor in [actor for shard in shards for actor in shard.actors]:
+            if not ray.is_initialized():
+                break  # they ended with it, and `kill` would start it again
+            with suppress(ray.exceptions.RayError, ValueError):  # of an earlier start of Ray
+                ray.kill(actor)
+    finally:
+        if owns:
+            _stop(ray)
 
 
 def _start(ray: ModuleType) -> bool:
@@ -200,9 +235,28 @@ def _start(ray: ModuleType) -> bool:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             given = os.environ.get("RAY_ADDRESS")
             options: dict[str, Any] = {} if given else {"include_dashboard": False}
-            ray.init(address=given or "local", log_to_driver=False, **options)
+            with _keeping_sigterm():
+                ray.init(address=given or "local", log_to_driver=False, **options)
         _users += 1
         return True
+
+
+@contextmanager
+def _keeping_sigterm() -> Iterator[None]:
+    """Keep what SIGTERM does in this process.
+
+    Ray starts with a handler that ends it at once, without any cleanup, and stops with none at all.
+    Only the system's call restores a handler outside of the main thread.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    sigaction, before = ctypes.CDLL(None).sigaction, ctypes.create_string_buffer(_SIGACTION)
+    sigaction(signal.SIGTERM, None, before)
+    try:
+        yield
+    finally:
+        sigaction(signal.SIGTERM, before, None)
 
 
 def _stop(ray: ModuleType) -> None:
@@ -210,4 +264,5 @@ def _stop(ray: ModuleType) -> None:
     with _lock:
         _users -= 1
         if _users == 0:
-            ray.shutdown()
+            with _keeping_sigterm():
+                ray.shutdown()

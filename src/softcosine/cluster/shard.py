@@ -11,11 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
 from softcosine.errors import IndexFormatError
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.execution import ReadyQuery, Search, SearchRequest
 from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.first_stage import Staged
 from softcosine.index.search.found import Found
 from softcosine.index.search.lookup import Filtering, Passing
 from softcosine.index.search.query_encoding import document_encoding
@@ -23,12 +25,12 @@ from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.segment.metadata_columns import Path as MetadataPath
 
-__all__ = ["Rows", "Shard", "ShardCounts", "ShardSource"]
+__all__ = ["NOT_FITTING", "Rows", "Shard", "ShardCounts", "ShardSource"]
 
 # The terms of a document and their counts, field by field.
 Rows = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
 
-_NOT_FITTING = (
+NOT_FITTING = (
     "Its answers would not fit those of the other shards: restore the folder from a copy, or build "
     "the shards anew."
 )
@@ -83,20 +85,17 @@ class Shard:
 
         Raises
         ------
+        CommitNotFoundError
+            If the shard has another commit by now.
         IndexFormatError
-            If it has another epoch or commit than the sharded index.
+            If it has another epoch than the sharded index.
         FileNotFoundError, CorruptIndexError
         """
-        try:
-            snapshot, directory = FolderDirectory.open(source.path, checksum=source.commit)
-        except FileNotFoundError as error:
-            if not Path(source.path).exists():
-                raise
-            raise IndexFormatError(f"{error} {_NOT_FITTING}") from error
+        snapshot, directory = FolderDirectory.open(source.path, checksum=source.commit)
         if directory.epoch != source.epoch:
             raise IndexFormatError(
                 f"{source.path} has the epoch {directory.epoch}, and the sharded index "
-                f"{source.epoch}. {_NOT_FITTING}"
+                f"{source.epoch}. {NOT_FITTING}"
             )
         return cls(snapshot)
 
@@ -112,10 +111,14 @@ class Shard:
     def _local(self, numbers: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the documents of this shard among some, in the given order."""
         asked = np.asarray(numbers, np.int64)
-        places = np.searchsorted(self._numbers, asked)
+        return np.searchsorted(self._numbers, asked[self._here(asked)])
+
+    def _here(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of some documents are of this shard."""
+        places = np.searchsorted(self._numbers, numbers)
         inside = places < len(self._numbers)
-        inside[inside] = self._numbers[places[inside]] == asked[inside]
-        return places[inside]
+        inside[inside] = self._numbers[places[inside]] == numbers[inside]
+        return inside
 
     def _search(self, request: SearchRequest) -> Search:
         encoding = None
@@ -139,6 +142,24 @@ class Shard:
         ]
         search = self._search(request)
         return [one.renumbered(self._global) for one in search.found(own, threads=None)]
+
+    def candidates(self, queries: Sequence[ReadyQuery], request: SearchRequest) -> list[Top]:
+        """Return the candidates of each query by its first stage."""
+        found = in_threads(self._search(request).candidates, list(queries), None)
+        return [top.renumbered(self._global) for top in found]
+
+    def rescored(
+        self, queries: Sequence[ReadyQuery], candidates: Sequence[Top], request: SearchRequest
+    ) -> list[Staged]:
+        """Return the candidates of each query that are in this shard, with their exact scores."""
+        search = self._search(request)
+
+        def scored(pair: tuple[ReadyQuery, Top]) -> Staged:
+            query, top = pair
+            own = top.at(np.flatnonzero(self._here(top.documents)))
+            return search.rescored(query, own.renumbered(self._local)).renumbered(self._global)
+
+        return in_threads(scored, list(zip(queries, candidates, strict=True)), None)
 
     def nearest(self, query: ReadyQuery, request: SearchRequest, n: int) -> Top:
         """Return the nearest documents by meaning, with their cosines."""
@@ -168,6 +189,12 @@ class Shard:
         own = self._live(numbers)
         records = self._snapshot.documents.records(own.tolist())
         return dict(zip(self._global(own).tolist(), records, strict=True))
+
+    def ids_of(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the ids of those of some documents that are in this shard."""
+        own = self._local(numbers)
+        ids = self._snapshot.documents.ids_of(own.tolist())
+        return dict(zip(self._global(own).tolist(), ids, strict=True))
 
     def rows(self, numbers: Sequence[int]) -> dict[int, Rows]:
         """Return the terms and counts of those of some documents that are in this shard."""

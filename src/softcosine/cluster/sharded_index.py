@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
-from softcosine._progress import Progress
+from softcosine._progress import Progress, Report
 from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.cluster.manifest import ShardsManifest
-from softcosine.cluster.shard import ShardSource
+from softcosine.cluster.shard import NOT_FITTING, ShardSource
 from softcosine.cluster.sharded_search import ShardedSearch
 from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.cluster.workers import ThreadWorkers, Workers
-from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.errors import (
+    CommitNotFoundError,
+    CorruptIndexError,
+    IndexFormatError,
+    InvalidInputError,
+)
 from softcosine.index.near_duplicates.similar import By, SimilarGroup, SimilarPairs
 from softcosine.index.search.execution import SearchRequest
 from softcosine.index.search.lookup import Filtering, Passing
 from softcosine.index.search.results import Listing
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.soft_index import SoftIndex
+from softcosine.storage.remote import url_of
 
 if TYPE_CHECKING:
+    from softcosine.cluster.sharded_backup import ShardedBackup
     from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.encoders.encoder import Encoder
     from softcosine.similarity.source import TermSimilaritySource
@@ -30,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "ShardedIndex"]
 
 Engine = Literal["ray"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class ShardedIndex(Searchable):
@@ -43,7 +54,7 @@ class ShardedIndex(Searchable):
     """
 
     def __init__(
-        self, epoch: SoftIndex, workers: Workers, manifest: ShardsManifest, path: Path,
+        self, epoch: SoftIndex, workers: Workers, manifest: ShardsManifest, path: str | Path,
         timeout: float | None, options: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         names = [one.folder for one in manifest.shards]
@@ -54,6 +65,7 @@ class ShardedIndex(Searchable):
         self._path = path
         self._options = dict(options or {})  # of `open`
         self._refreshing = threading.Lock()
+        self._refreshes = True  # false for what `at_commit` returns
 
     @classmethod
     def open(
@@ -67,16 +79,17 @@ class ShardedIndex(Searchable):
         encoder: str | Encoder | None = None,
         encoder_cache: str | Path | None = None,
     ) -> Self:
-        """Return the sharded index of a folder.
+        """Return the sharded index of a folder, or at a URL.
 
         Parameters
         ----------
-        path : path of the folder
+        path : path of the folder, or URL
+            A URL such as ``s3://bucket/big.shards`` is opened for reading; see `SoftIndex.open`.
         engine : {"ray"}, optional
             Where shards are searched. By default on threads of this process. ``"ray"``: in actors
             of Ray Core, on all machines of its cluster, which must see the folder at the same path
-            (``pip install 'softcosine[ray]'``). Without a running cluster, Ray starts on this
-            machine, with its usage reports off.
+            or reach the URL (``pip install 'softcosine[ray]'``). Without a running cluster, Ray
+            starts on this machine, with its usage reports off.
         replicas : int
             Number of actors for each shard. If one dies, another answers while it starts again.
         timeout : float, optional
@@ -98,36 +111,45 @@ class ShardedIndex(Searchable):
         check_choice("engine", engine, ("ray",), optional=True)
         check_whole("replicas", replicas)
         check_number("timeout", timeout, least=0, optional=True)
-        folder = Path(path).absolute()
-        manifest = ShardsManifest.read(folder)
+        folder = url_of(path) or Path(path).absolute()
         if replicas > 1 and engine is None:
             raise InvalidInputError('replicas are processes; they need engine="ray".')
-        epoch = SoftIndex.open(
-            folder / manifest.epoch_folder,
-            source=source,
-            encoder=encoder,
-            encoder_cache=encoder_cache,
-        )
-        if epoch.epoch != manifest.epoch:
-            raise CorruptIndexError(
-                f"{folder / manifest.epoch_folder} has the epoch {epoch.epoch}; restore the folder "
-                "from a copy, or build the shards anew."
-            )
-        sources = [
-            ShardSource(str(folder / one.folder), manifest.epoch, one.checksum)
-            for one in manifest.shards
-        ]
-        if engine is None:
-            workers: Workers = ThreadWorkers.open(sources)
-        else:
-            from softcosine.cluster.ray_workers import RayWorkers
-
-            workers = RayWorkers(sources, replicas=replicas)
         options = {
             "engine": engine, "replicas": replicas, "timeout": timeout, "source": source,
             "encoder": encoder, "encoder_cache": encoder_cache,
         }  # fmt: skip
-        return cls(epoch, workers, manifest, folder, timeout, options)
+        while True:
+            manifest = ShardsManifest.read(folder)
+            try:
+                return cls._at(folder, manifest, options)
+            except OSError as error:
+                if ShardsManifest.read(folder).checksum != manifest.checksum:
+                    continue  # a commit has deleted files meanwhile
+                if isinstance(error, CommitNotFoundError):
+                    raise IndexFormatError(f"{error} {NOT_FITTING}") from error
+                raise
+
+    @classmethod
+    def _at(cls, folder: str | Path, manifest: ShardsManifest, options: Mapping[str, Any]) -> Self:
+        """Open the commit of a manifest."""
+        own = {name: options[name] for name in ("source", "encoder", "encoder_cache")}
+        epoch = SoftIndex.open(f"{folder}/{manifest.epoch_folder}", **own)
+        if epoch.epoch != manifest.epoch:
+            raise CorruptIndexError(
+                f"{folder}/{manifest.epoch_folder} has the epoch {epoch.epoch}; restore the folder "
+                "from a copy, or build the shards anew."
+            )
+        sources = [
+            ShardSource(f"{folder}/{one.folder}", manifest.epoch, one.checksum)
+            for one in manifest.shards
+        ]
+        if options["engine"] is None:
+            workers: Workers = ThreadWorkers.open(sources)
+        else:
+            from softcosine.cluster.ray_workers import RayWorkers
+
+            workers = RayWorkers(sources, replicas=options["replicas"])
+        return cls(epoch, workers, manifest, folder, options["timeout"], options)
 
     def refresh(self) -> bool:
         """Open the shards that the folder has now; return whether they are others.
@@ -143,10 +165,14 @@ class ShardedIndex(Searchable):
             return True
 
     def at_commit(self) -> Self:
-        """Return the index as it is now, which a refresh of this one does not change."""
+        """Return the index as it is now, which a refresh of this one does not change.
+
+        If an actor of it dies after a later commit, it cannot be started again: calls then raise
+        CommitNotFoundError.
+        """
         with self._refreshing:
             other = object.__new__(type(self))
-            other.__dict__.update(self.__dict__, _refreshing=threading.Lock())
+            other.__dict__.update(self.__dict__, _refreshing=threading.Lock(), _refreshes=False)
             return other
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -166,8 +192,8 @@ class ShardedIndex(Searchable):
         return f"ShardedIndex({len(self)} documents in {self.n_shards} shards)"
 
     @property
-    def path(self) -> Path:
-        """The folder of the sharded index."""
+    def path(self) -> str | Path:
+        """The folder of the sharded index, or its URL."""
         return self._path
 
     @property
@@ -220,14 +246,14 @@ class ShardedIndex(Searchable):
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> SimilarPairs:
-        """Return all similar pairs of the documents of the last commit; see `SoftIndex.pairs`.
+        """Return similar pairs of the documents of the last commit; see `SoftIndex.pairs`.
 
         Parameters
         ----------
-        min_similarity, by, threads, progress
+        min_similarity, k, by, threads, progress
             See `SoftIndex.pairs`.
-        k, ranking
-            Only by their defaults: the nearest documents of each are found within one index.
+        ranking
+            Only the default.
         jobs : int, optional
             Number of tasks at once, by joblib; ``joblib.parallel_config`` chooses where. By default
             one after the other in this process, each on all threads.
@@ -241,12 +267,13 @@ class ShardedIndex(Searchable):
         """
         from softcosine.cluster.all_pairs import pairs_of_shards
 
-        if k is not None or ranking != "soft_cosine":
+        folder = self._folder("pairs of documents are found in")
+        if ranking != "soft_cosine":
             raise InvalidInputError(
-                "pairs of shards are all those of a least soft cosine; leave out k and ranking."
+                "pairs of shards are compared by soft_cosine; leave out ranking."
             )
         return pairs_of_shards(
-            self._path, min_similarity=min_similarity, by=by, threads=threads, jobs=jobs,
+            folder, min_similarity=min_similarity, k=k, by=by, threads=threads, jobs=jobs,
             checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
 
@@ -265,8 +292,9 @@ class ShardedIndex(Searchable):
         from softcosine.cluster.all_pairs import groups_of_shards
 
         return groups_of_shards(
-            self._path, min_similarity=min_similarity, method=method, by=by, threads=threads,
-            jobs=jobs, checkpoint=checkpoint, progress=progress,
+            self._folder("near duplicates are found in"), min_similarity=min_similarity,
+            method=method, by=by, threads=threads, jobs=jobs, checkpoint=checkpoint,
+            progress=progress,
         )  # fmt: skip
 
     def writer(self, **options: Any) -> ShardedWriter:
@@ -286,7 +314,52 @@ class ShardedIndex(Searchable):
         from softcosine.cluster.sharded_writer import ShardedWriter
 
         given = {"encoder": self._encoder, "on_commit": self.refresh, **options}
-        return ShardedWriter(self._path, **given)
+        return ShardedWriter(self._folder("shards are changed in"), **given)
+
+    def backup(
+        self,
+        url: str,
+        *,
+        verify: bool = True,
+        overwrite: bool = False,
+        progress: Report | None = None,
+    ) -> ShardedBackup:
+        """Copy the last commit of all shards to a URL, where it becomes visible at once.
+
+        A writer may commit at the same time.
+
+        Parameters
+        ----------
+        url : str
+            Such as ``s3://bucket/big.shards``.
+        verify : bool
+            Whether to check the checksum of every copied file.
+        overwrite : bool
+            Whether to replace a sharded index at the URL, such as an earlier copy; only new parts
+            are copied.
+        progress : callable, optional
+            Called with (task, files copied, all files).
+
+        Raises
+        ------
+        InvalidInputError, AlreadyExistsError, CorruptIndexError, ServerError, PermissionError
+        """
+        from softcosine.cluster.sharded_backup import back_up_shards
+
+        return back_up_shards(
+            self._folder("shards are copied from"), url, verify=verify, overwrite=overwrite,
+            progress=progress,
+        )  # fmt: skip
+
+    def _folder(self, what: str) -> Path:
+        """Return the folder; InvalidInputError if it is a URL, since `what` is one."""
+        if isinstance(self._path, Path):
+            return self._path
+        raise InvalidInputError(
+            f"{self._path} is opened for reading, and {what} a folder of this machine; name the "
+            "folder that it was copied from. To copy changes: softcosine backup FOLDER URL "
+            "--overwrite."
+        )
 
     def _search(self, request: SearchRequest) -> ShardedSearch:
         return ShardedSearch.of_queries(self._snapshot, request, self._encoder)
@@ -295,6 +368,44 @@ class ShardedIndex(Searchable):
         return ShardedSearch.of_documents(self._snapshot, request)
 
 
-def _opened(cls: type[ShardedIndex], path: Path, options: Mapping[str, Any]) -> ShardedIndex:
+def _on_the_last_commit(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Return a method that is repeated after a refresh if a shard no longer has the commit.
+
+    A shard that is started again opens its files anew, which a later commit may have deleted.
+    """
+
+    @wraps(method)
+    def called(*arguments: _P.args, **options: _P.kwargs) -> _T:
+        index: Any = arguments[0]
+        if options.get("to") is not None:  # long results resume by themselves
+            return method(*arguments, **options)
+        given: Any = list(map(_repeatable, arguments))
+        named: Any = {name: _repeatable(one) for name, one in options.items()}
+        try:
+            return method(*given, **named)
+        except CommitNotFoundError as error:
+            if not index._refreshes:
+                raise CommitNotFoundError(
+                    f"{error} A shard was started again meanwhile; ask the index itself, or its "
+                    "at_commit() of now."
+                ) from error
+            index.refresh()
+        return method(*given, **named)
+
+    return called
+
+
+def _repeatable(argument: object) -> object:
+    return list(argument) if isinstance(argument, Iterator) else argument
+
+
+for _name in (
+    "__contains__", "explain", "explain_similar", "filter", "get", "ranked", "scores",
+    "search_batch", "similar",
+):  # fmt: skip
+    setattr(ShardedIndex, _name, _on_the_last_commit(getattr(ShardedIndex, _name)))
+
+
+def _opened(cls: type[ShardedIndex], path: str | Path, options: Mapping[str, Any]) -> ShardedIndex:
     """Return an index that was pickled."""
     return cls.open(path, **options)

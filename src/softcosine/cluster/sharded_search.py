@@ -96,14 +96,31 @@ class ShardedSearch(Search):
 
     def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Found]:
         """Return what is found for each query in all shards that answer."""
-        if FirstStage.of(self.request.first_stage) and self.request.expand:
+        if self.in_stages:
             queries = [replace(one, impacts=self._impacts(one)) for one in queries]
-        answers: list[list[Found]] = self._shards.every("found", queries, self._to_shards)
+        if self.in_stages and not self.request.exact_first:  # which needs scores to go on
+            answers = self._found_in_stages(queries)
+        else:
+            answers = self._shards.every("found", queries, self._to_shards)
         keys, missing = parse_sort(self.request.sort), self._shards.missing
         if not answers:
             nothing = Found((Top(np.empty(0, np.int64), np.empty(0)),), missing=missing)
             return iter([nothing] * len(queries))
         return (Found.joined(parts, keys, missing) for parts in zip(*answers, strict=True))
+
+    def _found_in_stages(self, queries: Sequence[ReadyQuery]) -> list[list[Found]]:
+        """Return what shards find, where each scores its documents among the best candidates."""
+        stage = FirstStage.of(self.request.first_stage)
+        assert stage is not None
+        answers: list[list[Top]] = self._shards.every("candidates", queries, self._to_shards)
+        if not answers:
+            return []
+        tops = [
+            Top.joined(parts).best(stage.n_candidates(self.request.n_ranked, query.meaning))
+            for query, parts in zip(queries, zip(*answers, strict=True), strict=True)
+        ]
+        rescored = self._shards.every("rescored", queries, tops, self._to_shards)
+        return [[Found((staged,)) for staged in own] for own in rescored]
 
     def _impacts(
         self, query: ReadyQuery
@@ -136,5 +153,7 @@ class ShardedSearch(Search):
         kept = [place for place, number in enumerate(numbers) if number in documents]
         top = page.top.at(np.array(kept, np.int64))
         missing = tuple(sorted({*page.missing, *self._shards.missing}))
+        if missing:
+            top = replace(top, plan=replace(top.plan, proven=False))
         page = replace(page, top=top, missing=missing)
         return page, [documents[numbers[place]] for place in kept]

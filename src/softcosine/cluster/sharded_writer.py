@@ -22,11 +22,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from softcosine._progress import Report
+from softcosine._validation import check_flag
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder
 from softcosine.cluster.meeting import Meeting
 from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.directory.receipts import Receipt
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.index.writer.index_writer import IndexWriter
@@ -101,6 +103,7 @@ class ShardedWriter:
         self._writers: dict[int, IndexWriter] = {}
         self._meeting: Meeting[ShardFacts] | None = None
         self._met: set[int] = set()  # shards that the meeting has heard
+        self._receipt: Receipt | None = None
         self._publishing = threading.Lock()
         self._open = True
 
@@ -118,6 +121,15 @@ class ShardedWriter:
                 self.commit()
         finally:
             self.close()
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents with all changes so far; writes the buffered ones."""
+        self._check_open()
+        return sum(
+            self._writers[number].n_docs if number in self._writers else facts.n_docs
+            for number, facts in enumerate(self._manifest.shards)
+        )
 
     def add(
         self,
@@ -168,6 +180,18 @@ class ShardedWriter:
         for number in range(self._manifest.n_shards):
             self._writer(number).merge()
 
+    def remember(self, key: str, value: Any) -> None:
+        """Store a value with the next commit, so that `remembered` finds it, also after a crash.
+
+        See `IndexWriter.remember`; the manifest of the shards has it.
+        """
+        self._check_open()
+        self._receipt = Receipt(key, value)
+
+    def remembered(self, key: str) -> Receipt | None:
+        """Return what `remember` stored under a key, with the checksum of its commit."""
+        return self._manifest.receipts.get(key)
+
     def refresh(self) -> None:
         """Commit with statistics counted anew, those of all shards together.
 
@@ -197,8 +221,13 @@ class ShardedWriter:
         if target != before:
             shutil.rmtree(before, ignore_errors=True)
 
-    def commit(self) -> None:
+    def commit(self, refresh: bool | None = None) -> None:
         """Make all changes of all shards visible at once.
+
+        Parameters
+        ----------
+        refresh : bool, optional
+            Whether to recompute the statistics; see `refresh`. By default they stay.
 
         Raises
         ------
@@ -207,6 +236,10 @@ class ShardedWriter:
             `commit` again.
         """
         self._check_open()
+        check_flag("refresh", refresh, optional=True)
+        if refresh:
+            self.refresh()
+            return
         before = self._manifest.checksum
         meeting = Meeting(len(self._writers), self._publish)
         self._meeting, self._met = meeting, set()
@@ -240,6 +273,7 @@ class ShardedWriter:
         self._check_open()
         for writer in self._writers.values():
             writer.rollback()
+        self._receipt = None
         self._next, self._epoch = self._manifest.next_number, self._manifest.epoch
 
     def close(self) -> None:
@@ -289,12 +323,13 @@ class ShardedWriter:
                 self._manifest, epoch=self._epoch, shards=shards, next_number=self._next
             )
             try:
-                self._manifest = manifest.write(self.path)
+                self._manifest = manifest.write(self.path, self._receipt)
             except OSError:
                 visible = ShardsManifest.read(self.path)
                 if replace(visible, checksum=manifest.checksum) != manifest:
                     raise
                 self._manifest = visible  # only the last sync failed
+            self._receipt = None
 
     def _check_open(self) -> None:
         if not self._open:

@@ -169,6 +169,13 @@ class ShardedDocuments(SegmentedDocuments):
         """Return the id of a document."""
         return self.records([number])[0].id
 
+    def ids_of(self, numbers: Sequence[int]) -> list[str]:
+        """Return the ids of some documents, in the order given."""
+        found: dict[int, str] = {}
+        for own in self._shards.every("ids_of", list(numbers)) if numbers else ():
+            found.update(own)
+        return [found[number] for number in numbers]
+
     def text(self, number: int) -> str:
         """Return the text of a document; empty if texts are not stored."""
         return self.records([number])[0].text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -127,8 +128,11 @@ def inputs_at(paths: Sequence[str | Path]) -> list[Input]:
     for given in map(str, paths):
         if _is_url(given):
             system, path = _file_system(given)
+            system.invalidate_cache()
             found.append(Input(given, int(system.size(path)), str(system.checksum(path))))
             continue
+        if Path(given).is_dir():
+            raise IsADirectoryError(errno.EISDIR, "this is a folder; name its files", given)
         with open(given, "rb"):  # noqa: PTH123  (the usual errors)
             facts = Path(given).stat()
         found.append(Input(str(Path(given).absolute()), facts.st_size, str(facts.st_mtime_ns)))

@@ -13,9 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._tasks import once
 from softcosine.cluster.build_plan import BuildPlan, tally_folder
 from softcosine.cluster.ownership import hashes_of
-from softcosine.cluster.tasks import once
 from softcosine.files import Record, place
 from softcosine.index.writer.document import NewDocument, new_document
 from softcosine.storage import Folder, open_folder, write_folder
@@ -44,7 +44,7 @@ def tally(work: Path, number: int) -> None:
     Raises
     ------
     InvalidInputError, MalformedFileError
-        If a record is invalid; the message has its place.
+        If a record is invalid; the message has its place. Also if the file has changed.
     OSError
         If it cannot be written, for example on a full disk. Nothing is left of it.
     """
@@ -52,7 +52,10 @@ def tally(work: Path, number: int) -> None:
         if target is None:
             return
         plan = BuildPlan.read(work)
-        documents, places, unseen = _documents(plan, number)
+        try:
+            documents, places, unseen = _documents(plan, number)
+        finally:  # in place of errors by changed bytes, too
+            plan.check_input(number, work)
         texts = [text for document in documents for text in document.texts]
         counted = counted_fields(
             texts, plan.analyzer, n_fields=len(plan.field_names), cache=_cache(plan.analyzer)

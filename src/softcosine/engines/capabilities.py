@@ -18,11 +18,6 @@ class Capabilities:
         Whether a search returns the k best vectors, up to rounding.
     measure : {"dot product", "cosine"}
         Measure of the ranking. For a cosine, vectors get an extra coordinate (theory T10).
-    vectors : {"dense", "sparse"}
-    negative : bool
-        Whether vectors may have negative coordinates.
-    max_non_zeros : int or None
-        Maximum number of non-zeros, or dimensions, of a vector; None for no limit.
     adds, deletes : bool
         Whether vectors can be added or deleted after the build.
     persistent : bool
@@ -31,9 +26,6 @@ class Capabilities:
 
     exact: bool
     measure: Literal["dot product", "cosine"] = "dot product"
-    vectors: Literal["dense", "sparse"] = "dense"
-    negative: bool = True
-    max_non_zeros: int | None = None
     adds: bool = False
     deletes: bool = False
     persistent: bool = True

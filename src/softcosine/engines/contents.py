@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
 
 from softcosine.engines.engine import Block, Vectors
 from softcosine.engines.row_space import RowSpace
@@ -130,13 +129,6 @@ def rows_of_slots(space: RowSpace, ranked: RankedVectors, contents: Contents) ->
     live = np.flatnonzero(contents.numbers >= 0)
     slots = live[np.argsort(contents.numbers[live])]  # in document order, as blocks come
     shape = len(contents.numbers), space.n_dimensions
-    if space.route.sparse:
-        blocks = list(vectors_of_slots(space, ranked, contents).blocks())
-        order = csr_array(
-            (np.ones(len(slots), np.float32), (slots, np.arange(len(slots)))),
-            shape=(shape[0], len(slots)),
-        )
-        return csr_array(order @ vstack([csr_array((0, shape[1]), dtype=np.float32), *blocks]))
     found = np.zeros(shape, np.float32)
     first = 0
     for block in vectors_of_slots(space, ranked, contents).blocks():

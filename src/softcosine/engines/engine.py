@@ -13,14 +13,12 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine.engines.capabilities import Capabilities
 
 __all__ = ["Block", "Engine", "EngineMatches", "Vectors"]
 
-# Vectors as rows: float32 in C order for engines of dense vectors, csr_array for the others.
-Block: TypeAlias = NDArray[np.float32] | csr_array
+Block: TypeAlias = NDArray[np.float32]  # vectors as rows, in C order
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Vectors:
     blocks: Callable[[], Iterator[Block]]
 
     def sample(self, most: int) -> NDArray[np.float32]:
-        """Return at most that many dense vectors, evenly spaced, as a training sample."""
+        """Return at most that many vectors, evenly spaced, as a training sample."""
         step = max(1, -(-self.n // most))
         taken, first = [], 0
         for block in self.blocks():

@@ -75,7 +75,7 @@ class EngineIndex:
             With one field.
         engine : str
             A key of `softcosine.engines.registry.ENGINES`.
-        route : {"auto", "basis", "lsa", "sparse"}
+        route : {"auto", "basis", "lsa"}
             How documents become vectors; see `softcosine.engines.routes`. ``auto`` takes the
             lossless ``basis`` if it fits into `max_memory`, else ``lsa``.
         n_dimensions : int
@@ -347,8 +347,8 @@ class EngineIndex:
         ndarray of shape (n_queries, n_dimensions), float32
             In C order. Their dot products with `document_vectors` are the scores, rounded to
             float32. For an engine that ranks by cosine there is one extra dimension, and cosines
-            have the order of the scores. Zeros for a query without matching terms. A csr_array for
-            an engine of sparse vectors. No columns if no document has a vector.
+            have the order of the scores. Zeros for a query without matching terms. No columns
+            if no document has a vector.
 
         Raises
         ------

@@ -10,8 +10,7 @@ import numpy as np
 
 from softcosine._progress import Report, silent
 from softcosine._validation import check_choice, check_whole
-from softcosine.engines.capabilities import Capabilities
-from softcosine.engines.routes import Basis, Lsa, Route, Sparse
+from softcosine.engines.routes import Basis, Lsa, Route
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.search.ranked_vectors import RankedVectors
 
@@ -36,7 +35,6 @@ class _Asked:
 def made_route(
     name: str,
     ranked: RankedVectors,
-    capabilities: Capabilities,
     *,
     n_dimensions: int = N_DIMENSIONS,
     max_memory: int | None = None,
@@ -44,15 +42,13 @@ def made_route(
 ) -> tuple[Route, str]:
     """Return the route of a name, and for ``auto`` the reason of the choice.
 
-    ``auto`` is ``sparse`` for engines of sparse vectors. For others it is ``basis`` if S has a
-    factor, and both the factor, by its estimated fill-in, and the documents' dense coordinates,
-    n_docs · n_terms · 4 bytes, stay within `max_memory`; else ``lsa``.
+    ``auto`` is ``basis`` if S has a factor, and both the factor, by its estimated fill-in, and the
+    documents' coordinates, n_docs · n_terms · 4 bytes, stay within `max_memory`; else ``lsa``.
 
     Parameters
     ----------
-    name : {"auto", "basis", "lsa", "sparse"}
+    name : {"auto", "basis", "lsa"}
     ranked : RankedVectors
-    capabilities : Capabilities
     n_dimensions : int
         Upper limit of the dimensions of ``lsa``.
     max_memory : int, optional
@@ -62,26 +58,15 @@ def made_route(
     Raises
     ------
     InvalidInputError
-        If the route is unknown, the engine cannot hold its vectors, or the factor is too large.
+        If the route is unknown, or the factor is too large.
     IndefiniteMatrixError
         If ``basis`` is named and S is not positive definite.
     """
     for setting, value in (("n_dimensions", n_dimensions), ("max_memory", max_memory)):
         check_whole(setting, value, optional=True)
     check_choice("route", name, (*ROUTES, "auto"))
-    sparse = capabilities.vectors == "sparse"
-    if name != "auto" and (name == Sparse.name) != sparse:
-        raise InvalidInputError(
-            f"this engine holds {capabilities.vectors} vectors, which the route {name} does not "
-            f"make; leave the route out, or take {'sparse' if sparse else 'basis or lsa'}."
-        )
     asked = _Asked(ranked, int(n_dimensions), max_memory, progress or silent)
-    if name == "auto":
-        route, why = (_sparse(asked), "") if sparse else _chosen(asked)
-    else:
-        route, why = ROUTES[name](asked), ""
-    _check_fit(route, ranked, capabilities)
-    return route, why
+    return _chosen(asked) if name == "auto" else (ROUTES[name](asked), "")
 
 
 def _chosen(asked: _Asked) -> tuple[Route, str]:
@@ -136,31 +121,7 @@ def _lsa(asked: _Asked) -> Route:
     return Lsa(np.ascontiguousarray(V[:, : max(1, int(np.count_nonzero(sigma)))], np.float32))
 
 
-def _sparse(asked: _Asked) -> Route:
-    return Sparse(len(asked.ranked.S))
-
-
-ROUTES: dict[str, Callable[[_Asked], Route]] = {"basis": _basis, "lsa": _lsa, "sparse": _sparse}
-
-
-def _check_fit(route: Route, ranked: RankedVectors, capabilities: Capabilities) -> None:
-    """Raise if the engine cannot hold the vectors of a route."""
-    if not capabilities.negative and not (route.sparse and ranked.S.non_negative):
-        raise InvalidInputError(
-            "this engine takes no negative numbers, and these vectors have some; take another "
-            "engine."
-        )
-    limit = capabilities.max_non_zeros
-    if limit is None:
-        return
-    longest = route.n_dimensions
-    if route.sparse:
-        longest = max(int(np.diff(rows.indptr).max()) for _, rows in ranked.documents())
-    if longest > limit:
-        raise InvalidInputError(
-            f"this engine holds vectors of at most {limit:,} non-zeros, and there are some of "
-            f"{longest:,}; take the route lsa with fewer dimensions, or another engine."
-        )
+ROUTES: dict[str, Callable[[_Asked], Route]] = {"basis": _basis, "lsa": _lsa}
 
 
 def _size(n_bytes: int) -> str:

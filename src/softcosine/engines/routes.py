@@ -1,10 +1,9 @@
 """Routes: how documents and queries become vectors for an engine (theory T7, T8, T11).
 
-==========  ================================================================================
-``basis``   coordinates in an orthonormal basis, one per term: lossless
-``lsa``     coordinates of latent semantic analysis, few: scores are approximate
-``sparse``  documents as they are, expanded queries: lossless; for sparse engines
-==========  ================================================================================
+=========  ================================================================
+``basis``  coordinates in an orthonormal basis, one per term: lossless
+``lsa``    coordinates of latent semantic analysis, few: scores are approximate
+=========  ================================================================
 
 In each, the dot product of a document and a query is the score that the index gives them.
 """
@@ -25,9 +24,9 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 if TYPE_CHECKING:
     from softcosine.space.basis import OrthonormalBasis
 
-__all__ = ["ROUTES", "Basis", "Lsa", "Route", "Rows", "Sparse"]
+__all__ = ["ROUTES", "Basis", "Lsa", "Route", "Rows"]
 
-Rows: TypeAlias = NDArray[np.float64] | csr_array
+Rows: TypeAlias = NDArray[np.float64]
 
 
 class Route(Protocol):
@@ -38,11 +37,6 @@ class Route(Protocol):
     @property
     def n_dimensions(self) -> int:
         """Dimensions of the vectors."""
-        ...
-
-    @property
-    def sparse(self) -> bool:
-        """Whether vectors are sparse."""
         ...
 
     def documents(self, rows: csr_array) -> Rows:
@@ -78,11 +72,6 @@ class Basis:
     def n_dimensions(self) -> int:
         """Number of terms."""
         return self.basis.n_terms
-
-    @property
-    def sparse(self) -> bool:
-        """False: coordinates are handled as dense."""
-        return False
 
     def documents(self, rows: csr_array) -> Rows:
         """Return Eᵀ W y."""
@@ -130,11 +119,6 @@ class Lsa:
         """The requested number, or the rank if that is lower."""
         return int(self.V.shape[1])
 
-    @property
-    def sparse(self) -> bool:
-        """False."""
-        return False
-
     def documents(self, rows: csr_array) -> Rows:
         """Return Vᵀ W y."""
         terms, own = of_terms(rows)
@@ -160,48 +144,7 @@ class Lsa:
         return cls(arrays["V"])
 
 
-@dataclass(frozen=True, slots=True)
-class Sparse:
-    """Documents as they are, and expanded queries (theory T8, T9)."""
-
-    name: ClassVar[str] = "sparse"
-    n_terms: int
-
-    @property
-    def n_dimensions(self) -> int:
-        """Number of terms."""
-        return self.n_terms
-
-    @property
-    def sparse(self) -> bool:
-        """True."""
-        return True
-
-    def documents(self, rows: csr_array) -> Rows:
-        """Return W y."""
-        return rows
-
-    def queries(self, rows: QueryRows, S: TermSimilarityMatrix) -> Rows:
-        """Return Sᵀ W x."""
-        return rows.expanded(S)
-
-    def follows(self, S: TermSimilarityMatrix) -> bool:
-        """Whether S has as many terms: documents depend on S only by their norms."""
-        return len(S) == self.n_terms
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the number of terms."""
-        return {"n_terms": np.array([self.n_terms])}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], S: TermSimilarityMatrix) -> Self:
-        """Rebuild the route from the number of terms."""
-        return cls(int(arrays["n_terms"][0]))
-
-
-ROUTES: dict[str, type[Basis] | type[Lsa] | type[Sparse]] = {
-    one.name: one for one in (Basis, Lsa, Sparse)
-}
+ROUTES: dict[str, type[Basis] | type[Lsa]] = {one.name: one for one in (Basis, Lsa)}
 
 
 def _same(left: TermSimilarityMatrix, right: TermSimilarityMatrix) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from softcosine.engines.capabilities import Capabilities
 from softcosine.engines.engine import Block
@@ -89,7 +89,7 @@ class RowSpace:
         lengths = _lengths(rows)
         with np.errstate(divide="ignore"):
             factors = np.where(lengths > 0, 1.0 / lengths, 0.0)
-        rows = csr_array(rows * factors[:, None]) if self.route.sparse else rows * factors[:, None]
+        rows = rows * factors[:, None]
         if self.cosine:
             rows = _longer(rows, np.zeros(rows.shape[0]))
         return _single(rows), lengths * self.scale
@@ -101,18 +101,11 @@ def _projected(route: Route, ranked: RankedVectors) -> Iterator[tuple[NDArray[np
 
 
 def _block_rows(route: Route) -> int:
-    return 8192 if route.sparse else max(1, min(8192, _CELLS // max(1, route.n_dimensions)))
+    return max(1, min(8192, _CELLS // max(1, route.n_dimensions)))
 
 
 def _lengths(rows: Rows) -> NDArray[np.float64]:
     """Return |row| without overflow: inner-product rankings have rows of any size."""
-    if isinstance(rows, csr_array):
-        largest = np.asarray(abs(rows).max(axis=1).toarray()).ravel() if rows.nnz else None
-        if largest is None:
-            return np.zeros(rows.shape[0])
-        scales = np.where(largest > 0, largest, 1.0)
-        scaled = csr_array(rows * (1.0 / scales)[:, None])
-        return np.asarray(scales * np.sqrt((scaled * scaled).sum(axis=1)))
     scales = np.abs(rows).max(axis=1, initial=0.0)
     scales[scales == 0] = 1.0
     scaled = rows / scales[:, None]
@@ -121,12 +114,8 @@ def _lengths(rows: Rows) -> NDArray[np.float64]:
 
 def _longer(rows: Rows, column: NDArray[np.float64]) -> Rows:
     """Append a coordinate."""
-    if isinstance(rows, csr_array):
-        return csr_array(hstack([rows, csr_array(column[:, None])], format="csr"))
     return np.hstack([rows, column[:, None]])
 
 
 def _single(rows: Rows) -> Block:
-    if isinstance(rows, csr_array):
-        return rows.astype(np.float32)
     return np.ascontiguousarray(rows, np.float32)

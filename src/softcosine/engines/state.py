@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine._progress import Report
 from softcosine._threads import in_threads, n_threads
@@ -91,7 +90,7 @@ class State:
         if not len(contents.numbers):
             return cls(asked, subject, contents, None, engine)
         route, why = made_route(
-            asked.route, subject.ranked, engine.capabilities,
+            asked.route, subject.ranked,
             n_dimensions=asked.n_dimensions, max_memory=asked.max_memory, progress=progress,
         )  # fmt: skip
         space = RowSpace.of(route, subject.ranked, engine.capabilities)
@@ -165,7 +164,7 @@ class State:
         if self.space is None:
             return np.zeros((len(vectors), 0), np.float32)
         rows, factors = self.space.queries(self.subject.ranked.queries(vectors), self.subject.S)
-        factors, sparse = factors * self.subject.weight, self.space.route.sparse
+        factors = factors * self.subject.weight
         beyond = (factors > 0) & ~((factors > _SMALLEST) & (factors < _LARGEST))
         if beyond.any():
             place = int(np.argmax(beyond))
@@ -174,8 +173,7 @@ class State:
                 "multiply the queries or the documents by a constant, which keeps the order, or "
                 "rank by soft_cosine."
             )
-        scaled = rows * factors[:, None]
-        return csr_array(scaled, dtype=np.float32) if sparse else scaled.astype(np.float32)
+        return (rows * factors[:, None]).astype(np.float32)
 
     def document_ids(self) -> list[str | int | None]:
         """Return the document of each slot; see `Subject.ids`."""

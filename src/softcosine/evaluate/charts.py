@@ -151,10 +151,6 @@ class EvaluationChart(Picture):
 def evaluation_chart(evaluation: Measured) -> EvaluationChart:
     """Return a chart of the values of every system.
 
-    Parameters
-    ----------
-    evaluation : Evaluation
-
     Examples
     --------
     >>> evaluation_chart(evaluation).save("evaluation.png")  # doctest: +SKIP

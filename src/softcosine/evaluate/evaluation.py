@@ -183,10 +183,6 @@ def evaluate(
     progress : callable, optional
         Called with the step, the number of systems done, and their total.
 
-    Returns
-    -------
-    Evaluation
-
     Raises
     ------
     InvalidInputError

@@ -156,10 +156,6 @@ def measured(dataset: Any, answers: Any, measures: Sequence[str] | None = None) 
     measures : sequence of str, optional
         Names in upper or lower case; default: `default_measures`.
 
-    Returns
-    -------
-    Figures
-
     Raises
     ------
     InvalidInputError

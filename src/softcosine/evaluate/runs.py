@@ -11,8 +11,9 @@ import numpy as np
 from softcosine._validation import check_whole
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.datasets.trec import check_trec_ids, read_trec_run, trec_run
+from softcosine.evaluate.datasets.trec import read_trec_run
 from softcosine.evaluate.systems.system import FittedSystem
+from softcosine.files.trec_run import check_trec_ids, trec_run
 from softcosine.storage import checked_path, write_text
 
 __all__ = ["DEPTH", "Run", "run_of"]

@@ -132,8 +132,8 @@ class MacroF1:
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """Pearson's correlation of two values per unit; 0 if one of them is constant."""
+class _Paired:
+    """Two values per unit."""
 
     left: Values
     right: Values
@@ -142,6 +142,11 @@ class Correlation:
     def n_units(self) -> int:
         """Number of units of the sample."""
         return int(self.left.shape[0])
+
+
+@dataclass(frozen=True)
+class Correlation(_Paired):
+    """Pearson's correlation of two values per unit; 0 if one of them is constant."""
 
     def resampled(self, counts: Counts) -> Values:
         """Return the value on every resample, see `Statistic`."""
@@ -149,16 +154,8 @@ class Correlation:
 
 
 @dataclass(frozen=True)
-class RankCorrelation:
+class RankCorrelation(_Paired):
     """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for equal values."""
-
-    left: Values
-    right: Values
-
-    @property
-    def n_units(self) -> int:
-        """Number of units of the sample."""
-        return int(self.left.shape[0])
 
     @cached_property
     def _groups(self) -> tuple[_Groups, _Groups]:
@@ -171,11 +168,8 @@ class RankCorrelation:
 
 
 @dataclass(frozen=True)
-class AreaUnderCurve:
-    """Share of pairs with label 1 scored above label 0; equal scores count one half.
-
-    1/2 for a sample without both labels.
-    """
+class _Labelled:
+    """A score and a label per unit."""
 
     scores: Values
     labels: NDArray[np.bool_]
@@ -184,6 +178,14 @@ class AreaUnderCurve:
     def n_units(self) -> int:
         """Number of units of the sample."""
         return int(self.scores.shape[0])
+
+
+@dataclass(frozen=True)
+class AreaUnderCurve(_Labelled):
+    """Share of pairs with label 1 scored above label 0; equal scores count one half.
+
+    1/2 for a sample without both labels.
+    """
 
     @cached_property
     def _grouped(self) -> _Groups:
@@ -200,19 +202,11 @@ class AreaUnderCurve:
 
 
 @dataclass(frozen=True)
-class AveragePrecision:
+class AveragePrecision(_Labelled):
     """Mean precision at the ranks of units with label 1; equal scores share one rank.
 
     As in scikit-learn; 0 for a sample without label 1.
     """
-
-    scores: Values
-    labels: NDArray[np.bool_]
-
-    @property
-    def n_units(self) -> int:
-        """Number of units of the sample."""
-        return int(self.scores.shape[0])
 
     @cached_property
     def _grouped(self) -> _Groups:

@@ -4,6 +4,8 @@
     Records of JSON lines, JSON, CSV, TSV, plain text and parquet files.
 ``documents.py``
     Documents from records: which field is the id, which are text, which are metadata.
+``trec_run.py``
+    Lines of TREC runs.
 
 The command line and the judged collections both use this folder, so they read all files alike.
 """

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.errors import CommitNotFoundError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.defaults import ENCODER, RANKING
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
@@ -44,7 +44,8 @@ class SoftIndex(Searchable):
     an empty index, `open` opens a saved one, and `save` copies an index to a folder. `writer` adds,
     replaces and deletes documents; `refresh` loads commits of other processes. `with_similarity`
     and `with_weighting` return an index that shares the postings. Threads can search one index
-    concurrently.
+    concurrently. An index in a folder is pickled as its path and commit, so another process opens
+    the same commit (`CommitNotFoundError` if there is a later one); its encoder is not pickled.
 
     Examples
     --------
@@ -216,7 +217,7 @@ class SoftIndex(Searchable):
 
     @property
     def path(self) -> Path | None:
-        """The folder of the index; None for an index in memory."""
+        """The folder of the index or of its local copy; None for an index in memory."""
         return self._directory.path
 
     @property
@@ -447,7 +448,10 @@ class SoftIndex(Searchable):
 
         Parameters
         ----------
-        path : path of the folder
+        path : path of the folder, or URL
+            A URL such as ``s3://bucket/faq.index`` is read by fsspec (``softcosine[s3]``): the
+            files of the commit are fetched into a local cache, and later commits cost their new
+            parts. Such an index cannot be written.
         source : TermSimilaritySource, optional
             Asked about query words outside the vocabulary, in place of the saved one.
         similarity : SimilarityRecipe, optional
@@ -464,6 +468,8 @@ class SoftIndex(Searchable):
         Raises
         ------
         FileNotFoundError, IndexFormatError, CorruptIndexError
+        ServerError, PermissionError, MissingDependencyError
+            Of a URL.
         """
         from softcosine.index.directory.folder import FolderDirectory
 
@@ -716,8 +722,23 @@ class SoftIndex(Searchable):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Who is sent an index does not follow its folder. As bytes: see `SoftNeighbors`.
+        if not isinstance(self._directory, MemoryDirectory):
+            return {"_reopening": self._directory.reopening}
+        # As bytes: see `SoftNeighbors`.
         return {"_snapshot": pickle.dumps(self._snapshot)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(pickle.loads(state["_snapshot"]))  # type: ignore[misc]
+        from softcosine.index.directory.folder import FolderDirectory
+
+        opened: tuple[Any, ...]
+        if "_reopening" in state:
+            try:
+                opened = FolderDirectory.open(**state["_reopening"])
+            except CommitNotFoundError as error:
+                raise CommitNotFoundError(
+                    f"{error} refresh() an index before it is pickled, and commit when all "
+                    "processes have opened it."
+                ) from error
+        else:
+            opened = (pickle.loads(state["_snapshot"]),)
+        self.__init__(*opened)  # type: ignore[misc]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import njit
 from numba.core.event import Event, Listener, install_listener
+
+from softcosine.kernels.disk_cache import DiskCache
 
 __all__ = ["helper", "inlined", "kernel"]
 
@@ -58,15 +60,18 @@ class _Kernel:
             return self._compiled
 
     def _compile(self) -> Callable[..., Any]:
-        compiled: Callable[..., Any]
+        compiled = njit(nogil=True)(self._function)
+        if not hasattr(compiled, "compile"):  # NUMBA_DISABLE_JIT
+            return self._function
+        cache = DiskCache(self._function)
+        compiled._cache = cache
         try:
-            compiled = njit(self._signatures, nogil=True, cache=True)(self._function)
-        except RuntimeError as error:
-            if "cannot cache function" not in str(error):
-                raise
-            # No folder is writable: compile for this process only.
-            compiled = njit(self._signatures, nogil=True)(self._function)
-        return compiled
+            for signature in self._signatures:
+                compiled.compile(signature)
+        finally:
+            cache.release()
+        compiled.disable_compile()
+        return cast("Callable[..., Any]", compiled)
 
 
 class _Compilation(Listener):  # type: ignore[misc]  # numba has no types

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine._validation import check_choice, check_whole, is_number, must_be
 from softcosine.errors import MissingDependencyError
 from softcosine.similarity.identity_cache import LastTuple
@@ -256,8 +257,7 @@ class PhoneticSimilarity:
         members = np.lexsort((ranks, numbers)).astype(np.int32)
         members = members[np.count_nonzero(numbers < 0) :]
         # One more group, without members.
-        starts = np.zeros(len(groups) + 2, np.int64)
-        np.cumsum(np.bincount(numbers[numbers >= 0], minlength=len(groups) + 1), out=starts[1:])
+        starts = running_sum(np.bincount(numbers[numbers >= 0], minlength=len(groups) + 1))
         rank_of = dict(zip(strings, ranks.tolist(), strict=True))
         return _Grouped(strings, groups, starts, members, ranks, rank_of, np.bincount(ranks))
 

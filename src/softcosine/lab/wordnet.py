@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.cooccurrence.learned_vectors import check_scale
+from softcosine.similarity.embeddings.compared_vectors import check_scale
 from softcosine.similarity.thesaurus.synonyms import written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.similarity.thesaurus.wordnet import KINDS, Ancestors, WordNet
@@ -61,10 +61,6 @@ def wordnet_similarity(
         Lin.
     counts : Vocabulary or mapping of str to float, optional
         Word frequencies for Lin's measure; for a vocabulary, its document frequencies.
-
-    Returns
-    -------
-    ThesaurusSimilarity
 
     Raises
     ------

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, eye_array
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.columns import GrowingColumns
 from softcosine.matrix.neighbor_chunks import checked_answer
@@ -80,7 +81,7 @@ def best_of_rows(neighbors: Neighbors, limit: int) -> csr_array:
     lengths = np.diff(neighbors.indptr)
     place = np.arange(len(neighbors.indices)) - np.repeat(neighbors.indptr[:-1], lengths)
     kept = place < limit
-    indptr = np.concatenate([[0], np.cumsum(np.minimum(lengths, limit), dtype=np.int64)])
+    indptr = running_sum(np.minimum(lengths, limit))
     rows = csr_array((neighbors.similarities[kept], neighbors.indices[kept], indptr), shape=(n, n))
     rows.sort_indices()
     if not rows.has_canonical_format:

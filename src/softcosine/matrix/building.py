@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 
 from softcosine._progress import Progress
+from softcosine._validation import check_whole
+from softcosine.errors import InvalidInputError
 from softcosine.matrix.additions import AddedColumns, with_added
 from softcosine.matrix.assembly import best_of_rows, with_diagonal
 from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
 from softcosine.matrix.checkpoint import NeighborCheckpoint
 from softcosine.matrix.columns import GrowingColumns
-from softcosine.matrix.neighbor_chunks import ask, checked_source
+from softcosine.matrix.neighbor_chunks import ask
 from softcosine.matrix.representatives import representatives
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.overrides.guard import guarded as with_guard
-from softcosine.similarity.source import Neighbors, TermSimilaritySource
+from softcosine.similarity.source import Neighbors, TermSimilaritySource, checked_source
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
@@ -56,6 +58,7 @@ def build(
     balanced: bool = False,
     progress: Progress | None = None,
     resume: str | Path | None = None,
+    jobs: int | None = None,
 ) -> Built:
     """Build S from the source's neighbours of every term.
 
@@ -75,16 +78,22 @@ def build(
         See `softcosine.matrix.balance`.
     progress : callable, optional
         Called with (terms done, terms in all).
-    resume : path, optional
+    resume, jobs
         See `TermSimilarityMatrix.from_source`.
     """
+    check_whole("jobs", jobs, optional=True)
+    if jobs is not None and resume is None:
+        raise InvalidInputError(
+            "jobs search in other processes, which leave their results in a folder: pass "
+            "resume=FOLDER, on a disk that all of them share."
+        )
     sequence = column_order(vocabulary, order)
     words = representatives(source, vocabulary)
     limit, kept = rules.max_neighbors, None
     if resume is not None:
         kept = NeighborCheckpoint.opened(resume, source, words, max_neighbors=limit)
     admitted = rules.admitted(
-        ask(source, words, words, max_neighbors=limit, progress=progress, kept=kept)
+        ask(source, words, words, max_neighbors=limit, progress=progress, kept=kept, jobs=jobs)
     )
     if rules.strategy == "rows":
         S = with_diagonal(best_of_rows(admitted, limit))
@@ -181,7 +190,8 @@ def prepared(
     The source is checked. If `guard` is true and there is no guard, one is added. Lists and
     decisions about a word are extended to all forms of its term.
     """
-    checked = with_guard(checked_source(source)) if guard else checked_source(source)
+    checked = checked_source(source)
+    checked = with_guard(checked) if guard else checked
     return in_terms(checked, TermKeys(analyzer, vocabulary=vocabulary))
 
 
@@ -282,18 +292,16 @@ def _placed(
     n_terms: int,
 ) -> Neighbors:
     """Renumber neighbours of some rows and columns by the numbers of all terms."""
-    lengths = np.zeros(n_terms + 1, np.int64)
-    lengths[rows + 1] = np.diff(answer.indptr)
-    indices = answer.indices if columns is None else columns[answer.indices].astype(np.int32)
-    return Neighbors(np.cumsum(lengths), indices, answer.similarities)
+    placed = answer.of_some(rows, n_terms)
+    if columns is None:
+        return placed
+    return replace(placed, indices=columns[placed.indices].astype(np.int32))
 
 
 def _scaled(neighbors: Neighbors, factor: float) -> Neighbors:
     if factor == 1.0:
         return neighbors
-    return Neighbors(
-        neighbors.indptr, neighbors.indices, neighbors.similarities * np.float32(factor)
-    )
+    return replace(neighbors, similarities=neighbors.similarities * np.float32(factor))
 
 
 def _added_rows(

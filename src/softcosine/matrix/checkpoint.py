@@ -21,6 +21,7 @@ from softcosine.version import __version__
 __all__ = ["NeighborCheckpoint"]
 
 _PLAN = "plan.json"
+_SHARED = "search.pickle"
 _FORMAT = "softcosine-answers"
 
 
@@ -102,6 +103,16 @@ class NeighborCheckpoint:
             )
         part.replace(file)
 
+    def missing(self, n_chunks: int) -> list[int]:
+        """Return the numbers of chunks without a result."""
+        return [number for number in range(n_chunks) if not self._file(number).exists()]
+
+    def share(self, content: bytes) -> Path:
+        """Write what tasks in other processes need; return the file."""
+        file = self._folder / _SHARED
+        _replace(file, content)
+        return file
+
     def remove(self) -> None:
         """Remove the folder.
 
@@ -121,7 +132,7 @@ class NeighborCheckpoint:
             raise AlreadyExistsError(
                 f"{self._folder} holds no answers of an earlier search; name a new folder."
             )
-        for pattern in ("answer-*.npz", "answer-*.part", f"{_PLAN}*"):
+        for pattern in ("answer-*.npz", "answer-*.part", f"{_SHARED}*", f"{_PLAN}*"):
             for file in self._folder.glob(pattern):
                 file.unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine.kernels.assembly import assemble_symmetric, lay_out_symmetric
 from softcosine.matrix.entries import compressed
 from softcosine.similarity.neighbors import Neighbors
@@ -86,9 +87,7 @@ class GrowingColumns:
 
     def to_csr(self) -> csr_array:
         """Return the entries with unit diagonal, column indices ascending."""
-        n = len(self._counts)
-        indptr = np.zeros(n + 1, np.int64)
-        np.cumsum(self._counts + 1, out=indptr[1:])
+        indptr = running_sum(self._counts + 1)
         indices = np.empty(indptr[-1], np.int32)
         values = np.empty(indptr[-1], np.float32)
         lay_out_symmetric(

@@ -63,7 +63,7 @@ class Entries:
         """
         if "_unchecked" in self.__dict__:
             indptr, indices, data = self.__dict__["_unchecked"]
-            check_compressed("matrix", indptr, indices, data, len(self))
+            check_compressed(indptr, indices, data, len(self))
             return _writable(indptr), _writable(indices), _writable(data)
         return (
             _writable(self._S.indptr, np.int64),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from softcosine._progress import Progress, reporting
+from softcosine._tasks import finished_tasks
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import check_neighbors
 from softcosine.similarity.source import Neighbors, TermSimilaritySource
 
-__all__ = ["CHUNK_TERMS", "NeighborStore", "ask", "checked_answer", "checked_source", "joined"]
+__all__ = ["CHUNK_TERMS", "NeighborStore", "ask", "checked_answer"]
 
 CHUNK_TERMS = 2048  # terms per chunk
 
@@ -35,6 +40,14 @@ class NeighborStore(Protocol):
         """Store the result of a chunk."""
         ...
 
+    def missing(self, n_chunks: int) -> list[int]:
+        """Return the numbers of chunks without a result."""
+        ...
+
+    def share(self, content: bytes) -> Path:
+        """Store what tasks in other processes need; return the file."""
+        ...
+
 
 def ask(
     source: TermSimilaritySource,
@@ -44,6 +57,7 @@ def ask(
     max_neighbors: int,
     progress: Progress | None = None,
     kept: NeighborStore | None = None,
+    jobs: int | None = None,
 ) -> Neighbors:
     """Return the neighbours of all terms; the result does not depend on the chunks.
 
@@ -55,6 +69,8 @@ def ask(
         Called with (terms done, terms in all).
     kept : NeighborStore, optional
         Results of earlier runs, which are not computed again.
+    jobs : int, optional
+        Number of chunks at once in other processes, by joblib; needs `kept`.
 
     Raises
     ------
@@ -69,24 +85,67 @@ def ask(
         if progress is not None:
             progress(n, n)
         return checked_answer(whole, n_asked=n, n_among=n, first=0)
+    search = _Search(source, terms, among, max_neighbors)
     step = max(n, 1) if unwatched and kept is None else CHUNK_TERMS
+    if kept is not None and jobs is not None:
+        _in_jobs(search, kept, jobs, progress)
     answers = []
     for number, start in enumerate(range(0, n, step)):
         chunk = terms if n <= step else terms[start : start + step]
         answer = None if kept is None else kept.get(number)
         if answer is None:
-            answer = checked_answer(
-                source.neighbors(chunk, among, max_neighbors=max_neighbors),
-                n_asked=len(chunk),
-                n_among=len(among),
-                first=start if terms is among else None,
-            )
+            answer = search.answer(start, chunk)
             if kept is not None:
                 kept.put(number, answer)
         answers.append(answer)
         if progress is not None:
             progress(start + len(chunk), n)
-    return joined(answers)
+    return Neighbors.concatenated(answers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search for the neighbours of terms; see `ask`."""
+
+    source: TermSimilaritySource
+    terms: Sequence[str]
+    among: Sequence[str]
+    max_neighbors: int
+
+    def answer(self, start: int, chunk: Sequence[str]) -> Neighbors:
+        """Return the checked neighbours of terms that follow each other, from `start` on."""
+        return checked_answer(
+            self.source.neighbors(chunk, self.among, max_neighbors=self.max_neighbors),
+            n_asked=len(chunk),
+            n_among=len(self.among),
+            first=start if self.terms is self.among else None,
+        )
+
+
+def _in_jobs(search: _Search, kept: NeighborStore, jobs: int, progress: Progress | None) -> None:
+    """Store the results of all chunks, computed in other processes."""
+    n = len(search.terms)
+    numbers = kept.missing(-(-n // CHUNK_TERMS))
+    if not numbers:
+        return
+    file = kept.share(pickle.dumps(search))
+    parts = (slice(number * CHUNK_TERMS, (number + 1) * CHUNK_TERMS) for number in numbers)
+    calls = [(kept, file, *one) for one in zip(numbers, parts, strict=True)]
+    for done, _ in enumerate(finished_tasks(_answer_chunk, calls, jobs=jobs), 1):
+        if progress is not None:
+            progress(max(0, n - (len(calls) - done) * CHUNK_TERMS), n)
+
+
+def _answer_chunk(kept: NeighborStore, file: Path, number: int, part: slice) -> None:
+    search = _shared(file, file.stat().st_mtime_ns)
+    kept.put(number, search.answer(part.start, search.terms[part]))
+
+
+@lru_cache(maxsize=1)
+def _shared(file: Path, changed: int) -> _Search:
+    """Return the search of a file, which the tasks of a process share."""
+    search: _Search = pickle.loads(file.read_bytes())
+    return search
 
 
 def _compares_vectors(source: object) -> bool:
@@ -100,22 +159,6 @@ def _compares_vectors(source: object) -> bool:
     inner = [getattr(source, name, None) for name in ("source", "raw")]
     parts = [*inner, *getattr(source, "sources", ())]
     return any(_compares_vectors(part) for part in parts if isinstance(part, TermSimilaritySource))
-
-
-def joined(answers: Sequence[Neighbors]) -> Neighbors:
-    """Concatenate the neighbours of consecutive terms."""
-    if len(answers) == 1:
-        return answers[0]
-    if not answers:
-        return Neighbors.none(0)
-    lengths = np.concatenate([np.diff(answer.indptr) for answer in answers])
-    indptr = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return Neighbors(
-        indptr,
-        np.concatenate([answer.indices for answer in answers]),
-        np.concatenate([answer.similarities for answer in answers]),
-    )
 
 
 def checked_answer(
@@ -139,13 +182,3 @@ def checked_answer(
     if first is not None and np.any(given.rows() + first == indices):
         raise InvalidInputError("the source gives a term as its own neighbour.")
     return given
-
-
-def checked_source(source: object) -> TermSimilaritySource:
-    """Return the source; raise InvalidInputError if it lacks a method."""
-    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
-        raise InvalidInputError(
-            f"the source is of type {type(source).__name__}; it must have the methods knows, "
-            "neighbors and similarities of a TermSimilaritySource."
-        )
-    return source

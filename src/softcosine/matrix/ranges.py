@@ -46,7 +46,6 @@ def check_array(
 
 
 def check_sizes(
-    name: str,
     starts: NDArray[Any],
     columns: NDArray[Any],
     values: NDArray[Any],
@@ -56,24 +55,23 @@ def check_sizes(
 
     Only the first and last element of `starts` are read.
     """
-    check_array(f"{name}/indptr", starts, ("int64",), n + 1)
-    check_array(f"{name}/indices", columns, ("int32",))
-    check_array(f"{name}/data", values, ("float32",), columns.shape[0])
-    check_starts(f"{name}/indptr", starts[[0, -1]], columns.shape[0])
+    check_array("matrix/indptr", starts, ("int64",), n + 1)
+    check_array("matrix/indices", columns, ("int32",))
+    check_array("matrix/data", values, ("float32",), columns.shape[0])
+    check_starts("matrix/indptr", starts[[0, -1]], columns.shape[0])
 
 
 def check_compressed(
-    name: str,
     starts: NDArray[Any],
     columns: NDArray[Any],
     values: NDArray[Any],
     n: int,
 ) -> None:
     """Raise CorruptIndexError unless arrays are a valid, finite sparse matrix of order `n`."""
-    check_sizes(name, starts, columns, values, n)
-    check_starts(f"{name}/indptr", starts, columns.shape[0])
-    check_numbers(f"{name}/indices", columns, n)
-    check_values(f"{name}/data", values)
+    check_sizes(starts, columns, values, n)
+    check_starts("matrix/indptr", starts, columns.shape[0])
+    check_numbers("matrix/indices", columns, n)
+    check_values("matrix/data", values)
 
 
 def check_starts(name: str, starts: NDArray[np.integer[Any]], end: int) -> None:

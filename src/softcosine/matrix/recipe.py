@@ -20,7 +20,6 @@ from softcosine._validation import (
     plain_number,
 )
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
-from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.similarity.combine.by_name import JOINS, join_by
 from softcosine.similarity.combine.calibration import CalibratedSimilarity, default_calibration
@@ -37,6 +36,7 @@ from softcosine.similarity.registry import (
     needs_nothing,
     source_named,
 )
+from softcosine.similarity.source import checked_source
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.storage import checked_path, write_text
 
@@ -360,6 +360,7 @@ class SimilarityRecipe:
         threads: int | None = None,
         report: Report | None = None,
         resume: str | Path | None = None,
+        jobs: int | None = None,
     ) -> BuiltSimilarity:
         """Make S.
 
@@ -378,7 +379,7 @@ class SimilarityRecipe:
             See `softcosine.using_threads`.
         report : callable, optional
             Called with (task, done, total or None).
-        resume : path, optional
+        resume, jobs
             See `TermSimilarityMatrix.from_source`.
 
         Raises
@@ -399,7 +400,7 @@ class SimilarityRecipe:
         tell("finding similar terms", 0, len(vocabulary))
         S = TermSimilarityMatrix.from_source(
             source, vocabulary, guard=False, analyzer=analyzer, warn=False, resume=resume,
-            progress=partial(tell, "finding similar terms"),
+            jobs=jobs, progress=partial(tell, "finding similar terms"),
             **self.rules,
         )  # fmt: skip
         notes = [note, settings.recall_told()]

@@ -79,7 +79,7 @@ def matrix_state(state: MatrixState) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
+def read_matrix_state(folder: Folder) -> MatrixState:
     """Return S from its named arrays; of the entries, only the first and last row pointer are read.
 
     Raises
@@ -87,7 +87,7 @@ def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
     CorruptIndexError
         If arrays do not fit each other, one is missing, or scales are out of range.
     """
-    arrays = folder.arrays(prefix)
+    arrays = folder.arrays("matrix")
     try:
         entries = (arrays["indptr"], arrays["indices"], arrays["data"])
         vocabulary = Vocabulary.from_arrays(folder.arrays("vocabulary"))
@@ -102,12 +102,12 @@ def read_matrix_state(folder: Folder, prefix: str) -> MatrixState:
     except KeyError as error:
         raise CorruptIndexError(f"{folder.path} lacks the array {error}; rebuild it.") from error
     n = len(vocabulary)
-    check_sizes(prefix, *entries, n)
+    check_sizes(*entries, n)
     if words is not None and len(words) != n:
         raise CorruptIndexError(f"{folder.path} holds {len(words)} words for its {n} terms.")
     scales = arrays.get("scales")
     if scales is not None:
-        check_array(f"{prefix}/scales", scales, ("float32",), n)
+        check_array("matrix/scales", scales, ("float32",), n)
         if not ((scales > 0) & (scales <= 1)).all():
             raise CorruptIndexError(
                 f"there are impossible scales among those of the {n} terms of S: a file has "

@@ -15,7 +15,6 @@ from softcosine._threads import using_threads
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
 from softcosine.matrix.entries import Arrays, asymmetry
-from softcosine.matrix.neighbor_chunks import checked_source
 from softcosine.matrix.reading import is_gensim, read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
@@ -27,7 +26,7 @@ from softcosine.matrix.stored import (
     write_matrix,
 )
 from softcosine.matrix.term_entries import TermEntries
-from softcosine.similarity.source import TermSimilaritySource, usual_neighbors
+from softcosine.similarity.source import TermSimilaritySource, checked_source, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
@@ -141,6 +140,7 @@ class TermSimilarityMatrix(TermEntries):
         threads: int | None = None,
         progress: Progress | None = None,
         resume: str | Path | None = None,
+        jobs: int | None = None,
     ) -> Self:
         """Build S from a term similarity source (theory T6).
 
@@ -189,6 +189,9 @@ class TermSimilarityMatrix(TermEntries):
         resume : path, optional
             Folder for a checkpoint of the source's results: after an interruption, an equal call
             continues from it. Remove it after saving S.
+        jobs : int, optional
+            Number of blocks of 2,048 terms searched at once in other processes, by joblib, whose
+            ``parallel_config`` chooses where. They read the source from the folder `resume`.
 
         Raises
         ------
@@ -207,7 +210,7 @@ class TermSimilarityMatrix(TermEntries):
         with using_threads(threads):
             made = build(
                 source, vocabulary, rules, order, balanced=balanced, progress=progress,
-                resume=resume,
+                resume=resume, jobs=jobs,
             )  # fmt: skip
         matrix = cls.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
@@ -449,7 +452,7 @@ class TermSimilarityMatrix(TermEntries):
         folder = open_folder(path, "matrix")
         if verify:
             folder.verify()
-        S = cls.from_folder(folder, folder.settings, "matrix")
+        S = cls.from_folder(folder, folder.settings)
         if verify:
             S.check()
         return S
@@ -474,7 +477,7 @@ class TermSimilarityMatrix(TermEntries):
         return settings, matrix_state(self.contents())
 
     @classmethod
-    def from_folder(cls, folder: Folder, settings: Mapping[str, Any], prefix: str) -> Self:
+    def from_folder(cls, folder: Folder, settings: Mapping[str, Any]) -> Self:
         """Return S from an opened folder with the result of `state`, in constant time.
 
         Raises
@@ -482,7 +485,7 @@ class TermSimilarityMatrix(TermEntries):
         CorruptIndexError
             If arrays do not fit each other, or small ones have invalid values; see `check`.
         """
-        kept = read_matrix_state(folder, prefix)
+        kept = read_matrix_state(folder)
         matrix = cls.from_entries(
             kept.entries, kept.vocabulary, representatives=kept.words,
             settings=checked_record(settings, folder), scales=kept.scales,

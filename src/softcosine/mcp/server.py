@@ -11,6 +11,7 @@ from typing import Any
 
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.index.search.query_encoding import Ask
 from softcosine.index.soft_index import SoftIndex
 from softcosine.version import __version__
 
@@ -36,6 +37,9 @@ def mcp_server(
     *,
     writable: bool = False,
     max_characters: int = MAX_CHARACTERS,
+    ranking: str | None = None,
+    ask: Ask | None = None,
+    meaning: float | None = None,
 ) -> Any:
     """Return an MCP server whose tools search indexes.
 
@@ -49,6 +53,8 @@ def mcp_server(
         Whether there are tools that add and delete documents.
     max_characters : int
         Where texts of hits are truncated, unless a call says otherwise.
+    ranking, ask, meaning
+        Of the tools search and explain, as in `SoftIndex.search`.
 
     Returns
     -------
@@ -71,7 +77,8 @@ def mcp_server(
             f"indexes is {indexes!r}; pass a mapping of names to indexes: {{'faq': index}}."
         )
     check_whole("max_characters", max_characters, least=1)
-    tools = Tools(indexes, writable=writable, max_characters=max_characters)
+    searching: dict[str, Any] = {"ranking": ranking, "ask": ask, "meaning": meaning}
+    tools = Tools(indexes, writable=writable, max_characters=max_characters, searching=searching)
     made = [
         _tool(tools.search, "Search documents"),
         _tool(tools.similar, "Similar documents"),

@@ -109,14 +109,22 @@ class Tools:
     writable : bool
     max_characters : int
         Where texts of hits are truncated by default.
+    searching : mapping
+        Options of `SoftIndex.search` and `SoftIndex.explain` for the tools of these names.
     """
 
     def __init__(
-        self, indexes: Mapping[str, SoftIndex], *, writable: bool, max_characters: int
+        self,
+        indexes: Mapping[str, SoftIndex],
+        *,
+        writable: bool,
+        max_characters: int,
+        searching: Mapping[str, Any],
     ) -> None:
         self._indexes = indexes
         self._writable = writable
         self._max_characters = max_characters
+        self._searching = searching
 
     @_with_message
     def search(
@@ -137,8 +145,9 @@ class Tools:
         """
         name, opened = self._opened(index)
         found = opened.search(
-            query, k=k + 1, offset=offset, where=where, sort=sort, facets=facets or ()
-        )
+            query, k=k + 1, offset=offset, where=where, sort=sort, facets=facets or (),
+            **self._searching,
+        )  # fmt: skip
         return SearchResult(
             index=name,
             ranking=found.title,
@@ -180,7 +189,7 @@ class Tools:
     ) -> ExplainedScore:
         """Explain why a document matches a query: pairs of words whose contributions add up."""
         name, opened = self._opened(index)
-        found = opened.explain(query, id)
+        found = opened.explain(query, id, **self._searching)
         return ExplainedScore(
             index=name,
             id=found.id,

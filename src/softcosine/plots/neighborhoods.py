@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.near_duplicates.all_pairs import neighbors_among
+from softcosine.index.near_duplicates.all_pairs import nearest_neighbors
 from softcosine.index.near_duplicates.results import NeighborGraph
 from softcosine.index.near_duplicates.similar import By, compared
 from softcosine.plots.compared import compared_searcher, document_vectors
@@ -46,7 +47,7 @@ class Neighborhoods:
                 break
             there = kept
         places = np.cumsum(drawn) - 1
-        pointers = np.concatenate([[0], np.cumsum(counts[drawn])])
+        pointers = running_sum(counts[drawn])
         n = int(drawn.sum())
         graph = csr_array(
             (self.graph.data[there], places[self.graph.indices[there]], pointers), shape=(n, n)
@@ -59,7 +60,7 @@ class Neighborhoods:
             self.graph.indptr[:-1], np.diff(self.graph.indptr)
         )
         kept = ranks < k
-        pointers = np.concatenate([[0], np.cumsum(kept)])[self.graph.indptr]
+        pointers = running_sum(kept)[self.graph.indptr]
         graph = csr_array(
             (self.graph.data[kept], self.graph.indices[kept], pointers), shape=self.graph.shape
         )
@@ -99,7 +100,7 @@ def neighborhoods(
         mask[numbers[begin:end] - first] = True
         allowed.append(mask)
     if by != "words":
-        found = neighbors_among(compared(snapshot, by, allowed=allowed), k=k, threads=threads)
+        found = nearest_neighbors(compared(snapshot, by, allowed=allowed), k=k, threads=threads)
         return _within(numbers, found)
     searcher = compared_searcher(snapshot, "soft_cosine")
     queries = [document_vectors(snapshot, searcher, number) for number in numbers.tolist()]
@@ -125,7 +126,7 @@ def _within(numbers: NDArray[np.int64], found: NeighborGraph) -> Neighborhoods:
         (
             found.similarities,
             np.searchsorted(numbers, found.neighbors),
-            np.concatenate([[0], np.cumsum(lengths)]),
+            running_sum(lengths),
         ),
         shape=(len(numbers), len(numbers)),
     )

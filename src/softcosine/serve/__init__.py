@@ -8,6 +8,8 @@
     The indexes by name; one index, its searches and its writes.
 ``search_routes.py``, ``document_routes.py``, ``index_routes.py``, ``status_routes.py``
     The routes.
+``keys.py``, ``sessions.py``, ``session_routes.py``
+    Keys of requests, and the cookies that browsers send in their place.
 ``page_routes.py``, ``page/``
     The page at ``/``: HTML, a style sheet and modules in JavaScript, which call these routes.
 ``problems.py``

@@ -21,7 +21,9 @@ from softcosine.serve import (
     index_routes,
     page_routes,
     search_routes,
+    session_routes,
     status_routes,
+    task_routes,
 )
 from softcosine.serve.intake import Intake
 from softcosine.serve.logs import record_request
@@ -35,6 +37,8 @@ from softcosine.version import __version__
 __all__ = ["create_app"]
 
 _REFRESH = 0.5  # seconds between two looks at the commits of other processes
+# That web pages of other origins may send.
+_HEADERS = ("Authorization", "Content-Type", "If-Match", "Idempotency-Key", "Prefer")
 _log = logging.getLogger(__name__)
 
 
@@ -95,8 +99,8 @@ def create_app(settings: ServeSettings) -> FastAPI:
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     add_handlers(app)
     for routes in (
-        page_routes, status_routes, index_routes, document_routes, bulk_routes, search_routes,
-        comparison_routes, change_routes,
+        page_routes, session_routes, status_routes, index_routes, document_routes, bulk_routes,
+        search_routes, comparison_routes, change_routes, task_routes,
     ):  # fmt: skip
         app.include_router(routes.router)
     if settings.origins:
@@ -104,7 +108,7 @@ def create_app(settings: ServeSettings) -> FastAPI:
             CORSMiddleware,
             allow_origins=list(settings.origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "If-Match", "Idempotency-Key"],
+            allow_headers=[*_HEADERS],
             expose_headers=["ETag", "Location", "Retry-After", "X-Request-Id"],
         )
 

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query, Request
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.cluster.opening import EitherIndex
+from softcosine.serve.changing import changed
 from softcosine.serve.checked_route import CheckedRoute
-from softcosine.serve.json_text import json_response
 from softcosine.serve.models import Addition, BulkAnswer, Change, Deletion, MetadataUpdate
 from softcosine.serve.problems import Problem
-from softcosine.serve.repeats import IdempotencyKey, once
+from softcosine.serve.repeats import IdempotencyKey
+from softcosine.serve.served_index import EitherWriter, whole
 from softcosine.serve.server import Served, Shared, may
 from softcosine.serve.spooling import (
     JSON_LINES,
@@ -25,11 +25,12 @@ from softcosine.serve.spooling import (
     read_lines,
     spooled,
 )
-from softcosine.serve.tags import IfMatch, matching
+from softcosine.serve.tags import IfMatch
 from softcosine.text.weighting import Weighting
 
 __all__ = ["router"]
 
+_WEIGHTS = "the change of term weights"
 _change: TypeAdapter[Change] = TypeAdapter(Change)
 
 router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
@@ -64,34 +65,27 @@ async def change_index(
         raise Problem("unsupported-type", "send JSON lines: Content-Type: application/x-ndjson.")
     async with spooled(request) as body:
 
-        def work(writer: IndexWriter, index: SoftIndex) -> tuple[Counter[str], int]:
-            before, counts = len(index), Counter[str]()
+        def work(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
+            counts = Counter[str]()
             for one in read_lines(body, _change):
                 counts.update(_made(writer, one))
-            if refresh is not None:
-                writer.commit(refresh)
-            return counts, before
-
-        async def change() -> Response:
-            (counts, before), view = await served.change(
-                server.writers, work, if_match=matching(if_match)
-            )
-            n_new = max(0, len(view.index) - before + counts["deleted"])
-            answer = {
+            n_new = max(0, writer.n_docs - len(index) + counts["deleted"])
+            return {
                 "added": n_new,
                 "replaced": counts["written"] - n_new,
                 "deleted": counts["deleted"],
                 "missing": counts["missing"],
                 "updated": counts["updated"],
-                "commit": view.commit,
             }
-            return json_response(answer, commit=view.commit)
 
         digest = b"" if idempotency_key is None else await asyncio.to_thread(digest_of, body)
-        return await once(request, server.store, idempotency_key, change, digest)
+        return await changed(
+            request, server, served, work, if_match=if_match, key=idempotency_key, body=digest,
+            refresh=refresh,
+        )  # fmt: skip
 
 
-def _made(writer: IndexWriter, change: Change) -> dict[str, int]:
+def _made(writer: EitherWriter, change: Change) -> dict[str, int]:
     """Make a change; return what is counted of it."""
     if isinstance(change, Addition):
         writer.add(change.id, change.text, change.metadata)
@@ -103,5 +97,5 @@ def _made(writer: IndexWriter, change: Change) -> dict[str, int]:
         writer.update_metadata(change.id, change.metadata, replace=change.replace)
         return {"updated": 1}
     weighting = Weighting.from_dict(change.weighting.model_dump())
-    writer.set_weighting(weighting, ranking=change.ranking)
+    whole(writer, _WEIGHTS).set_weighting(weighting, ranking=change.ranking)
     return {}

@@ -20,11 +20,12 @@ from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex
 from softcosine.serve.settings import ServeSettings
 from softcosine.storage import write_text
+from softcosine.storage.remote import url_of
 
 __all__ = ["Catalog"]
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_MANIFEST, _ALIASES = "manifest.json", "aliases.json"
+_MANIFEST, _ALIASES, _STATE = "manifest.json", "aliases.json", ".serve"
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +38,7 @@ class Catalog:
     Parameters
     ----------
     settings : ServeSettings
+        Its path may be the URL of one index.
 
     Raises
     ------
@@ -47,16 +49,18 @@ class Catalog:
     """
 
     def __init__(self, settings: ServeSettings) -> None:
-        path = settings.path.absolute()
-        if not path.exists():
+        elsewhere = url_of(settings.path) is not None
+        path = settings.path if elsewhere else settings.path.absolute()
+        if not elsewhere and not path.exists():
             raise FileNotFoundError(f"there is no folder {settings.path}.")
-        if not path.is_dir():
+        if not elsewhere and not path.is_dir():
             raise NotADirectoryError(f"{settings.path} is a file; serve an index or a folder.")
         self._settings = settings
-        self._only = path.name if (path / _MANIFEST).exists() else None
+        self._only = path.name if elsewhere or (path / _MANIFEST).exists() else None
         self.root = path.parent if self._only is not None else path
         self._open: dict[str, ServedIndex] = {}
         self._opening = threading.Lock()
+        self._aliases_file = self.root / _STATE / _ALIASES
         self._aliases: dict[str, str] = {}
         self._aliases_read: tuple[int, int] | None = None
         if self._only is not None and not _NAME.fullmatch(self._only):
@@ -71,7 +75,7 @@ class Catalog:
         """Folder of what the processes of a server share; nothing is stored beside a lone index."""
         if self._settings.state is None and self.single:
             return Path(tempfile.mkdtemp(prefix="softcosine-"))
-        return self._settings.state or self.root / ".serve"
+        return self._settings.state or self.root / _STATE
 
     @property
     def single(self) -> bool:
@@ -119,7 +123,9 @@ class Catalog:
                 return served
             if not self._exists(name):
                 raise self._unknown(name)
-            served = self._open[name] = ServedIndex(name, self.root / name, self._settings.limits)
+            served = self._open[name] = ServedIndex(
+                name, self.root / name, self._settings.limits, self._settings.shards
+            )
             return served
 
     def __contains__(self, name: object) -> bool:
@@ -137,7 +143,8 @@ class Catalog:
 
     def refresh(self) -> None:
         """Let searches see the commits of other processes, and close indexes that are gone."""
-        self.read_aliases()
+        with self._opening:
+            self.read_aliases()
         for served in self.opened:
             try:
                 served.refresh()
@@ -224,21 +231,21 @@ class Catalog:
             if index in self._aliases or not self._exists(index):
                 raise self._unknown(index)
             self.get(index)
-        self.state.mkdir(parents=True, exist_ok=True)
+        self._aliases_file.parent.mkdir(parents=True, exist_ok=True)
         with self._opening:
             self.read_aliases()
             changed = dict(self._aliases)
             changed.pop(alias, None)
             if index is not None:
                 changed[alias] = index
-            write_text(self.state / _ALIASES, json.dumps(changed, indent=2) + "\n")
+            write_text(self._aliases_file, json.dumps(changed, indent=2) + "\n")
             self._aliases = changed
 
     def read_aliases(self) -> None:
         """Read the aliases again if another process has changed them."""
         if self.single:
             return
-        file = self.state / _ALIASES
+        file = self._aliases_file
         try:
             facts = file.stat()
         except FileNotFoundError:

@@ -1,16 +1,15 @@
-"""Routes of changes beside documents: similarities, aliases, merge, backup, encode, tasks."""
+"""Routes of changes beside documents: similarities, aliases, merge, backup, encode."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
-from softcosine._progress import Report
-from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.index_writer import IndexWriter
+from softcosine._progress import Report, silent
+from softcosine.cluster.opening import EitherIndex
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
 from softcosine.serve.models import (
@@ -22,16 +21,22 @@ from softcosine.serve.models import (
     SimilaritiesBody,
     TaskAnswer,
 )
-from softcosine.serve.repeats import IdempotencyKey, once
-from softcosine.serve.server import Served, Server, Shared, may
+from softcosine.serve.repeats import IdempotencyKey, Repeatable, once, replayed
+from softcosine.serve.served_index import Change, EitherWriter, whole
+from softcosine.serve.server import Served, Shared, may
 from softcosine.serve.similarities import similarities_answer, with_decisions
 from softcosine.serve.tags import IfMatch, matching
+from softcosine.serve.task_routes import started
 
 __all__ = ["router"]
 
 _INDEX = "/indexes/{i}"
+_DECIDING, _ENCODING = "deciding about words", "encoding"
 _reading = [may("search")]
 _writing, _administering = [may("write", changes=True)], [may("admin", changes=True)]
+Prefer = Annotated[
+    str | None, Header(description="`respond-async`: answer 202 at once, with a task (RFC 7240).")
+]
 
 router = APIRouter(prefix="/v1", route_class=CheckedRoute)
 
@@ -49,18 +54,50 @@ async def get_similarities(server: Shared, served: Served) -> Response:
 
 @router.patch(
     _INDEX + "/similarities", response_model=SimilaritiesAnswer, dependencies=_writing,
-    tags=["similarities"],
+    tags=["similarities"], responses={202: {"model": TaskAnswer}},
 )  # fmt: skip
 async def change_similarities(
-    server: Shared, served: Served, body: SimilaritiesBody, if_match: IfMatch = None
+    request: Request,
+    server: Shared,
+    served: Served,
+    body: SimilaritiesBody,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+    prefer: Prefer = None,
 ) -> Response:
-    """Pin, forbid and weigh pairs of words; the similarities of the index are built anew."""
-    _, view = await served.change(
-        server.writers,
-        lambda writer, index: with_decisions(writer, index, body),
-        if_match=matching(if_match),
-    )
-    return json_response(similarities_answer(view.index), commit=view.commit)
+    """Pin, forbid and weigh pairs of words; the similarities of the index are built anew.
+
+    That takes seconds in large indexes: with ``Prefer: respond-async`` it is a task, whose result
+    is the answer.
+    """
+    commit = matching(if_match)
+    whole(served.view.index, _DECIDING)
+
+    async def changed(report: Report, repeatable: Repeatable | None = None) -> Change[None]:
+        def work(writer: EitherWriter, index: EitherIndex) -> None:
+            with_decisions(whole(writer, _DECIDING), index, body, report)
+
+        return await served.change(
+            server.writers, work, if_match=commit, once=repeatable, progress=report
+        )
+
+    if "respond-async" in (prefer or "").replace(" ", "").split(","):
+
+        async def in_background(report: Report) -> dict[str, Any]:
+            return similarities_answer((await changed(report)).view.index)
+
+        answer = await started(
+            request, server, idempotency_key, "similarities", served.name, in_background
+        )
+        answer.headers["Preference-Applied"] = "respond-async"
+        return answer
+
+    async def change(repeatable: Repeatable | None) -> Response:
+        done = await changed(silent, repeatable)
+        answer = json_response(similarities_answer(done.view.index), commit=done.view.commit)
+        return replayed(answer) if done.replayed else answer
+
+    return await once(request, server.store, idempotency_key, change)
 
 
 @router.get("/aliases", response_model=Aliases, dependencies=_reading, tags=["aliases"])
@@ -95,15 +132,15 @@ async def merge(
     """Merge all segments, and free the space of deleted documents."""
 
     async def work(report: Report) -> dict[str, Any]:
-        def merged(writer: IndexWriter, _: SoftIndex) -> None:
+        def merged(writer: EitherWriter, _: EitherIndex) -> None:
             report("merging", 0, None)
             writer.merge()
             report("committing", 0, None)
 
-        _, view = await served.change(server.writers, merged, progress=report)
-        return {"commit": view.commit}
+        done = await served.change(server.writers, merged, progress=report)
+        return {"commit": done.commit}
 
-    return await _started(request, server, idempotency_key, "merge", served.name, work)
+    return await started(request, server, idempotency_key, "merge", served.name, work)
 
 
 @router.post(
@@ -119,7 +156,7 @@ async def backup(
 ) -> Response:
     """Copy the last commit to another index of the same folder."""
     to = server.catalog.new_path(body.to, overwrite=body.overwrite)
-    index = served.view.one("a backup")
+    index = whole(served.view.index, "a backup")
 
     async def work(report: Report) -> dict[str, Any]:
         def copied() -> dict[str, Any]:
@@ -129,7 +166,7 @@ async def backup(
 
         return await asyncio.get_running_loop().run_in_executor(server.writers, copied)
 
-    return await _started(request, server, idempotency_key, "backup", served.name, work)
+    return await started(request, server, idempotency_key, "backup", served.name, work)
 
 
 @router.post(
@@ -144,37 +181,14 @@ async def encode(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Give coordinates of meaning to all documents that have none."""
+    whole(served.view.index, _ENCODING)
 
     async def work(report: Report) -> dict[str, Any]:
-        def encoded(writer: IndexWriter, _: SoftIndex) -> int:
+        def encoded(writer: EitherWriter, _: EitherIndex) -> int:
             report("encoding", 0, None)
-            return writer.encode(body.encoder, meaning=body.meaning)
+            return whole(writer, _ENCODING).encode(body.encoder, meaning=body.meaning)
 
-        n_encoded, view = await served.change(server.writers, encoded, progress=report)
-        return {"encoded": n_encoded, "commit": view.commit}
+        done = await served.change(server.writers, encoded, progress=report)
+        return {"encoded": done.result, "commit": done.commit}
 
-    return await _started(request, server, idempotency_key, "encode", served.name, work)
-
-
-@router.get("/tasks/{id}", response_model=TaskAnswer, dependencies=_reading, tags=["tasks"])
-async def get_task(server: Shared, id: str) -> Response:
-    """Return the state of a task."""
-    return json_response(await server.tasks.get(id))
-
-
-@router.delete(
-    "/tasks/{id}", response_model=TaskAnswer, dependencies=_administering, tags=["tasks"]
-)
-async def cancel_task(server: Shared, id: str) -> Response:
-    """Cancel a task: what it has not committed is rolled back."""
-    return json_response(await server.tasks.cancel(id))
-
-
-async def _started(
-    request: Request, server: Server, key: str | None, kind: str, index: str, work: Any
-) -> Response:
-    async def start() -> Response:
-        record = await server.tasks.start(kind, index, work)
-        return json_response(record, status=202, location=f"/v1/tasks/{record['id']}")
-
-    return await once(request, server.store, key, start)
+    return await started(request, server, idempotency_key, "encode", served.name, work)

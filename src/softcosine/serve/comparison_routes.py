@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from softcosine._deadline import check_deadline
+from softcosine._progress import Progress, Report
 from softcosine.serve.answers import explanation_record
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.models import (
     DedupeBody,
     ExplainSimilarBody,
     ExplanationAnswer,
-    GroupsAnswer,
-    PairsAnswer,
     PairsBody,
     ScoresAnswer,
     ScoresBody,
+    TaskAnswer,
 )
 from softcosine.serve.problems import Problem
+from softcosine.serve.repeats import IdempotencyKey
 from softcosine.serve.search_routes import json_answer
-from softcosine.serve.server import Served, Shared, may
+from softcosine.serve.served_index import ServedIndex
+from softcosine.serve.server import Served, Server, Shared, may
+from softcosine.serve.task_routes import started
 
 __all__ = ["router"]
 
@@ -70,32 +75,47 @@ async def explain_similar(server: Shared, served: Served, body: ExplainSimilarBo
     return await json_answer(server, explained, body.timeout_ms)
 
 
-@router.post(_INDEX + "/pairs", response_model=PairsAnswer)
-async def pairs(server: Shared, served: Served, body: PairsBody) -> Response:
-    """Find all pairs of similar documents, or the nearest documents of each."""
+@router.post(_INDEX + "/pairs", response_model=TaskAnswer, status_code=202)
+async def pairs(
+    request: Request,
+    server: Shared,
+    served: Served,
+    body: PairsBody,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Find all pairs of similar documents, or the nearest documents of each, in a task."""
     index, most = served.view.index, server.limits.pairs
     if body.k is not None and body.k * len(index) > most:  # all are kept until the end
         raise _too_many(most)
 
-    def found() -> dict[str, Any]:
+    def found(progress: Progress) -> dict[str, Any]:
         compared = index.pairs(
-            min_similarity=body.min_similarity, k=body.k, by=body.by, ranking=body.ranking
-        )
+            min_similarity=body.min_similarity, k=body.k, by=body.by, ranking=body.ranking,
+            progress=progress,
+        )  # fmt: skip
         rows = [pair._asdict() for pair in islice(compared, most + 1)]
         if len(rows) > most:
             raise _too_many(most)
         return {"pairs": rows, "commit": index.commit}
 
-    return await json_answer(server, found, body.timeout_ms)
+    return await _compared(request, server, served, body, idempotency_key, "pairs", found)
 
 
-@router.post(_INDEX + "/dedupe", response_model=GroupsAnswer)
-async def dedupe(server: Shared, served: Served, body: DedupeBody) -> Response:
-    """Find groups of near duplicates, each led by its earliest document."""
+@router.post(_INDEX + "/dedupe", response_model=TaskAnswer, status_code=202)
+async def dedupe(
+    request: Request,
+    server: Shared,
+    served: Served,
+    body: DedupeBody,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Find groups of near duplicates, each led by its earliest document, in a task."""
     index, most = served.view.index, server.limits.pairs
 
-    def found() -> dict[str, Any]:
-        groups = index.dedupe(min_similarity=body.min_similarity, method=body.method, by=body.by)
+    def found(progress: Progress) -> dict[str, Any]:
+        groups = index.dedupe(
+            min_similarity=body.min_similarity, method=body.method, by=body.by, progress=progress
+        )
         if sum(len(group.others) for group in groups) > most:
             raise _too_many(most)
         rows = [
@@ -104,12 +124,37 @@ async def dedupe(server: Shared, served: Served, body: DedupeBody) -> Response:
         ]
         return {"groups": rows, "commit": index.commit}
 
-    return await json_answer(server, found, body.timeout_ms)
+    return await _compared(request, server, served, body, idempotency_key, "dedupe", found)
+
+
+async def _compared(
+    request: Request,
+    server: Server,
+    served: ServedIndex,
+    body: PairsBody | DedupeBody,
+    key: str | None,
+    kind: str,
+    found: Callable[[Progress], dict[str, Any]],
+) -> Response:
+    """Start a task that compares documents; its result is what `found` returns."""
+
+    async def work(report: Report) -> dict[str, Any]:
+        def progress(done: int, total: int | None) -> None:
+            check_deadline()
+            report("comparing", done, total)
+
+        def compared() -> dict[str, Any]:
+            progress(0, None)
+            return found(progress)
+
+        return await server.comparisons.run(compared, body.timeout_ms)
+
+    return await started(request, server, key, kind, served.name, work, server.comparisons.check)
 
 
 def _too_many(most: int) -> Problem:
     return Problem(
         "over-limit",
-        f"there are more than {most:,} pairs, and this server allows no more in one answer; raise "
+        f"there are more than {most:,} pairs, and this server allows no more in one result; raise "
         "min_similarity or lower k, or compare where the index is: softcosine pairs FOLDER.",
     )

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import Response
 
-from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.cluster.opening import EitherIndex
 from softcosine.serve.answers import document_record, listing_answer
+from softcosine.serve.changing import changed
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_bytes, json_response, json_value
 from softcosine.serve.models import (
@@ -27,7 +27,8 @@ from softcosine.serve.models import (
     NewDocument,
 )
 from softcosine.serve.problems import Problem, validation_problem
-from softcosine.serve.repeats import IdempotencyKey, once
+from softcosine.serve.repeats import IdempotencyKey
+from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.server import Served, Shared, may
 from softcosine.serve.spooling import (
     JSON_LINES,
@@ -36,7 +37,7 @@ from softcosine.serve.spooling import (
     read_lines,
     spooled,
 )
-from softcosine.serve.tags import IfMatch, IfNoneMatch, matching, not_modified
+from softcosine.serve.tags import IfMatch, IfNoneMatch, not_modified
 
 __all__ = ["router"]
 
@@ -105,25 +106,18 @@ async def add_documents(
     # On disk first: a slow client does not hold the writer, and the body takes no memory.
     async with spooled(request) as body:
 
-        def add(writer: IndexWriter, index: SoftIndex) -> tuple[int, int]:
-            n_read, before = 0, len(index)
+        def add(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
+            n_read = 0
             for document in read_lines(body, _document) if lines else _of_json(body):
                 writer.add(document.id, document.text, document.metadata)
                 n_read += 1
-            return n_read, before
-
-        async def change() -> Response:
-            (n_read, before), view = await served.change(
-                server.writers, add, if_match=matching(if_match)
-            )
-            n_new = max(0, len(view.index) - before)
-            return json_response(
-                {"added": n_new, "replaced": n_read - n_new, "commit": view.commit},
-                commit=view.commit,
-            )
+            n_new = writer.n_docs - len(index)
+            return {"added": n_new, "replaced": n_read - n_new}
 
         digest = b"" if idempotency_key is None else await asyncio.to_thread(digest_of, body)
-        return await once(request, server.store, idempotency_key, change, digest)
+        return await changed(
+            request, server, served, add, if_match=if_match, key=idempotency_key, body=digest
+        )
 
 
 @router.post(f"{_PATH}/delete", response_model=Deleted, dependencies=_writing)
@@ -139,17 +133,13 @@ async def delete_documents(
     if body.ids is None and body.where is None:
         raise Problem("invalid-input", "give the ids of documents to delete, or a filter: where.")
 
-    def delete(writer: IndexWriter, _: SoftIndex) -> int:
+    def delete(writer: EitherWriter, _: EitherIndex) -> dict[str, int]:
         n = sum(
             writer.delete(id, missing_ok=body.missing_ok) for id in dict.fromkeys(body.ids or ())
         )
-        return n + (0 if body.where is None else writer.delete(where=body.where))
+        return {"deleted": n + (0 if body.where is None else writer.delete(where=body.where))}
 
-    async def change() -> Response:
-        n_deleted, view = await served.change(server.writers, delete, if_match=matching(if_match))
-        return json_response({"deleted": n_deleted, "commit": view.commit}, commit=view.commit)
-
-    return await once(request, server.store, idempotency_key, change)
+    return await changed(request, server, served, delete, if_match=if_match, key=idempotency_key)
 
 
 @router.get(_PATH + "/{id:any_text}", response_model=DocumentAnswer, dependencies=_reading)
@@ -179,21 +169,15 @@ async def put_document(
 ) -> Response:
     """Add a document, or replace the one with the same id."""
 
-    def put(writer: IndexWriter, index: SoftIndex) -> bool:
+    def put(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
         new = id not in index
         writer.add(id, body.text, body.metadata)
-        return new
+        return {"added": int(new), "replaced": int(not new)}
 
-    async def change() -> Response:
-        new, view = await served.change(server.writers, put, if_match=matching(if_match))
-        return json_response(
-            {"added": int(new), "replaced": int(not new), "commit": view.commit},
-            status=201 if new else 200,
-            commit=view.commit,
-            location=f"/v1/indexes/{served.name}/documents/{quote(id, safe='')}" if new else None,
-        )
-
-    return await once(request, server.store, idempotency_key, change)
+    created = f"/v1/indexes/{served.name}/documents/{quote(id, safe='')}"
+    return await changed(
+        request, server, served, put, if_match=if_match, key=idempotency_key, created=created
+    )
 
 
 @router.delete(_PATH + "/{id:any_text}", response_model=Deleted, dependencies=_writing)
@@ -207,13 +191,10 @@ async def delete_document(
 ) -> Response:
     """Delete a document."""
 
-    async def change() -> Response:
-        n_deleted, view = await served.change(
-            server.writers, lambda writer, _: writer.delete(id), if_match=matching(if_match)
-        )
-        return json_response({"deleted": n_deleted, "commit": view.commit}, commit=view.commit)
+    def delete(writer: EitherWriter, _: EitherIndex) -> dict[str, int]:
+        return {"deleted": writer.delete(id)}
 
-    return await once(request, server.store, idempotency_key, change)
+    return await changed(request, server, served, delete, if_match=if_match, key=idempotency_key)
 
 
 def _of_json(body: IO[bytes]) -> Iterator[NewDocument]:

@@ -32,6 +32,15 @@ class SearchGate:
         self._pool = ThreadPoolExecutor(limits.threads, "softcosine-search")
         self.n_running = 0
 
+    def check(self) -> None:
+        """Raise Problem (``too-many-searches``) if no more may wait."""
+        if self.n_running >= self._limits.threads + self._limits.waiting:
+            raise Problem(
+                "too-many-searches",
+                f"{self.n_running} searches run or wait, and no more may; send the request again "
+                "later.",
+            )
+
     async def run(self, work: Callable[[], _T], timeout_ms: int | None = None) -> _T:
         """Return the result of a search.
 
@@ -43,12 +52,7 @@ class SearchGate:
             ``too-many-searches``.
         DeadlineExceededError
         """
-        if self.n_running >= self._limits.threads + self._limits.waiting:
-            raise Problem(
-                "too-many-searches",
-                f"{self.n_running} searches run or wait, and no more may; send the request again "
-                "later.",
-            )
+        self.check()
         asked = self._limits.timeout_ms if timeout_ms is None else timeout_ms
         end = time.monotonic() + min(asked, self._limits.timeout_ms) / 1000
 

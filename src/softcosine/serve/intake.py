@@ -17,7 +17,11 @@ from softcosine.serve.settings import Limits
 
 __all__ = ["Intake"]
 
-_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"private, no-cache"),  # proxies must not keep what a cookie lets through
+]
 
 
 class Intake:

@@ -72,7 +72,10 @@ class KeyRing:
 
     def find(self, secret: str) -> Key | None:
         """Return the key of a secret."""
-        digest = _hashed(secret)
+        return self.of_hash(_hashed(secret))
+
+    def of_hash(self, digest: str) -> Key | None:
+        """Return the key whose secret has a hash."""
         found = None
         for key in self.current():  # all of them, so that the time does not tell which fits
             if hmac.compare_digest(key.sha256, digest):
@@ -119,6 +122,8 @@ class KeyRing:
         self._write(left)
 
     def _write(self, keys: tuple[Key, ...]) -> None:
+        if not (folder := self.path.absolute().parent).is_dir():
+            raise FileNotFoundError(f"the folder {folder} does not exist; create it first.")
         new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

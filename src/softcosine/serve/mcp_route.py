@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from importlib.util import find_spec
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.responses import Response
@@ -14,6 +16,7 @@ from softcosine.cluster.opening import is_sharded
 from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.catalog import Catalog
 from softcosine.serve.problems import Problem
+from softcosine.serve.served_index import whole
 from softcosine.serve.server import Server, may
 
 __all__ = ["add_mcp"]
@@ -27,7 +30,7 @@ class _Indexes(Mapping[str, SoftIndex]):
 
     def __getitem__(self, name: str) -> SoftIndex:
         try:
-            return self._catalog.get(name).view.one("mcp").at_commit()  # tools refresh it
+            return whole(self._catalog.get(name).view.index, "mcp").at_commit()  # tools refresh it
         except Problem as problem:
             raise KeyError(name) from problem
 
@@ -50,6 +53,52 @@ class _Passed(Response):
         await self._app(scope, receive, send)
 
 
+class _Mcp:
+    """The MCP server, made at its first request, because its package takes a second to import."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._made: asyncio.Future[ASGIApp] | None = None
+        self._end = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    async def app(self) -> ASGIApp:
+        """Return the application that answers."""
+        if self._made is None:
+            self._made = asyncio.get_running_loop().create_future()
+            self._running = asyncio.create_task(self._run(self._made))
+        return await asyncio.shield(self._made)
+
+    async def _run(self, made: asyncio.Future[ASGIApp]) -> None:
+        """Enter and leave the sessions of the package, which has to be in one task."""
+        try:
+            tools, answering = await asyncio.to_thread(self._make)
+            async with tools.session_manager.run():
+                made.set_result(answering)
+                await self._end.wait()
+        except Exception as error:
+            if made.done():
+                raise
+            made.set_exception(error)
+
+    def _make(self) -> tuple[Any, ASGIApp]:
+        from softcosine.mcp.server import asgi_app, mcp_server
+
+        tools = mcp_server(_Indexes(self._catalog))
+        # The host is checked by the server, for all routes.
+        return tools, asgi_app(tools, path="/mcp", hosts=None)
+
+    @asynccontextmanager
+    async def until_end(self) -> AsyncIterator[None]:
+        """Let it end with the block."""
+        try:
+            yield
+        finally:
+            self._end.set()
+            if self._running is not None:
+                await self._running
+
+
 def add_mcp(app: FastAPI, server: Server) -> Callable[[], AbstractAsyncContextManager[None]]:
     """Add `/mcp`, if the package `mcp` is installed; the result is to be entered while it runs.
 
@@ -57,17 +106,12 @@ def add_mcp(app: FastAPI, server: Server) -> Callable[[], AbstractAsyncContextMa
     """
     if find_spec("mcp") is None:
         return nullcontext
-    from softcosine.mcp.server import asgi_app, mcp_server
-
-    tools = mcp_server(_Indexes(server.catalog))
-    # The host is checked by the server, for all routes.
-    answering = asgi_app(tools, path="/mcp", hosts=None)
+    made = _Mcp(server.catalog)
 
     async def mcp() -> Response:
-        return _Passed(answering)
+        return _Passed(await made.app())
 
     app.add_api_route(
         "/mcp", mcp, methods=["POST"], dependencies=[may("search")], include_in_schema=False
     )
-    running: Callable[[], AbstractAsyncContextManager[None]] = tools.session_manager.run
-    return running
+    return made.until_end

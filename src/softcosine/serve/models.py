@@ -702,7 +702,7 @@ class SimilaritiesAnswer(BaseModel):
 
 
 class TaskAnswer(BaseModel):
-    """A long change that goes on in the background."""
+    """A long change or comparison in the background."""
 
     id: str
     kind: str
@@ -711,5 +711,5 @@ class TaskAnswer(BaseModel):
     step: str | None = None
     done: int | None = None
     total: int | None = None
-    result: dict[str, Any] | None = None
+    result: PairsAnswer | GroupsAnswer | dict[str, Any] | None = None
     problem: ProblemAnswer | None = None

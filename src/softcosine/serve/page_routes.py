@@ -62,7 +62,6 @@ async def page_file(name: str, if_none_match: IfNoneMatch = None) -> Response:
     if (file := _FILES.get(name)) is None:
         raise Problem("not-found", f"the page has no file {name:.100}.")
     headers = {
-        "Cache-Control": "no-cache",
         "Content-Security-Policy": POLICY,
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",

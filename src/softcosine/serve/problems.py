@@ -6,6 +6,7 @@ type (``urn:softcosine:``)  status  meaning
 malformed-request          400     the body is not JSON in UTF-8, or the address is not UTF-8
 missing-key, wrong-key     401     the server has keys, and the request has none, or an unknown one
 wrong-scope                403     the key does not allow this
+missing-token              403     the request comes by cookie, without the token of the page
 read-only                  403     the server or the folder takes no changes
 not-found                  404     no such route
 unknown-index              404     no index or alias has this name
@@ -28,7 +29,8 @@ too-many-searches          429     as many searches as allowed run and wait
 bug                        500     an unexpected error; the log has the request id
 corrupt-index              500     a file of the index is damaged
 missing-dependency         501     an optional package is not installed on the server
-busy                       503     another writer has the index, or too many changes wait
+busy                       503     another writer has the index, too many changes wait, or a shard
+                                   was started again after a commit that is not yet refreshed
 stopping                   503     the server is about to end
 deadline                   504     the search took longer than its deadline
 disk-full                  507     no space left on the disk; nothing was changed
@@ -46,6 +48,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from softcosine import errors
 from softcosine.serve.json_text import json_bytes
@@ -62,12 +65,14 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 PREFIX = "urn:softcosine:"
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 _STATUS = {
     "malformed-request": 400,
     "missing-key": 401,
     "wrong-key": 401,
     "wrong-scope": 403,
+    "missing-token": 403,
     "read-only": 403,
     "not-found": 404,
     "unknown-index": 404,
@@ -103,6 +108,7 @@ _OF_ERRORS: tuple[tuple[type[Exception], str], ...] = (
     (errors.IndefiniteMatrixError, "indefinite-matrix"),
     (errors.InvalidInputError, "invalid-input"),
     (errors.IndexLockedError, "busy"),
+    (errors.CommitNotFoundError, "busy"),
     (errors.MissingDependencyError, "missing-dependency"),
     (errors.AlreadyExistsError, "already-exists"),
     (errors.IndexFormatError, "corrupt-index"),
@@ -201,6 +207,8 @@ def add_handlers(app: FastAPI) -> None:
         kind = kinds.get(error.status_code, "malformed-request")
         problem = Problem(kind, told.get(error.status_code, str(error.detail)))
         problem.headers = {**(problem.headers or {}), **(error.headers or {})}
+        if error.status_code == 405:
+            problem.headers["Allow"] = ", ".join(_methods(request))
         return answer(request, problem)
 
     async def invalid(request: Request, error: Exception) -> Response:
@@ -231,3 +239,15 @@ def validation_problem(found: Sequence[Mapping[str, Any]], place: str = "") -> P
     return Problem(
         "invalid-request", f"{shown}. /openapi.json describes the fields.", errors=faults
     )
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that an address has; Starlette names those of its first route alone."""
+    return [
+        method
+        for method in _METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in request.app.routes
+        )
+    ]

@@ -94,7 +94,7 @@ def serve(settings: ServeSettings, bind: Bind, started: Callable[[str], None]) -
     catalog = Catalog(settings)  # here, so that errors come before the start
     _log_json()
     with ExitStack() as left:
-        if settings.state is None and catalog.single:
+        if settings.state is None and (catalog.single or settings.read_only):
             folder = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-"))
             settings = replace(settings, state=Path(folder))
         StateStore(settings.state or catalog.state).start()

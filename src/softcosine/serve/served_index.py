@@ -6,22 +6,45 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar, overload
 
 from softcosine._progress import Report
-from softcosine.cluster.opening import EitherIndex, open_either
+from softcosine.cluster.opening import EitherIndex, ShardOptions, open_either
+from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.serve.completion import Completions
 from softcosine.serve.models import Query
 from softcosine.serve.problems import Problem
+from softcosine.serve.repeats import Repeatable, key_reused
 from softcosine.serve.settings import Limits
 
-__all__ = ["ServedIndex", "View"]
+__all__ = ["Change", "EitherWriter", "ServedIndex", "View", "whole"]
+
+EitherWriter = IndexWriter | ShardedWriter
 
 _T = TypeVar("_T")
+
+
+@overload
+def whole(one: EitherIndex, what: str) -> SoftIndex: ...
+@overload
+def whole(one: EitherWriter, what: str) -> IndexWriter: ...
+def whole(one: EitherIndex | EitherWriter, what: str) -> SoftIndex | IndexWriter:
+    """Return an index, or its writer, that is not sharded; else raise Problem.
+
+    Parameters
+    ----------
+    one : SoftIndex, ShardedIndex, IndexWriter or ShardedWriter
+    what : str
+        What needs that; the subject of the message.
+    """
+    if isinstance(one, SoftIndex | IndexWriter):
+        return one
+    raise Problem("invalid-input", f"{what} needs an index that is not sharded.")
 
 
 class View:
@@ -54,21 +77,36 @@ class View:
                 self._completions = Completions.of(self.index)
             return self._completions
 
-    def one(self, what: str) -> SoftIndex:
-        """Return the index if it is not sharded; else raise Problem: `what` needs that."""
-        if isinstance(self.index, SoftIndex):
-            return self.index
-        raise Problem("invalid-input", f"{what} needs an index that is not sharded.")
-
     @property
     def plain(self) -> SoftIndex:
         """The index with the identity as S; made on first access."""
-        one = self.one("a search without similar words")
+        one = whole(self.index, "a search without similar words")
         with self._lock:
             if self._plain is None:
                 identity = TermSimilarityMatrix.identity(self.index.vocabulary)
                 self._plain = one.with_similarity(identity)
             return self._plain
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[_T]):
+    """A change that is committed.
+
+    Attributes
+    ----------
+    result : object
+    view : View
+        The index as of this change, or a later one.
+    commit : str
+        Checksum of the commit.
+    replayed : bool
+        Whether an earlier request with the same Idempotency-Key made it.
+    """
+
+    result: _T
+    view: View
+    commit: str
+    replayed: bool = False
 
 
 class ServedIndex:
@@ -82,17 +120,19 @@ class ServedIndex:
     name : str
     path : Path
     limits : Limits
+    shards : ShardOptions
+        Where the shards are searched, if it is a sharded index.
 
     Raises
     ------
     FileNotFoundError, IndexFormatError, CorruptIndexError
     """
 
-    def __init__(self, name: str, path: Path, limits: Limits) -> None:
+    def __init__(self, name: str, path: Path, limits: Limits, shards: ShardOptions) -> None:
         self.name = name
         self.path = path
         self._limits = limits
-        self._index = open_either(path)
+        self._index = open_either(path, shards=shards)
         self._refreshing = threading.Lock()
         self._writing = asyncio.Lock()
         self.n_writes = 0
@@ -118,12 +158,14 @@ class ServedIndex:
     async def change(
         self,
         pool: ThreadPoolExecutor,
-        work: Callable[[IndexWriter, SoftIndex], _T],
+        work: Callable[[EitherWriter, EitherIndex], _T],
         *,
         if_match: str | None = None,
+        once: Repeatable | None = None,
+        refresh: bool | None = None,
         progress: Report | None = None,
-    ) -> tuple[_T, View]:
-        """Run a change in a thread, commit it, and return its result and the new view.
+    ) -> Change[_T]:
+        """Run a change in a thread, and commit it.
 
         Changes of an index run one after the other. If `work` raises, nothing is changed.
 
@@ -131,29 +173,34 @@ class ServedIndex:
         ----------
         pool : ThreadPoolExecutor
         work : callable
-            Gets the writer, and the index as of the last commit.
+            Gets the writer, and the index as of the last commit; returns JSON values.
         if_match : str, optional
             The commit that must be the last one.
+        once : Repeatable, optional
+            The change is made only if no commit has the receipt of this request.
+        refresh : bool, optional
+            See `IndexWriter.commit`.
         progress : callable, optional
             Called with (task, done, total); total may be None.
 
         Raises
         ------
         Problem
-            ``read-only`` if the index is sharded, ``busy`` if too many changes wait,
-            ``changed-meanwhile`` if there is another commit.
+            ``busy`` if too many changes wait, ``changed-meanwhile`` if there is another commit,
+            ``key-reused``.
         """
         index = self._index
-        if not isinstance(index, SoftIndex):
-            raise Problem(
-                "read-only",
-                f"the index {self.name} is sharded, and a server does not change its shards.",
-            )
 
-        def changed() -> tuple[_T, View]:
+        def changed() -> Change[_T]:
             wait = self._limits.writer_seconds
             with index.writer(timeout=wait, progress=progress) as writer:
                 index.refresh()
+                if once is not None and (known := writer.remembered(once.key)) is not None:
+                    fingerprint, result = known.value
+                    if fingerprint != once.fingerprint:
+                        raise key_reused()
+                    self.refresh()
+                    return Change(result, self.view, known.commit, replayed=True)
                 if if_match is not None and if_match != index.commit:
                     raise Problem(
                         "changed-meanwhile",
@@ -161,8 +208,13 @@ class ServedIndex:
                         f"names {if_match:.80}; read the index again and repeat the change.",
                     )
                 result = work(writer, index)
+                if once is not None:
+                    writer.remember(once.key, [once.fingerprint, result])
+                writer.commit(refresh)
+                index.refresh()
+                commit = index.commit  # before another process can write
             self.refresh()
-            return result, self.view
+            return Change(result, self.view, commit)
 
         if self.n_writes >= self._limits.writes:
             raise Problem(

@@ -20,11 +20,12 @@ from softcosine.serve.metrics import Metrics
 from softcosine.serve.models import SearchBody
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex
+from softcosine.serve.sessions import Sessions
 from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 from softcosine.serve.tasks import Tasks
 
-__all__ = ["Served", "Server", "Shared", "may"]
+__all__ = ["Served", "Server", "Shared", "may", "require"]
 
 _WRITERS = 4  # indexes that are changed at the same time
 _log = logging.getLogger(__name__)
@@ -39,9 +40,12 @@ class Server:
         self.limits = settings.limits
         self.catalog = Catalog(settings)
         self.gate = SearchGate(settings.limits)
+        self.comparisons = SearchGate(settings.limits.of_comparisons())
         self.writers = ThreadPoolExecutor(_WRITERS, "softcosine-write")
-        self.keys = None if settings.keys is None else KeyRing(settings.keys)
         self.store = StateStore(self.catalog.state)
+        self.sessions = (
+            None if settings.keys is None else Sessions(KeyRing(settings.keys), self.store)
+        )
         self.tasks = Tasks(self.store)
         self.metrics = Metrics(self.catalog, self.gate, self.tasks)
         self.ready = False
@@ -63,6 +67,7 @@ class Server:
         """End the tasks, and wait for searches and changes that run."""
         await self.tasks.stop()
         await asyncio.to_thread(self.gate.close)
+        await asyncio.to_thread(self.comparisons.close)
         await asyncio.to_thread(self.writers.shutdown)
 
 
@@ -81,12 +86,13 @@ async def _served(server: Shared, i: str) -> ServedIndex:
 Served = Annotated[ServedIndex, Depends(_served)]
 
 
-def may(scope: Scope, *, changes: bool = False) -> Any:
+def may(scope: Scope | None, *, changes: bool = False) -> Any:
     """Return the dependency that lets requests pass whose key has a scope.
 
     Parameters
     ----------
-    scope : {"search", "write", "admin"}
+    scope : {"search", "write", "admin"} or None
+        None for any key: the route calls `require` itself.
     changes : bool
         Whether a read-only server refuses the route.
     """
@@ -96,23 +102,26 @@ def may(scope: Scope, *, changes: bool = False) -> Any:
         server: Shared,
         given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
     ) -> None:
-        if server.keys is not None:
-            if given is None:
-                raise Problem(
-                    "missing-key", "send a key of this server: 'Authorization: Bearer KEY'."
-                )
-            key = server.keys.find(given.credentials)
-            if key is None:
-                raise Problem("wrong-key", "this server does not know the key; it may be removed.")
-            request.state.key = key.name
-            if scope not in key.scopes:
-                raise Problem(
-                    "wrong-scope",
-                    f"the key {key.name} is for {', '.join(key.scopes)}, and this route needs "
-                    f"{scope}.",
-                )
-        if changes and server.settings.read_only:
-            raise Problem("read-only", "this server takes no changes (--read-only).")
+        if server.sessions is not None:
+            key = await server.sessions.key_of(
+                request, None if given is None else given.credentials
+            )
+            request.state.key, request.state.scopes = key.name, key.scopes
+        if scope is not None:
+            require(request, server, scope, changes=changes)
 
     checked: Callable[..., Any] = check
     return Depends(checked)
+
+
+def require(request: Request, server: Server, scope: Scope, *, changes: bool = False) -> None:
+    """Raise Problem if the key of a request lacks a scope; see `may`, which reads the key."""
+    scopes = getattr(request.state, "scopes", (scope,))
+    if scope not in scopes:
+        raise Problem(
+            "wrong-scope",
+            f"the key {request.state.key} is for {', '.join(scopes)}, and this request needs "
+            f"{scope}.",
+        )
+    if changes and server.settings.read_only:
+        raise Problem("read-only", "this server takes no changes (--read-only).")

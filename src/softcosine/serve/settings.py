@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from softcosine._threads import usable_cpus
+from softcosine.cluster.opening import ShardOptions
 
 __all__ = ["Limits", "ServeSettings"]
 
@@ -30,6 +31,8 @@ class Limits:
         Pairs of similar documents of one answer.
     timeout_ms : int
         Deadline of a search, also where a request asks for a longer one.
+    comparison_ms : int
+        Likewise of a task that compares documents with one another.
     threads : int
         Searches that run at the same time, one thread each.
     waiting : int
@@ -51,11 +54,16 @@ class Limits:
     searches: int = 32
     pairs: int = 100_000
     timeout_ms: int = 10_000
+    comparison_ms: int = 3_600_000
     threads: int = field(default_factory=usable_cpus)
     waiting: int = 64
     writes: int = 16
     writer_seconds: float = 10.0
     receive_seconds: float = 30.0
+
+    def of_comparisons(self) -> Limits:
+        """Return the limits of comparisons, of which one runs at a time."""
+        return replace(self, threads=1, timeout_ms=self.comparison_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,9 @@ class ServeSettings:
         Whether the log has the texts of queries.
     state : Path or None
         Folder of what the processes of one server share: tasks, answers to repeated requests,
-        metrics. By default ``.serve`` in the folder of indexes.
+        sessions. By default ``.serve`` in the folder of indexes.
+    shards : ShardOptions
+        Where the shards of sharded indexes are searched.
     """
 
     path: Path
@@ -91,3 +101,4 @@ class ServeSettings:
     hosts: tuple[str, ...] = ()
     log_queries: bool = False
     state: Path | None = None
+    shards: ShardOptions = field(default_factory=ShardOptions)

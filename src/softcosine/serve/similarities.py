@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from softcosine._progress import Report
 from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import InvalidInputError
-from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.growing import rebuilt
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.serve.models import SimilaritiesBody
@@ -40,7 +41,9 @@ def similarities_answer(index: EitherIndex) -> dict[str, Any]:
     }
 
 
-def with_decisions(writer: IndexWriter, index: SoftIndex, body: SimilaritiesBody) -> None:
+def with_decisions(
+    writer: IndexWriter, index: EitherIndex, body: SimilaritiesBody, report: Report
+) -> None:
     """Change the decisions of an index, and build S anew from its source.
 
     Raises
@@ -64,5 +67,8 @@ def with_decisions(writer: IndexWriter, index: SoftIndex, body: SimilaritiesBody
     kept = [line for line in decisions_of(index).lines if line.key not in replaced]
     inner = source.source if isinstance(source, DecidedSimilarity) else source
     changed = decided(inner, Decisions((*kept, *new)))
-    S, source = rebuilt(index.S, changed, index.analyzer)
+    S, source = rebuilt(
+        index.S, changed, index.analyzer,
+        progress=partial(report, "finding similar terms"),
+    )  # fmt: skip
     writer.set_similarity(S, source=source, note=index.note)

@@ -23,6 +23,7 @@ create table if not exists answers (
 create table if not exists tasks (
     id text primary key, record text, ended integer, cancelled integer, since real
 );
+create table if not exists sessions (token text primary key, key text, until real);
 """
 
 
@@ -37,7 +38,7 @@ class StoredAnswer:
 
 
 class StateStore:
-    """Answers by Idempotency-Key, and tasks. The file is made at its first use.
+    """Answers by Idempotency-Key, tasks, and sessions. The file is made at its first use.
 
     Parameters
     ----------
@@ -48,13 +49,13 @@ class StateStore:
         self._folder = folder
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _opened(self, begin: str = "begin immediate") -> Iterator[sqlite3.Connection]:
         self._folder.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._folder / _FILE, timeout=10.0, isolation_level=None)
         try:
             connection.execute("pragma synchronous = normal")
             connection.executescript(_SCHEMA)
-            connection.execute("begin immediate")
+            connection.execute(begin)
             yield connection
             connection.execute("commit")
         finally:
@@ -109,7 +110,7 @@ class StateStore:
 
     def task(self, id: str) -> dict[str, Any] | None:
         """Return the state of a task."""
-        with self._opened() as connection:
+        with self._opened("begin") as connection:
             row = connection.execute("select record from tasks where id = ?", (id,)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
 
@@ -117,6 +118,25 @@ class StateStore:
         """Let a task end at its next step."""
         with self._opened() as connection:
             connection.execute("update tasks set cancelled = 1 where id = ?", (id,))
+
+    def put_session(self, token: str, key: str, until: float) -> None:
+        """Store the hash of a session's token with that of its key, and delete old sessions."""
+        with self._opened() as connection:
+            connection.execute("delete from sessions where until < ?", (time.time(),))
+            connection.execute("insert into sessions values (?, ?, ?)", (token, key, until))
+
+    def session(self, token: str) -> str | None:
+        """Return the hash of the key of a session."""
+        with self._opened("begin") as connection:
+            row = connection.execute(
+                "select key from sessions where token = ? and until > ?", (token, time.time())
+            ).fetchone()
+        return None if row is None else str(row[0])
+
+    def end_session(self, token: str) -> None:
+        """Delete a session."""
+        with self._opened() as connection:
+            connection.execute("delete from sessions where token = ?", (token,))
 
     def start(self) -> None:
         """Forget what an earlier server left unfinished; before the processes start."""

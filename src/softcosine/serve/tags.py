@@ -11,7 +11,11 @@ from softcosine.serve.problems import Problem
 __all__ = ["IfMatch", "IfNoneMatch", "matching", "not_modified"]
 
 IfMatch = Annotated[
-    str | None, Header(description="The commit that must be the last one, as its ETag.")
+    str | None,
+    Header(
+        description="The commit that must be the last one, as its ETag; * for any.",
+        json_schema_extra={"pattern": r'^\s*("[^"]*"|\*)\s*$'},
+    ),
 ]
 IfNoneMatch = Annotated[
     str | None, Header(description="A commit that is known; 304 if it is still the last one.")

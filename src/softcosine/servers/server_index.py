@@ -181,7 +181,8 @@ class ServerIndex:
             Applied by the server if it can, else by the index among ten times as many candidates.
         first_stage : FirstStage, int or None
             The terms that are sent, as in `SoftIndex.search`; None for all. Candidates are by
-            default the best 100 by words and, if the query has a meaning, the nearest 100 by
+            default the best 100 by words; 300 if the ranking is no sum over terms, such as
+            ``soft_tf_bm25``, or the query has a meaning, and then also the nearest 300 by
             coordinates, which the index finds if the server stores none.
         exact : bool
             If True, all terms are sent, in batches if the server takes fewer, and the number of

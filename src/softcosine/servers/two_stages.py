@@ -24,7 +24,8 @@ from softcosine.servers.server import Candidates, Server, TooManyClausesError
 
 __all__ = ["TwoStageSearch"]
 
-_CANDIDATES = 100
+_CANDIDATES = 100  # of a ranking that is a sum over terms
+_INEXACT = 300  # where the server's sum is a bound, or meaning adds (docs/decisions.md, 95)
 _WIDER = 10  # times as many candidates where the server cannot filter
 
 
@@ -73,7 +74,7 @@ class TwoStageSearch:
 
     def find(self, query: CandidateQuery) -> Top:
         """Return the best documents of a query, with the plan."""
-        n = max(self.stage.candidates or _CANDIDATES, self.k)
+        n = max(self.stage.candidates or self._usual(query), self.k)
         if self.where is not None and self._filter is None:
             n *= _WIDER
         limit = self.server.max_candidates or sys.maxsize
@@ -95,6 +96,11 @@ class TwoStageSearch:
             n = min(4 * n, limit)
         plan = self._plan(sent, len(batches), len(numbers), near, doubt)
         return Top(top.documents, top.scores, plan)
+
+    def _usual(self, query: CandidateQuery) -> int:
+        """Return the default number of candidates, of words and of meaning each."""
+        linear = self.snapshot.searcher(self.marker.ranking).ranking.linear
+        return _CANDIDATES if linear and query.meaning is None else _INEXACT
 
     def sent(self, vectors: Sequence[QueryVector]) -> SentTerms:
         """Return the terms of the first stage of a query, given its vector for every field."""

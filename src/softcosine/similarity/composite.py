@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,20 @@ from softcosine.similarity.in_terms import (
     known_as_written,
     lists_in,
 )
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import Neighbors, Pairs, StringOrder
 from softcosine.similarity.source import (
+    SourceState,
     TermSimilaritySource,
     check_limit,
     check_pairs,
+    checked_source,
     equal_strings,
+    source_from_state,
+    state_of,
     usual_neighbors,
 )
 
-__all__ = ["MappedSource", "SourceOfOne", "SourceOfSources", "check_source", "mapped_neighbors"]
+__all__ = ["MappedSource", "SourceOfOne", "SourceOfSources", "mapped_neighbors"]
 
 
 class SourceOfSources:
@@ -46,12 +50,12 @@ class SourceOfSources:
         If there is none, or one is not a source.
     """
 
-    __slots__ = ("_sources",)
+    __slots__ = ("_order", "_sources")
+    kind: ClassVar[str]  # of the stored state
 
     def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
-        self._sources = tuple(sources)
-        for source in self._sources:
-            check_source(source)
+        self._order = StringOrder()
+        self._sources = tuple(map(checked_source, sources))
         if not self._sources:
             raise InvalidInputError("there are no sources; give one or more.")
 
@@ -59,6 +63,18 @@ class SourceOfSources:
     def sources(self) -> tuple[TermSimilaritySource, ...]:
         """The joined sources."""
         return self._sources
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, self._sources))})"
+
+    def state(self) -> SourceState:
+        """State from which an equal source can be built."""
+        return SourceState(self.kind, parts=tuple(map(state_of, self._sources)))
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> Self:
+        """Build the source from its state."""
+        return cls([source_from_state(part) for part in state.parts], **state.settings)
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether any joined source knows each term, shape (n_terms,)."""
@@ -99,10 +115,6 @@ class SourceOfSources:
 class SourceOfOne:
     """Base of sources that change the similarities of one other source. It knows the same terms.
 
-    Parameters
-    ----------
-    source : TermSimilaritySource
-
     Raises
     ------
     InvalidInputError
@@ -112,8 +124,7 @@ class SourceOfOne:
     __slots__ = ("_source",)
 
     def __init__(self, source: TermSimilaritySource) -> None:
-        check_source(source)
-        self._source = source
+        self._source = checked_source(source)
 
     @property
     def usual_neighbors(self) -> int:
@@ -153,12 +164,7 @@ class SourceOfOne:
 
 
 class MappedSource(SourceOfOne):
-    """Base of sources that apply an increasing function to the similarities of another source.
-
-    Parameters
-    ----------
-    source : TermSimilaritySource
-    """
+    """Base of sources that apply an increasing function to the similarities of another source."""
 
     __slots__ = ("_order",)
 
@@ -197,15 +203,6 @@ def _any(masks: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     return answer
 
 
-def check_source(source: object) -> None:
-    """Raise InvalidInputError if the object is not a term similarity source."""
-    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
-        raise InvalidInputError(
-            f"{source!r} is not a term similarity source; needed are the methods knows, "
-            "neighbors and similarities."
-        )
-
-
 def mapped_neighbors(
     source: TermSimilaritySource,
     apply: Callable[[NDArray[np.float32]], NDArray[np.float32]],
@@ -233,9 +230,7 @@ def mapped_neighbors(
     """
     asked = np.arange(len(terms))
     limit = max_neighbors + 1
-    rows: list[NDArray[Any]] = []
-    columns: list[NDArray[Any]] = []
-    mapped: list[NDArray[np.float32]] = []
+    pairs: list[Pairs] = []
     while True:
         words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
         found = neighbors_by(source, words, among, max_neighbors=limit)
@@ -244,21 +239,17 @@ def mapped_neighbors(
         if limit >= len(among):
             again[:] = False
         collapsed = (values[1:] == values[:-1]) & (np.diff(found.similarities) != 0.0)
-        if not rows and not again.any() and not collapsed.any():  # sorted already
+        if not pairs and not again.any() and not collapsed.any():  # sorted already
             whole = Neighbors(found.indptr, found.indices, values)
             return whole.where(values > 0.0, max_neighbors=max_neighbors)
         stay = ~again[found.rows()]
-        rows.append(asked[found.rows()[stay]])
-        columns.append(found.indices[stay])
-        mapped.append(values[stay])
+        pairs.append((asked[found.rows()[stay]], found.indices[stay], values[stay]))
         if not again.any():
             break
         asked = asked[again]
         limit *= 2
     return Neighbors.from_pairs(
-        np.concatenate(rows),
-        np.concatenate(columns),
-        np.concatenate(mapped),
+        *map(np.concatenate, zip(*pairs, strict=True)),
         n_terms=len(terms),
         among=among,
         max_neighbors=max_neighbors,

@@ -170,13 +170,7 @@ class PersonsList:
 
 
 class ListInTerms:
-    """A list in which every form of a word stands for its term.
-
-    Parameters
-    ----------
-    source : PersonsList
-    keys : TermKeys
-    """
+    """A list in which every form of a word stands for its term."""
 
     __slots__ = ("_among", "_keyed", "_keys", "_order", "_source")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,17 +78,4 @@ def best_of_chunks(
             )
 
     for_each_chunk(work, n_terms, chunk=chunk)
-    return _joined([parts[first] for first in sorted(parts)])
-
-
-def _joined(parts: Sequence[Neighbors]) -> Neighbors:
-    """Neighbours of all terms from the neighbours of consecutive chunks."""
-    if len(parts) == 1:
-        return parts[0]
-    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
-    starts = [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
-    return Neighbors(
-        np.concatenate([np.zeros(1, np.int64), *starts]),
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
-    )
+    return Neighbors.concatenated([parts[first] for first in sorted(parts)])

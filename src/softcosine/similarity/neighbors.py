@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine.kernels.ordering import best_of_rows
+from softcosine.similarity.identity_cache import LastTuple
 
-__all__ = ["Neighbors", "StringOrder"]
+__all__ = ["NO_PAIRS", "Neighbors", "Pairs", "StringOrder"]
+
+# Query terms, positions of their neighbours, and similarities, each of shape (n_pairs,).
+Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
+NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
 
 _CHUNK_ROWS = 512
 
@@ -23,7 +29,7 @@ class StringOrder:
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last: tuple[Sequence[str], NDArray[np.int64]] | None = None
+        self._last = LastTuple[NDArray[np.int64]]()
 
     def keys(
         self, among: Sequence[str], columns: NDArray[np.integer[Any]] | None = None
@@ -38,21 +44,21 @@ class StringOrder:
         columns : ndarray of integers, optional
             Positions that need a key. For a tuple, all strings get one.
         """
-        last = self._last
-        if last is not None and last[0] is among:
-            return last[1]
-        keys = np.arange(len(among), dtype=np.int64)
-        positions = keys
-        if columns is not None and not isinstance(among, tuple):
-            matter = np.zeros(len(among), np.bool_)
-            matter[columns] = True
-            positions = np.flatnonzero(matter)
-        strings = [among[i] for i in positions.tolist()]
-        rank = {string: number for number, string in enumerate(sorted(set(strings)))}
-        keys[positions] |= np.fromiter((rank[s] for s in strings), np.int64, len(strings)) << 32
-        if isinstance(among, tuple):
-            self._last = (among, keys)
-        return keys
+        return self._last.get(among, lambda: _keys(among, columns))
+
+
+def _keys(among: Sequence[str], columns: NDArray[np.integer[Any]] | None) -> NDArray[np.int64]:
+    """Return the keys of `StringOrder.keys`."""
+    keys = np.arange(len(among), dtype=np.int64)
+    positions = keys
+    if columns is not None and not isinstance(among, tuple):
+        matter = np.zeros(len(among), np.bool_)
+        matter[columns] = True
+        positions = np.flatnonzero(matter)
+    strings = [among[i] for i in positions.tolist()]
+    rank = {string: number for number, string in enumerate(sorted(set(strings)))}
+    keys[positions] |= np.fromiter((rank[s] for s in strings), np.int64, len(strings)) << 32
+    return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,32 @@ class Neighbors:
         return cls(np.zeros(n_terms + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
 
     @classmethod
+    def concatenated(cls, parts: Sequence[Neighbors]) -> Neighbors:
+        """Return the neighbours of consecutive groups of terms as one."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls.none(0)
+        return cls(
+            running_sum(np.concatenate([np.diff(part.indptr) for part in parts])),
+            np.concatenate([part.indices for part in parts]),
+            np.concatenate([part.similarities for part in parts]),
+        )
+
+    def of_some(self, numbers: NDArray[np.integer[Any]], n_terms: int) -> Neighbors:
+        """Return the neighbours of `n_terms` terms, of which only those of `numbers` have any.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (len(self),), integers
+            Number of each query term among all terms, ascending.
+        n_terms : int
+        """
+        counts = np.zeros(n_terms, np.int64)
+        counts[numbers] = np.diff(self.indptr)
+        return Neighbors(running_sum(counts), self.indices, self.similarities)
+
+    @classmethod
     def from_pairs(
         cls,
         rows: NDArray[np.integer[Any]],
@@ -129,32 +161,23 @@ class Neighbors:
             by_row = np.argsort(rows, kind="stable")
             rows, columns, similarities = rows[by_row], columns[by_row], similarities[by_row]
         counts = np.bincount(rows, minlength=n_terms)
-        starts = _running_sum(counts)
+        starts = running_sum(counts)
         keys = (StringOrder() if order is None else order).keys(among, columns)
         columns = np.require(columns, np.int32, ["C", "W"])
         similarities = np.require(similarities, np.float32, ["C", "W"])
-        best_starts = _running_sum(np.minimum(counts, min(max_neighbors, len(similarities))))
+        best_starts = running_sum(np.minimum(counts, min(max_neighbors, len(similarities))))
         best = np.empty(best_starts[-1], np.float32)
         chosen = np.empty(best_starts[-1], np.int64)
         kept = np.zeros(n_terms, np.int64)
 
         def work(first: int, last: int) -> None:
             best_of_rows(
-                starts,
-                columns,
-                similarities,
-                keys,
-                best_starts,
-                first,
-                last,
-                best,
-                chosen,
-                kept,
-            )
+                starts, columns, similarities, keys, best_starts, first, last, best, chosen, kept,
+            )  # fmt: skip
 
         if len(best):
             for_each_chunk(work, n_terms, chunk=_CHUNK_ROWS)
-        indptr = _running_sum(kept)
+        indptr = running_sum(kept)
         if indptr[-1] < len(best):
             place = np.arange(len(best)) - np.repeat(best_starts[:-1], np.diff(best_starts))
             filled = place < np.repeat(kept, np.diff(best_starts))
@@ -169,15 +192,8 @@ class Neighbors:
         stay : ndarray of shape (n_pairs,), bool
         max_neighbors : int
         """
-        before = _running_sum(stay)
+        before = running_sum(stay)
         place = before[:-1] - np.repeat(before[self.indptr[:-1]], np.diff(self.indptr))
         stay = stay & (place < max_neighbors)
-        indptr = _running_sum(stay)[self.indptr]
+        indptr = running_sum(stay)[self.indptr]
         return Neighbors(indptr, self.indices[stay], self.similarities[stay])
-
-
-def _running_sum(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the sums of the first 0, 1, 2, ... counts, shape (n + 1,)."""
-    sums = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums

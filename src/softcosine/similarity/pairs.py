@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from softcosine._ragged import running_sum, slices
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import PersonsList
 from softcosine.similarity.neighbors import Neighbors, StringOrder
-from softcosine.similarity.ragged import slices
 from softcosine.similarity.source import (
     SourceState,
     check_limit,
@@ -244,8 +244,7 @@ class PairSimilarity(PersonsList):
                 number = numbers.setdefault(name, len(numbers))
                 if number not in of_row[row]:
                     of_row[row].append(number)
-        lengths = np.fromiter(map(len, of_row), np.int64, len(of_row))
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        starts = running_sum(map(len, of_row))
         own = np.array([number for row in of_row for number in row], np.int64)
         rows = np.repeat(np.arange(len(of_row)), np.diff(table.S.indptr))
         # One entry for every two names; two names of one row get similarity 1.
@@ -305,15 +304,7 @@ class PairSimilarity(PersonsList):
             self._of_block(terms, block, rows[block], searched, max_neighbors)
             for block in np.split(known, np.unique(cuts))
         ]
-        counts = np.zeros(len(terms), np.int64)
-        counts[known] = np.concatenate([np.diff(part.indptr) for part in found])
-        indptr = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return Neighbors(
-            indptr,
-            np.concatenate([part.indices for part in found]),
-            np.concatenate([part.similarities for part in found]),
-        )
+        return Neighbors.concatenated(found).of_some(known, len(terms))
 
     def _of_block(
         self,
@@ -349,11 +340,9 @@ class PairSimilarity(PersonsList):
     def _search(self, among: Sequence[str]) -> _Searched:
         rows = rows_of(self._table.found, among)
         n_names = np.bincount(rows[rows >= 0], minlength=self._table.S.shape[0])
-        starts = np.zeros(len(n_names) + 1, np.int64)
-        np.cumsum(n_names, out=starts[1:])
+        starts = running_sum(n_names)
         positions = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]
-        before = np.zeros(self._table.S.nnz + 1, np.int64)
-        np.cumsum(n_names[self._table.S.indices], out=before[1:])
+        before = running_sum(n_names[self._table.S.indices])
         n_similar = n_names + np.diff(before[self._table.S.indptr])
         return _Searched(among, starts, positions.astype(np.int32), n_similar)
 

@@ -14,10 +14,10 @@ from softcosine.similarity.combine.calibration import CalibratedSimilarity
 from softcosine.similarity.combine.combined import (
     FirstSimilarity,
     MeanSimilarity,
+    NoisyOrSimilarity,
     ScaledSimilarity,
     StrongestSimilarity,
 )
-from softcosine.similarity.combine.noisy_or import NoisyOrSimilarity
 from softcosine.similarity.naming import name_of
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
 from softcosine.similarity.overrides.guard import Guarded

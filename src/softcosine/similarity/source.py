@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_whole
+from softcosine._validation import check_whole, must_be
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.neighbors import Neighbors
 
@@ -23,6 +23,7 @@ __all__ = [
     "check_kinds",
     "check_limit",
     "check_pairs",
+    "checked_source",
     "equal_strings",
     "register_source",
     "rows_of",
@@ -123,7 +124,7 @@ _LIBRARY_KINDS = {
     "thesaurus": "softcosine.similarity.thesaurus.thesaurus:ThesaurusSimilarity",
     "strongest": "softcosine.similarity.combine.combined:StrongestSimilarity",
     "mean": "softcosine.similarity.combine.combined:MeanSimilarity",
-    "noisy_or": "softcosine.similarity.combine.noisy_or:NoisyOrSimilarity",
+    "noisy_or": "softcosine.similarity.combine.combined:NoisyOrSimilarity",
     "first": "softcosine.similarity.combine.precedence:FirstSimilarity",
     "scaled": "softcosine.similarity.combine.combined:ScaledSimilarity",
     "calibrated": "softcosine.similarity.combine.calibration:CalibratedSimilarity",
@@ -208,6 +209,14 @@ def state_of(source: TermSimilaritySource) -> SourceState:
             "give it one that returns a SourceState, and call register_source for its kind."
         )
     return source.state()
+
+
+def checked_source(source: object) -> TermSimilaritySource:
+    """Return the source; raise InvalidInputError if it lacks a method."""
+    if isinstance(source, type) or not isinstance(source, TermSimilaritySource):
+        needed = "a term similarity source, with the methods knows, neighbors and similarities"
+        raise must_be("the source", source, needed)
+    return source
 
 
 def check_pairs(left: Sequence[str], right: Sequence[str]) -> int:

@@ -243,10 +243,6 @@ def orthonormal_basis(
         max_memory : int, optional
             Limit of the peak memory in bytes; half of the available memory by default.
 
-    Returns
-    -------
-    OrthonormalBasis
-
     Raises
     ------
     InvalidInputError

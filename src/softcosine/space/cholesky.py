@@ -14,6 +14,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine.kernels.cholesky import (
     count_in_core,
     count_outside_core,
@@ -85,7 +86,7 @@ def find_cores(elimination: Elimination) -> Cores:
     components = elimination.components
     places = np.argsort(components, kind="stable").astype(np.int32)
     sizes = np.bincount(components, minlength=1)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = running_sum(sizes)
     members, columns = [], []
     for component in np.flatnonzero(sizes > 1).tolist():
         own = places[starts[component] : starts[component + 1]]
@@ -136,7 +137,7 @@ def factored(elimination: Elimination, cores: Cores, *, least: float) -> csr_arr
     core = np.zeros(n, np.bool_)
     for members in cores.members:
         core[members] = True
-    starts = np.concatenate([[0], np.cumsum(np.where(core, 0, counts))])
+    starts = running_sum(np.where(core, 0, counts))
     rows, values = np.empty(starts[-1], np.int32), np.empty(max(starts[-1], 1), np.float64)
     splits, ends = np.empty(n, np.int64), np.empty(n, np.int64)
     failed = factor_outside_core(
@@ -171,7 +172,7 @@ def _laid_out(
     count_outside_core(starts, ends, rows, order, held)
     for square, members in zip(squares, cores, strict=True):
         count_in_core(square, members, order, held)
-    indptr = np.concatenate([[0], np.cumsum(held)])
+    indptr = running_sum(held)
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float64)
     unwritten = indptr[:-1].copy()
     lay_out_outside_core(starts, ends, rows, values, order, unwritten, indices, data)

@@ -110,10 +110,6 @@ def estimate_fill_in(
     order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
         See `softcosine.space.orderings.elimination_order`.
 
-    Returns
-    -------
-    FillIn
-
     Raises
     ------
     InvalidInputError

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine._validation import check_whole, is_number, must_be
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -326,5 +327,5 @@ def _keep(block: csr_array, k: int | None, min_similarity: float) -> csr_array:
         kept &= position < k
     counts = np.add.reduceat(np.append(kept, False), block.indptr[:-1], dtype=np.int64)
     counts[np.diff(block.indptr) == 0] = 0
-    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indptr = running_sum(counts)
     return csr_array((block.data[kept], block.indices[kept], indptr), shape=block.shape)

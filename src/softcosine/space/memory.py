@@ -28,7 +28,7 @@ def available_memory() -> int | None:
     if sys.platform == "win32":
         return _on_windows()
     try:
-        found = [_meminfo("MemAvailable")]
+        found = [_available()]
     except (OSError, ValueError):
         return _physical()
     for limit, used in _LIMITS:
@@ -49,11 +49,11 @@ def _given_back(statistics: Path) -> int:
         return 0
 
 
-def _meminfo(field: str) -> int:
+def _available() -> int:
     for line in _MEMORY.read_text().splitlines():
-        if line.startswith(f"{field}:"):
+        if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
-    raise ValueError(f"{_MEMORY} has no {field}")
+    raise ValueError(f"{_MEMORY} has no MemAvailable")
 
 
 def _physical() -> int | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.pair_products import (
     count_pair_products,
@@ -64,8 +65,7 @@ class PairPattern:
         off = (numbers != indices) & (data != 0)
         rows, columns = numbers[off], indices[off]
         upper = rows < columns
-        pointers = np.zeros(len(S) + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=len(S)), out=pointers[1:])
+        pointers = running_sum(np.bincount(rows, minlength=len(S)))
         # Entries above the diagonal are in ascending order of pairs, and so are those below it once
         # transposed.
         pairs = np.empty(len(rows), np.int32)
@@ -106,8 +106,7 @@ class PairPattern:
         operands = (*_arrays(X), *_arrays(Y), x_rows, y_rows, self._pointers, self._terms)
         scratch, counts = np.zeros(len(self.S)), np.empty(len(x_rows), np.int64)
         count_pair_products(*operands, scratch, counts)
-        starts = np.zeros(len(x_rows) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
+        starts = running_sum(counts)
         pairs, values = np.empty(starts[-1], np.int32), np.empty(starts[-1])
         fill_pair_products(*operands, self._pairs, scratch, starts, pairs, values)
         if starts[-1] <= np.iinfo(np.int32).max:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._progress import Progress, Report, silent
+from softcosine._ragged import running_sum
 from softcosine._validation import check_list, check_number, check_type, check_whole
 from softcosine.encoders.encoder import Encoder, NamedEncoder
 from softcosine.encoders.encoding import encode_texts
@@ -262,7 +263,7 @@ def piece_counts(pieces: WordPieces, texts: list[str], max_tokens: int | None) -
         lengths = np.diff(indptr)
         first = np.arange(len(numbers)) - np.repeat(indptr[:-1], lengths) < max_tokens - _ADDED
         numbers = numbers[first]
-        indptr = np.concatenate(([0], np.cumsum(np.minimum(lengths, max_tokens - _ADDED))))
+        indptr = running_sum(np.minimum(lengths, max_tokens - _ADDED))
     ones = np.ones(len(numbers), np.float32)
     counts = csr_array((ones, numbers, indptr), shape=(len(texts), pieces.n_pieces))
     counts.sum_duplicates()

@@ -12,7 +12,9 @@ the new one, never a mixture.
 ``replacement.py``, ``copying.py``
     Atomic replacement, and copies of a folder.
 ``disk.py``, ``home.py``
-    Single files, and the folder of the user's data.
+    Single files, and the folders of the user's data and caches.
+``remote.py``
+    Folders in object storage.
 """
 
 from softcosine.storage.copying import copy_folder
@@ -31,6 +33,7 @@ from softcosine.storage.disk import (
 from softcosine.storage.folder import (
     Folder,
     content_checksum,
+    files_in,
     fill_folder,
     open_folder,
     write_folder,
@@ -39,6 +42,7 @@ from softcosine.storage.manifest import (
     FORMAT_VERSION,
     MANIFEST,
     checksum,
+    parsed_manifest,
     read_manifest,
     signed_manifest,
     write_manifest,
@@ -56,11 +60,13 @@ __all__ = [
     "content_checksum",
     "copy_folder",
     "file_size",
+    "files_in",
     "fill_folder",
     "naming_a_full_disk",
     "naming_the_target",
     "open_folder",
     "open_regular",
+    "parsed_manifest",
     "read_manifest",
     "replacing",
     "sha256",

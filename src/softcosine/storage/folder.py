@@ -25,7 +25,14 @@ from softcosine.storage.manifest import (
 )
 from softcosine.storage.replacement import replacing
 
-__all__ = ["Folder", "content_checksum", "fill_folder", "open_folder", "write_folder"]
+__all__ = [
+    "Folder",
+    "content_checksum",
+    "files_in",
+    "fill_folder",
+    "open_folder",
+    "write_folder",
+]
 
 # Arrays of at least this size are memory-mapped. A map keeps a file descriptor, and a process has
 # about a thousand, so with many folders only the largest arrays are mapped.
@@ -273,18 +280,12 @@ def open_folder(
         raise CorruptIndexError(f"{folder / MANIFEST} holds no settings; rebuild the {kind}.")
     own = os.fspath(folder)  # joining Paths is slower than reading a file's size
     checked: set[str] = set()
-    files = _named_files(folder, manifest)
+    files = files_in(manifest, folder / MANIFEST)
     if without is not None:
         files = {name: facts for name, facts in files.items() if not name.startswith(without)}
     for name, facts in files.items():
-        folders = _folders_of(name)
-        if folders is None:
-            raise CorruptIndexError(
-                f"{folder / MANIFEST} names a file {name!r}, which is no name of a file inside "
-                f"the folder; rebuild the {kind}."
-            )
         try:
-            for inner in folders:
+            for inner in _folders_of(name) or ():
                 if inner not in checked:
                     check_folder(os.path.join(own, inner))  # noqa: PTH118
                     checked.add(inner)
@@ -310,8 +311,14 @@ def _folders_of(name: str) -> tuple[str, ...] | None:
     return tuple("/".join(steps[:depth]) for depth in range(1, len(steps)))
 
 
-def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return a manifest's entries of files; CorruptIndexError if they are invalid."""
+def files_in(manifest: Mapping[str, Any], file: object) -> dict[str, dict[str, Any]]:
+    """Return the entries of files in a manifest.
+
+    Raises
+    ------
+    CorruptIndexError
+        If they are invalid, or a name leads out of the folder; the message names `file`.
+    """
     files = manifest.get("files")
     if type(files) is not dict or not all(
         type(facts) is dict
@@ -322,9 +329,15 @@ def _named_files(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[st
         for facts in files.values()
     ):
         raise CorruptIndexError(
-            f"{folder / MANIFEST} does not give every file's size and checksum; rebuild the index "
-            "or restore the file from a copy."
+            f"{file} does not give every file's size and checksum; rebuild the index or restore "
+            "the file from a copy."
         )
+    for name in files:
+        if _folders_of(name) is None:
+            raise CorruptIndexError(
+                f"{file} names a file {name!r}, which is no name of a file inside the folder; "
+                "rebuild the index."
+            )
     return files
 
 

@@ -1,4 +1,4 @@
-"""The folder of the user's data, such as cached encodings of texts."""
+"""The folders of the user's data, such as cached encodings of texts, and of the user's caches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["data_folder", "kept_file"]
+__all__ = ["cache_folder", "data_folder", "kept_file"]
 
 
 def data_folder() -> Path | None:
@@ -31,6 +31,39 @@ def _users_data() -> Path:
         return (Path(local) if local else Path.home() / "AppData" / "Local") / "softcosine"
     shared = os.environ.get("XDG_DATA_HOME", "")
     root = Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
+    return root / "softcosine"
+
+
+def cache_folder() -> Path:
+    """Return the folder of what can be fetched again; SOFTCOSINE_CACHE overrides it.
+
+    The folder may not exist yet.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the user has no home folder.
+    """
+    if given := os.environ.get("SOFTCOSINE_CACHE"):
+        return Path(given).absolute()
+    if given := os.environ.get("SOFTCOSINE_HOME"):
+        return Path(given).absolute() / "cache"
+    try:
+        return _users_cache()
+    except RuntimeError:
+        raise FileNotFoundError(
+            "this user has no home folder for files from object storage; set SOFTCOSINE_CACHE to "
+            "a folder that may be written."
+        ) from None
+
+
+def _users_cache() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "softcosine"
+    if sys.platform == "win32":
+        return _users_data() / "Cache"
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache"
     return root / "softcosine"
 
 

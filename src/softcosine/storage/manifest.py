@@ -15,12 +15,15 @@ __all__ = [
     "FORMAT_VERSION",
     "MANIFEST",
     "checksum",
+    "is_manifest",
     "is_stored",
+    "parsed_manifest",
     "read_manifest",
     "signed_manifest",
     "write_manifest",
 ]
 
+_ANEW = "Build it anew with this one"
 FORMAT_VERSION = 2  # version of kinds that name no other
 MANIFEST = "manifest.json"
 
@@ -51,7 +54,7 @@ def read_manifest(
     kind: str,
     version: int,
     *,
-    anew: str = "Build it anew with this one",
+    anew: str = _ANEW,
     name: str = MANIFEST,
 ) -> dict[str, Any]:
     """Return the manifest of a folder, checked; `anew` is the advice for an older version.
@@ -67,12 +70,24 @@ def read_manifest(
     """
     file = folder / name
     try:
-        manifest, own = _read(file)
-        found, given = manifest["format"], manifest["version"]
+        with open_regular(file) as stream:
+            content = stream.read()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         if not folder.exists():
-            raise FileNotFoundError(f"there is no {kind} at {folder}.") from None
-        raise IndexFormatError(f"{folder} is no softcosine {kind}: it has no {name}.") from None
+            raise FileNotFoundError(f"there is no {named(kind)} at {folder}.") from None
+        raise IndexFormatError(
+            f"{folder} is no softcosine {named(kind)}: it has no {name}."
+        ) from None
+    return parsed_manifest(content, folder, file, kind, version, anew=anew)
+
+
+def parsed_manifest(
+    content: bytes, folder: object, file: object, kind: str, version: int, *, anew: str = _ANEW
+) -> dict[str, Any]:
+    """Return the manifest in a file's content, checked; the errors name the folder and the file."""
+    try:
+        manifest, own = _parsed(content)
+        found, given = manifest["format"], manifest["version"]
     except json.JSONDecodeError as error:
         raise CorruptIndexError(
             f"{file} is not a readable manifest: it is not JSON ({error.msg} in line "
@@ -89,7 +104,10 @@ def read_manifest(
             f"{file} is not a readable manifest: it holds no JSON object that can be read."
         ) from error
     if found != f"softcosine-{kind}":
-        raise IndexFormatError(f"{folder} holds a {found}; a softcosine-{kind} was needed.")
+        held = named(str(found).removeprefix("softcosine-"))
+        raise IndexFormatError(
+            f"{folder} holds a softcosine {held}; a softcosine {named(kind)} was needed."
+        )
     if given != version:
         newer = isinstance(given, int) and given > version
         raise IndexFormatError(
@@ -102,18 +120,31 @@ def read_manifest(
     return manifest
 
 
+def named(kind: str) -> str:
+    """Return the name of a kind of stored object in messages."""
+    return "sharded index" if kind == "shards" else kind
+
+
 def is_stored(path: Path, kind: str) -> bool:
     """Whether a path holds a stored object of this kind, of any version, damaged or not."""
     try:
-        return bool(_read(path / MANIFEST)[0]["format"] == f"softcosine-{kind}")
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        with open_regular(path / MANIFEST) as stream:
+            return is_manifest(stream.read(), kind)
+    except (OSError, ValueError):  # such as a path with a NUL character
         return False
 
 
-def _read(file: Path) -> tuple[dict[str, Any], str]:
+def is_manifest(content: bytes, kind: str) -> bool:
+    """Whether the content of a file is a manifest of this kind, of any version, or damaged."""
+    try:
+        return bool(_parsed(content)[0]["format"] == f"softcosine-{kind}")
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
+def _parsed(content: bytes) -> tuple[dict[str, Any], str]:
     """Return a manifest, and the checksum that it should have."""
-    with open_regular(file) as stream:
-        manifest = dict(json.load(stream))
+    manifest = dict(json.loads(content))
     return manifest, checksum(manifest)
 
 

@@ -173,14 +173,6 @@ class Analyzer:
     def words(self, text: str) -> list[str]:
         """Return all normalised words of a text, in text order.
 
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        list of str
-
         Raises
         ------
         InvalidInputError
@@ -195,10 +187,6 @@ class Analyzer:
 
     def spans(self, text: str) -> list[Span]:
         """Return the words of a text with their offsets, for snippets.
-
-        Parameters
-        ----------
-        text : str
 
         Returns
         -------
@@ -322,10 +310,6 @@ class Analyzer:
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Analyzer:
         """Return the analyzer with the settings that `to_dict` returned.
-
-        Parameters
-        ----------
-        settings : mapping
 
         Raises
         ------

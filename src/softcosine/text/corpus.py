@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.kernels.counting import count_terms
 from softcosine.text.analyzer import Analyzer, checked_analyzer
-from softcosine.text.counted_terms import (
-    AnalysisCache,
-    counted_terms,
-    document_frequencies,
-    running_sum,
-)
+from softcosine.text.counted_terms import AnalysisCache, counted_terms, document_frequencies
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, expand
@@ -31,7 +32,6 @@ __all__ = [
     "counted_fields",
     "counted_terms",
     "document_frequencies",
-    "running_sum",
     "within_df_limits",
 ]
 
@@ -347,7 +347,7 @@ def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]
             for number, form, n_times in zip(numbers, form_names, counts.tolist(), strict=True):
                 forms[number][form] = forms[number].get(form, 0) + n_times
     present = grams >= 0
-    before = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    before = running_sum(present.sum(axis=1))
     return _Stream(grams[present], before[stream.offsets], list(table), forms), before
 
 
@@ -393,7 +393,7 @@ def _with_phrases(
             own[form] = own.get(form, 0) + n_times
             forms[number : number + 1] = [own]
     tokens = np.insert(stream.tokens, starts[places + 1], of_phrase[which]).astype(np.int32)
-    before = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(words.tokens)))])
+    before = running_sum(np.bincount(places, minlength=len(words.tokens)))
     offsets = stream.offsets + before[words.offsets]
     return _Stream(tokens, offsets, strings, forms)
 
@@ -452,13 +452,6 @@ def _by_frequency(counts: dict[str, int]) -> list[str]:
     if len(counts) == 1:
         return list(counts)
     return sorted(counts, key=lambda form: (-counts[form], form))
-
-
-def running_sum(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0 and the cumulative sums of the counts."""
-    sums = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
 
 
 def document_frequencies(

@@ -89,10 +89,6 @@ def detect_language(texts: Sequence[Any]) -> DetectedLanguage:
         A sample of 1,000 evenly spaced texts is read, 500 characters or 100 tokens of each. Other
         objects are skipped.
 
-    Returns
-    -------
-    DetectedLanguage
-
     Examples
     --------
     >>> detect_language(["Der Hund und die Katze", "Das ist nicht die Katze"]).name

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 
 __all__ = ["PackedLists", "PackedStrings", "pack_strings", "unpack_strings"]
@@ -38,8 +39,7 @@ def pack_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.
     ['tea', 'été']
     """
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+    offsets = running_sum(map(len, encoded))
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
@@ -51,10 +51,6 @@ def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[
     blob : ndarray of shape (n_bytes,), uint8
     offsets : ndarray of shape (n_strings + 1,), int64
         From 0 to n_bytes, never decreasing.
-
-    Returns
-    -------
-    list of str
 
     Raises
     ------
@@ -207,7 +203,9 @@ class PackedLists(Sequence[tuple[str, ...]]):
     @classmethod
     def of(cls, lists: Sequence[Sequence[str]]) -> PackedLists:
         """Pack lists of strings."""
-        packed = cls(PackedStrings.of(list(chain.from_iterable(lists))), _bounds_of(lists))
+        packed = cls(
+            PackedStrings.of(list(chain.from_iterable(lists))), running_sum(map(len, lists))
+        )
         packed._lists = tuple(map(tuple, lists))
         return packed
 
@@ -228,7 +226,7 @@ class PackedLists(Sequence[tuple[str, ...]]):
     def extended(self, lists: Sequence[Sequence[str]]) -> PackedLists:
         """Return these and further lists; the old bytes are copied unchecked."""
         flat = self.flat.extended(list(chain.from_iterable(lists)))
-        bounds = np.concatenate([self.bounds, _bounds_of(lists)[1:] + self.bounds[-1]])
+        bounds = np.concatenate([self.bounds, running_sum(map(len, lists))[1:] + self.bounds[-1]])
         longer = PackedLists(flat, bounds)
         if self._lists is not None:
             longer._lists = (*self._lists, *map(tuple, lists))
@@ -261,12 +259,6 @@ class PackedLists(Sequence[tuple[str, ...]]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PackedLists, (self.flat, self.bounds)
-
-
-def _bounds_of(lists: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    bounds = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=bounds[1:])
-    return bounds
 
 
 def _check_ends(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:

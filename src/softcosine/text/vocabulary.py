@@ -165,10 +165,6 @@ class Vocabulary:
     def from_gensim(cls, dictionary: Any) -> Vocabulary:
         """Return the ids of a gensim Dictionary as a vocabulary, with its document frequencies.
 
-        Parameters
-        ----------
-        dictionary : gensim.corpora.Dictionary
-
         Raises
         ------
         InvalidInputError
@@ -252,10 +248,6 @@ class Vocabulary:
 
     def indices(self, terms: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of several terms.
-
-        Parameters
-        ----------
-        terms : iterable of str
 
         Returns
         -------

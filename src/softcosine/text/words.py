@@ -117,10 +117,6 @@ def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]
         A text from `normalize`.
     segmenter : callable, optional
         Splits text without spaces into words; by default it is split into character pairs.
-
-    Returns
-    -------
-    list of str
     """
     if normalized.isascii() and "'s" not in normalized and len(normalized) <= MAX_WORD_LENGTH:
         # Fast path with the same result for short plain text, the most frequent case.

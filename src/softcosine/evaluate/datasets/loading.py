@@ -74,10 +74,6 @@ def load(
     encoding : str
         Encoding of the text files.
 
-    Returns
-    -------
-    RankingSet, ClassificationSet, PairSet or WordPairSet
-
     Raises
     ------
     MalformedFileError

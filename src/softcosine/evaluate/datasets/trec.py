@@ -9,19 +9,17 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from softcosine._textio import numbered_lines
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import MalformedFileError
 
 __all__ = [
     "TOPIC_FIELDS",
-    "check_trec_ids",
     "read_trec_documents",
     "read_trec_run",
     "read_trec_topics",
-    "trec_run",
 ]
 
 # Names of topic fields in the tracks. TREC-COVID's query and question are the title and description
@@ -42,8 +40,6 @@ _LEADS = {  # tags of each topic field, and an optional prefix of its text
     "description": ("desc|description|question", r"Description:?"),
     "narrative": ("narr|narrative", r"Narrative:?"),
 }
-# Readers drop a byte order mark, and no text file contains NUL.
-_RUN_ID = re.compile("(?!\ufeff)[^\\s\0\ud800-\udfff]+")
 _NUMBER = re.compile(r"""(?i)\snumber\s*=\s*(["'])(.*?)\1""")
 
 
@@ -137,26 +133,6 @@ def read_trec_run(path: Path, *, encoding: str = "utf-8") -> dict[str, list[str]
         seen.add((query, document))
         found.setdefault(query, []).append((-score, rank, document))
     return {query: [id for _, _, id in sorted(listed)] for query, listed in found.items()}
-
-
-def trec_run(rankings: Mapping[str, Sequence[str]], name: str) -> str:
-    """Return the lines of a run; the scores of each query descend to 1."""
-    tag = "_".join(name.split()) or "run"
-    return "".join(
-        f"{query} Q0 {id} {rank} {len(ids) - rank + 1} {tag}\n"
-        for query, ids in rankings.items()
-        for rank, id in enumerate(ids, 1)
-    )
-
-
-def check_trec_ids(what: str, ids: Iterable[str]) -> None:
-    """Raise InvalidInputError if an id is not valid in a run."""
-    for id in ids:
-        if not _RUN_ID.fullmatch(id):
-            raise InvalidInputError(
-                f"a TREC run cannot hold {id!r}, the id of a {what}: its columns are separated by "
-                "white space. Give ids of UTF-8 text, not empty, without white space or NUL."
-            )
 
 
 def _elements(path: Path, names: str, encoding: str) -> Iterator[tuple[int, str, str]]:

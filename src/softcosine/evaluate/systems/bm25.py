@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,6 @@ from softcosine.evaluate.systems.cosine import explain_terms
 from softcosine.evaluate.systems.fitted import FittedVectors, both_ways
 from softcosine.evaluate.systems.rows import SparseRows
 from softcosine.evaluate.systems.settings import choice, number, setting
-from softcosine.index.search.explanation import Explanation
 from softcosine.text.weighting import Weighting
 
 __all__ = ["BM25", "impacts"]
@@ -59,15 +59,11 @@ class BM25(TextSettings):
         def vectors(texts: Sequence[str]) -> csr_array:
             return csr_array(corpus.counts(texts), dtype=np.float64)
 
-        def explain(query: Documents, number: int) -> Explanation:
-            text = documents.texts[number]
-            return explain_terms(
-                corpus, vectors(query.texts), rows.row(number), query.texts[0], text,
-                id=documents.ids[number], ranking="BM25",
-            )  # fmt: skip
-
         return FittedVectors(
-            rows, vectors, lambda left, right: self._paired(corpus, left, right), explain
+            rows,
+            vectors,
+            partial(self._paired, corpus),
+            partial(explain_terms, "BM25", corpus, documents, rows, vectors),
         )
 
     def _paired(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from scipy.sparse import csr_array
 
@@ -46,42 +47,35 @@ class Cosine(TextSettings):
         def vectors(texts: Sequence[str]) -> csr_array:
             return unit_rows(corpus.weighted(corpus.counts(texts), weighting))
 
-        def explain(query: Documents, number: int) -> Explanation:
-            text = documents.texts[number]
-            return explain_terms(
-                corpus, vectors(query.texts), rows.row(number), query.texts[0], text,
-                id=documents.ids[number], ranking="cosine",
-            )  # fmt: skip
-
         return FittedVectors(
             rows,
             vectors,
             lambda left, right: products(
                 *map(unit_rows, corpus.weighted_pairs(left, right, weighting))
             ),
-            explain,
+            partial(explain_terms, "cosine", corpus, documents, rows, vectors),
         )
 
 
 def explain_terms(
-    corpus: Corpus,
-    query: csr_array,
-    document: csr_array,
-    query_text: str,
-    document_text: str,
-    *,
-    id: str,
     ranking: str,
+    corpus: Corpus,
+    documents: Documents,
+    rows: SparseRows,
+    vectors: Callable[[Sequence[str]], csr_array],
+    asking: Documents,
+    number: int,
 ) -> Explanation:
     """Return the common terms of a query and a document with their contributions."""
+    query, document, query_text = vectors(asking.texts), rows.row(number), asking.texts[0]
     shared = csr_array(query * document)
     asked = words_shown(corpus.analyzer, query_text)
-    said = words_shown(corpus.analyzer, document_text)
+    said = words_shown(corpus.analyzer, documents.texts[number])
     parts = []
-    for number, value in zip(shared.indices.tolist(), shared.data.tolist(), strict=True):
-        term = corpus.vocabulary.term(number)
+    for column, value in zip(shared.indices.tolist(), shared.data.tolist(), strict=True):
+        term = corpus.vocabulary.term(column)
         if value:
             parts.append(Part(asked.get(term, term), said.get(term, term), 1.0, value, exact=True))
     parts.sort(key=lambda part: (-abs(part.contribution), part.query_word, part.document_word))
     (score,) = (query @ csr_array(document.T)).toarray().ravel().tolist()
-    return Explanation(query_text, id, float(score), tuple(parts), ranking)
+    return Explanation(query_text, documents.ids[number], float(score), tuple(parts), ranking)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import TermSimilaritySource
@@ -96,6 +97,6 @@ def _taken(lists: Neighbors, rows: NDArray[np.int64], limit: int) -> Neighbors:
     """Return the first `limit` neighbours of some lists."""
     starts = lists.indptr[rows]
     lengths = np.minimum(lists.indptr[rows + 1] - starts, limit)
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    indptr = running_sum(lengths)
     places = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
     return Neighbors(indptr, lists.indices[places], lists.similarities[places])

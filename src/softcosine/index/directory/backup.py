@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report, silent
-from softcosine.errors import IndexFormatError, InvalidInputError
+from softcosine.errors import AlreadyExistsError, IndexFormatError, InvalidInputError
 from softcosine.index.directory.commit import (
     ENGINE_KIND,
     ENGINE_VERSION,
     ENGINES,
     PARTS,
+    Commit,
     current_manifest,
+    manifest_of,
     open_commit,
+    parsed_commit,
+    part_facts,
 )
 from softcosine.index.directory.store import Store, replacing_index
 from softcosine.storage import (
@@ -29,8 +35,9 @@ from softcosine.storage import (
     sync,
     write_manifest,
 )
+from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = ["Backup", "back_up"]
+__all__ = ["Backup", "Uploader", "back_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +46,8 @@ class Backup:
 
     Attributes
     ----------
-    path : Path
-        The copy, an independent index.
+    path : Path or str
+        The copy, an independent index; a URL is a string.
     generation : int
         Number of the copied commit.
     n_bytes : int
@@ -51,7 +58,7 @@ class Backup:
         For each other engine, the reason why it was not copied.
     """
 
-    path: Path
+    path: Path | str
     generation: int
     n_bytes: int
     engines: tuple[str, ...]
@@ -74,6 +81,12 @@ def back_up(
     progress : callable, optional
         Called with (task, files copied, all files).
     """
+    kept = None if store.keeps_paths else store.read()  # of an index at a URL, its local copy
+    if kept is not None:
+        store = Store(kept.path)
+    if (url := url_of(to)) is not None:
+        uploader = Uploader(RemoteFolder(url), verify, progress or silent)
+        return uploader.backup(store, overwrite=overwrite)
     target = checked_path(to).absolute()
     _check_apart(store.path, target)
     copier = _Copier(links, verify, progress or silent)
@@ -188,6 +201,93 @@ class _Copier:
     def folder(self, source: Folder, target: Path) -> None:
         """Copy a stored folder completely, or leave nothing."""
         copy_folder(source, target, links=self.links, verify=self.verify, progress=self.progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Uploader:
+    """Copies an index to a URL: parts first, then the manifest, which makes the commit visible."""
+
+    remote: RemoteFolder
+    verify: bool
+    progress: Report
+
+    def backup(self, store: Store, *, overwrite: bool) -> Backup:
+        """Upload the last commit, and delete parts that only the replaced one has."""
+        if (old := self.last()) is not None and not overwrite:
+            raise AlreadyExistsError(
+                f"{self.remote.url} exists already; choose another URL, or overwrite it."
+            )
+        commit, manifest = self.parts(store, old)
+        self.publish(manifest)
+        self.sweep(commit)
+        left_out = [
+            f"the engine {engine.name} was not copied: engines stay in folders."
+            for engine in sorted((store.path / ENGINES).glob("[!.]*"))
+        ]
+        files = [one for part in commit.parts.values() for one in part.path.rglob("*")]
+        n_bytes = sum(
+            file.stat().st_size for file in (store.path / MANIFEST, *files) if file.is_file()
+        )
+        return Backup(self.remote.url, commit.number, n_bytes, (), tuple(left_out))
+
+    def last(self) -> dict[str, Any] | None:
+        """Return the manifest of the commit at the URL; None if there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            return parsed_commit(self.remote.read(MANIFEST), self.remote.url)
+        return None
+
+    def parts(
+        self, store: Store, old: Mapping[str, Any] | None, checksum: str | None = None
+    ) -> tuple[Commit, dict[str, Any]]:
+        """Upload the parts of a commit that are not there; return it and its manifest.
+
+        Parameters
+        ----------
+        store : Store
+        old : mapping or None
+            The manifest at the URL.
+        checksum : str, optional
+            Of the commit; CommitNotFoundError if the folder has another by now. By default the last
+            one, and a newer one if parts are deleted meanwhile.
+        """
+        facts = {} if old is None else part_facts(Path(), dict(old))
+        there = {name: own for name, (_, own) in facts.items()}
+        while True:
+            manifest = _stated(store.path, checksum)
+            try:
+                commit = open_commit(store.path, manifest, {})
+                for name, part in commit.parts.items():
+                    if there.get(name) != part.checksum:
+                        self._part(part, f"{PARTS}/{name}")
+                        there[name] = part.checksum
+            except (IndexFormatError, FileNotFoundError):
+                if _stated(store.path, checksum)["checksum"] == manifest["checksum"]:
+                    raise
+            else:
+                return commit, manifest
+
+    def publish(self, manifest: Mapping[str, Any], name: str = MANIFEST) -> None:
+        """Upload the manifest of a commit, or of shards."""
+        with tempfile.TemporaryDirectory() as work:
+            write_manifest(manifest, Path(work) / MANIFEST)
+            self.remote.upload(Path(work) / MANIFEST, name)
+
+    def sweep(self, commit: Commit) -> None:
+        """Delete the parts that a commit does not have."""
+        for name in self.remote.names(PARTS):
+            if name not in commit.parts:
+                self.remote.remove(f"{PARTS}/{name}")
+
+    def _part(self, part: Folder, name: str) -> None:
+        if self.verify:
+            part.verify()
+        for done, file in enumerate((*part.files, MANIFEST)):
+            self.progress(f"copying {part.path.name}", done, len(part.files) + 1)
+            self.remote.upload(part.path / file, f"{name}/{file}")
+
+
+def _stated(path: Path, checksum: str | None) -> dict[str, Any]:
+    return current_manifest(path) if checksum is None else manifest_of(path, checksum)
 
 
 def _n_bytes(folder: Folder) -> int:

@@ -12,13 +12,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from softcosine.errors import CorruptIndexError
+from softcosine.errors import CommitNotFoundError, CorruptIndexError
+from softcosine.index.directory.receipts import Receipt, receipts_of
 from softcosine.storage import (
     MANIFEST,
     Folder,
     check_folder,
     checksum,
     open_folder,
+    parsed_manifest,
     read_manifest,
 )
 
@@ -38,6 +40,7 @@ __all__ = [
     "manifest_of",
     "open_commit",
     "open_part",
+    "parsed_commit",
     "part_facts",
     "patiently",
 ]
@@ -74,6 +77,10 @@ class Commit:
     parts : mapping of names to Folder
     checksum : str
         Of the manifest, which covers every file of the index.
+    lease : object
+        Keeps a copy from object storage on disk as long as it exists.
+    receipts : mapping of keys to Receipt
+        Those of the last commits that have one, the oldest first.
     """
 
     path: Path
@@ -82,6 +89,8 @@ class Commit:
     parts: Mapping[str, Folder]
     checksum: str = ""
     _kinds: Mapping[str, str] = field(default_factory=dict, repr=False)
+    lease: object = field(default=None, repr=False, compare=False)
+    receipts: Mapping[str, Receipt] = field(default_factory=dict, repr=False)
 
     @property
     def scores_checksum(self) -> str:
@@ -148,7 +157,7 @@ def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder
     kinds = {name: kind for name, (kind, _) in facts.items()}
     return Commit(
         path, manifest["generation"], settings, MappingProxyType(parts), manifest["checksum"],
-        kinds,
+        kinds, receipts=receipts_of(manifest, path / MANIFEST),
     )  # fmt: skip
 
 
@@ -230,7 +239,7 @@ def manifest_of(path: Path, checksum: str) -> dict[str, Any]:
 
     Raises
     ------
-    FileNotFoundError
+    CommitNotFoundError
         If the folder has another commit by now.
     """
     # In this order, a manifest that is renamed meanwhile is found.
@@ -240,7 +249,7 @@ def manifest_of(path: Path, checksum: str) -> dict[str, Any]:
             if manifest["checksum"] == checksum:
                 return manifest
     found = current_manifest(path)["checksum"]
-    raise FileNotFoundError(
+    raise CommitNotFoundError(
         f"{path} no longer has the commit {checksum[:16]}; its last one is {found[:16]}."
     )
 
@@ -248,14 +257,23 @@ def manifest_of(path: Path, checksum: str) -> dict[str, Any]:
 def current_manifest(path: Path, name: str = MANIFEST) -> dict[str, Any]:
     """Return the manifest of the last commit; errors as in `softcosine.storage.open_folder`."""
     manifest = patiently(lambda: read_manifest(path, KIND, VERSION, anew=_ANEW, name=name))
+    return _with_settings(manifest, path / name)
+
+
+def parsed_commit(content: bytes, place: str) -> dict[str, Any]:
+    """Return the manifest of a commit from the content of its file, in a folder elsewhere."""
+    file = f"{place}/{MANIFEST}"
+    return _with_settings(parsed_manifest(content, place, file, KIND, VERSION, anew=_ANEW), file)
+
+
+def _with_settings(manifest: dict[str, Any], file: object) -> dict[str, Any]:
     number = manifest.get("generation")
     if type(number) is not int or number < 0:
         raise CorruptIndexError(
-            f"{path / MANIFEST} lacks a part of an index: it counts {number!r} commits; rebuild "
-            "the index."
+            f"{file} lacks a part of an index: it counts {number!r} commits; rebuild the index."
         )
     if type(manifest.get("settings")) is not dict:
-        raise CorruptIndexError(f"{path / MANIFEST} holds no settings; rebuild the index.")
+        raise CorruptIndexError(f"{file} holds no settings; rebuild the index.")
     return manifest
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine.index.directory.commit import Commit
+    from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
@@ -124,6 +125,14 @@ class DirectoryWriter(Protocol):
         """Check the checksums of parts; CorruptIndexError names the file that has changed."""
         ...
 
+    def remember(self, receipt: Receipt) -> None:
+        """Store a receipt with the next commit."""
+        ...
+
+    def remembered(self, key: str) -> Receipt | None:
+        """Return the receipt of a key, if one of the last commits has it."""
+        ...
+
     def commit(self, snapshot: Snapshot) -> int:
         """Make a snapshot the last commit, and delete all parts that it does not name.
 
@@ -168,6 +177,11 @@ class Directory(Protocol):
     @property
     def epoch(self) -> str:
         """Checksum of everything that scores depend on; see `SoftIndex.epoch`."""
+        ...
+
+    @property
+    def reopening(self) -> dict[str, Any]:
+        """What another process needs to open this commit; empty for memory."""
         ...
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, Self] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
+from softcosine.index.directory.receipts import Receipt
+from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import StoreWriter
@@ -91,7 +93,7 @@ class FolderDirectory:
         checksum: str | None = None,
     ) -> tuple[Snapshot, Self]:
         """Open the last commit, or one of a given checksum; see `SoftIndex.open`, `Store.read`."""
-        store = Store.open(path)
+        store = open_store(path)
         if source is not None:
             checked_source(source)
 
@@ -106,9 +108,17 @@ class FolderDirectory:
         return store.opened(read, checksum=checksum)
 
     @property
+    def reopening(self) -> dict[str, Any]:
+        """Arguments of `open` for this commit."""
+        return {
+            "path": self.store.address, "checksum": self.checksum, "source": self.source,
+            "recipe": self.recipe,
+        }  # fmt: skip
+
+    @property
     def path(self) -> Path:
-        """The folder."""
-        return self.store.path
+        """The folder; for an index at a URL, that of its local copy."""
+        return self.store.path if self.store.keeps_paths else self.generation.path
 
     @property
     def checksum(self) -> str:
@@ -125,10 +135,11 @@ class FolderDirectory:
         # Not by its number: the folder may have been replaced by a copy of another index.
         if self.store.checksum() == self.generation.checksum:
             return None
+        known = snapshot if self.store.keeps_paths else None
 
         def read(generation: Commit) -> tuple[Snapshot, Self]:
             newer = read_snapshot(
-                generation, source=self.source, recipe=self.recipe, previous=snapshot
+                generation, source=self.source, recipe=self.recipe, previous=known
             )
             return newer, replace(self, generation=generation)
 
@@ -251,6 +262,14 @@ class FolderWriter:
         """Check the checksums of parts."""
         for name in names:
             self._writer.part(name).verify()
+
+    def remember(self, receipt: Receipt) -> None:
+        """Store a receipt with the next commit."""
+        self._writer.remember(receipt)
+
+    def remembered(self, key: str) -> Receipt | None:
+        """Return the receipt of a key, if one of the last commits has it."""
+        return self._writer.base.receipts.get(key)
 
     def commit(self, snapshot: Snapshot) -> int:
         """Make the parts that the snapshot's settings name visible."""

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine.index.directory.commit import Commit
+    from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
@@ -49,6 +50,7 @@ class MemoryDirectory:
 
     path: Path | None = None
     checksum = ""
+    reopening: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, snapshot: Snapshot, encoder: IndexEncoder | None = None) -> None:
         self.snapshot = snapshot
@@ -188,6 +190,12 @@ class MemoryWriter:
 
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""
+
+    def remember(self, receipt: Receipt) -> None:
+        """Do nothing: the index ends with its process."""
+
+    def remembered(self, key: str) -> None:
+        """Return None."""
 
     def commit(self, snapshot: Snapshot) -> int:
         """Make a snapshot the last commit."""

@@ -494,6 +494,10 @@ class SegmentedDocuments:
         documents, local = self.owner(number)
         return documents.id(local)
 
+    def ids_of(self, numbers: Sequence[int]) -> list[str]:
+        """Return the ids of some documents, in the order given."""
+        return [self.id(number) for number in numbers]
+
     def text(self, number: int) -> str:
         """Return the text of a document; empty if texts are not stored."""
         documents, local = self.owner(number)

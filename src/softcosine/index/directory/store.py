@@ -49,6 +49,8 @@ class Store:
 
     __slots__ = ("path",)
 
+    keeps_paths = True  # a part has the same path in all commits
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -123,6 +125,11 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
 
+    @property
+    def address(self) -> str | Path:
+        """What opens this index in another process: its path."""
+        return self.path
+
     def generation(self) -> int:
         """Return the number of the last commit; reads only the manifest."""
         number: int = current_manifest(self.path)["generation"]
@@ -142,7 +149,7 @@ class Store:
         previous : Commit, optional
             An earlier commit of this index; shared parts are not opened again.
         checksum : str, optional
-            Open this commit only; FileNotFoundError if the index has another one.
+            Open this commit only; CommitNotFoundError if the index has another one.
 
         Raises
         ------
@@ -152,7 +159,12 @@ class Store:
         """
         known: Mapping[str, Folder] = {} if previous is None else previous.parts
         if checksum is not None:
-            return open_commit(self.path, manifest_of(self.path, checksum), known)
+            manifest = manifest_of(self.path, checksum)
+            try:
+                return open_commit(self.path, manifest, known)
+            except OSError:
+                manifest_of(self.path, checksum)  # raises, if a later commit has deleted parts
+                raise
         while True:
             manifest = current_manifest(self.path)
             try:
@@ -176,10 +188,10 @@ class Store:
             try:
                 return build(generation)
             except OSError:
-                if (
-                    checksum is not None
-                    or current_manifest(self.path)["checksum"] == generation.checksum
-                ):
+                if checksum is not None:
+                    manifest_of(self.path, checksum)  # as in `read`
+                    raise
+                if current_manifest(self.path)["checksum"] == generation.checksum:
                     raise
 
     def writing(self, timeout: float | None = 0.0, *, checksum: str | None = None) -> StoreWriter:

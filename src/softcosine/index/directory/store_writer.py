@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 from numpy.typing import NDArray
@@ -25,8 +25,10 @@ from softcosine.index.directory.commit import (
     Commit,
     current_manifest,
     epoch_of,
+    open_commit,
     patiently,
 )
+from softcosine.index.directory.receipts import Receipt, with_receipt
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import (
     MANIFEST,
@@ -79,6 +81,7 @@ class StoreWriter:
         self._written: dict[str, tuple[str, Folder]] = {}
         self._unrenamed = False  # whether the last commit was announced, but not renamed
         self._closed = False
+        self._receipt: Receipt | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -183,6 +186,10 @@ class StoreWriter:
             raise
         return name
 
+    def remember(self, receipt: Receipt) -> None:
+        """Store a receipt with the next commit; later commits keep it for a while."""
+        self._receipt = receipt
+
     def part(self, name: str) -> Folder:
         """Return a part of the last commit, or one written since."""
         if name in self._written:
@@ -241,11 +248,10 @@ class StoreWriter:
                     name: {"kind": kinds[name], "checksum": part.checksum}
                     for name, part in opened.items()
                 },
+                "receipts": with_receipt(self.base.receipts, self._receipt),
             },
         )
-        generation = Commit(
-            path, number, dict(settings), MappingProxyType(opened), manifest["checksum"], kinds
-        )
+        generation = open_commit(path, manifest, opened)
         new, announced = path / NEW, False
         try:
             with naming_a_full_disk(path):
@@ -265,6 +271,7 @@ class StoreWriter:
             visible = (self._visible() or {}).get("checksum") == generation.checksum
             if visible or announced:
                 self.base, self._written, self._unrenamed = generation, {}, not visible
+                self._receipt = None
             elif not self._unrenamed:
                 with contextlib.suppress(OSError):
                     new.unlink(missing_ok=True)
@@ -281,7 +288,7 @@ class StoreWriter:
 
     def discard(self) -> None:
         """Delete all parts written since the last commit."""
-        self._written = {}
+        self._written, self._receipt = {}, None
         self.sweep()
 
     def sweep(self) -> None:

@@ -160,7 +160,7 @@ def _space_content(
 
 def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
     """Open S and its source."""
-    S = TermSimilarityMatrix.from_folder(folder, folder.settings["similarity"], "matrix")
+    S = TermSimilarityMatrix.from_folder(folder, folder.settings["similarity"])
     return S, stored_source(folder)
 
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine._progress import Progress
+from softcosine._ragged import running_sum
 from softcosine._threads import n_threads
-from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.checkpoint import (
     NeighborGraphCheckpoint,
@@ -34,15 +34,13 @@ from softcosine.index.near_duplicates.checkpoint import (
 from softcosine.index.near_duplicates.panels import Bars, Comparison, PairDocuments, ScoredPairs
 from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
 from softcosine.index.search.parts import Part
-from softcosine.index.search.top_docs import check_k
+from softcosine.index.search.top_docs import check_k, check_min_score
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = [
     "nearest_neighbors",
-    "neighbors_among",
     "pair_documents",
-    "pairs_among",
     "pairs_of_panels",
     "positive",
     "similar_pairs",
@@ -55,8 +53,7 @@ _SYMMETRIC = ("soft_cosine", "inner_product")
 
 
 def similar_pairs(
-    parts: Sequence[Part],
-    S: TermSimilarityMatrix,
+    documents: Comparison,
     *,
     min_similarity: float,
     threads: int | None = None,
@@ -67,10 +64,8 @@ def similar_pairs(
 
     Parameters
     ----------
-    parts : sequence of Part
-        Prepared segments, for soft_cosine or inner_product.
-    S : TermSimilarityMatrix
-        Symmetric.
+    documents : Comparison
+        Such as `pair_documents`.
     min_similarity : float
         Above 0. Rounding can put equal documents about 1e-15 below 1; to include them, choose a
         slightly lower value.
@@ -91,27 +86,11 @@ def similar_pairs(
     Raises
     ------
     InvalidInputError
-        If `min_similarity` is not above 0, the ranking or S is not symmetric, or the checkpoint
-        belongs to another index or other parameters.
+        If `min_similarity` is not above 0, or the checkpoint belongs to another index or other
+        parameters.
     IndexFormatError, IndexLockedError
         If the folder is not a checkpoint, was altered, or is in use.
     """
-    minimum = positive(min_similarity)
-    return pairs_among(
-        pair_documents(parts, S), min_similarity=minimum, threads=threads, checkpoint=checkpoint,
-        progress=progress,
-    )  # fmt: skip
-
-
-def pairs_among(
-    documents: Comparison,
-    *,
-    min_similarity: float,
-    threads: int | None = None,
-    checkpoint: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Iterator[PairBlock]:
-    """Yield the same as `similar_pairs`, of any `Comparison`."""
     minimum, threads = positive(min_similarity), n_threads(threads)
     if checkpoint is None:
         return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
@@ -122,7 +101,7 @@ def pairs_among(
 
 def positive(min_similarity: float) -> float:
     """Return min_similarity if it is a number above 0; InvalidInputError otherwise."""
-    minimum = check_min_similarity(min_similarity)
+    minimum = check_min_score(min_similarity, "min_similarity")
     if minimum <= 0:
         raise InvalidInputError(
             f"min_similarity is {min_similarity!r}, which would list nearly every pair; pass a "
@@ -134,7 +113,7 @@ def positive(min_similarity: float) -> float:
 def pairs_of_panels(
     documents: Comparison, panels: range, minimum: float, threads: int | None = None
 ) -> Iterator[PairBlock]:
-    """Yield the pairs of some panels of documents with all later documents; see `pairs_among`."""
+    """Yield the pairs of some panels of documents with all later documents; see `similar_pairs`."""
     found = _streamed(documents, minimum, n_threads(threads), None, panels=panels)
     return (block for block in found if len(block))
 
@@ -179,7 +158,7 @@ def _streamed(
 
         def scored(begin: int, pairs: ScoredPairs) -> None:
             enough = pairs.scores >= minimum
-            first = np.repeat(np.arange(len(pairs.starts) - 1), np.diff(pairs.starts)) + begin
+            first = pairs.columns + begin
             found.append((first[enough], pairs.documents[enough], pairs.scores[enough]))
 
         documents.meet(panel, bars, scored)
@@ -189,8 +168,7 @@ def _streamed(
 
 
 def nearest_neighbors(
-    parts: Sequence[Part],
-    S: TermSimilarityMatrix,
+    documents: Comparison,
     *,
     k: int,
     min_similarity: float = 0.0,
@@ -202,7 +180,7 @@ def nearest_neighbors(
 
     Parameters
     ----------
-    parts, S, threads, progress
+    documents, threads, progress
         See `similar_pairs`.
     k : int
         At least 1; fewer neighbors are returned if fewer qualify.
@@ -215,28 +193,16 @@ def nearest_neighbors(
     Raises
     ------
     InvalidInputError
-        If k or `min_similarity` is invalid, the ranking or S is not symmetric, or the checkpoint
-        belongs to another index or other parameters.
+        If k or `min_similarity` is invalid, or the checkpoint belongs to another index or other
+        parameters.
     IndexFormatError, IndexLockedError
         If the folder is not a checkpoint, was altered, or is in use.
     """
-    return neighbors_among(
-        pair_documents(parts, S), k=k, min_similarity=min_similarity, threads=threads,
-        checkpoint=checkpoint, progress=progress,
-    )  # fmt: skip
-
-
-def neighbors_among(
-    documents: Comparison,
-    *,
-    k: int,
-    min_similarity: float = 0.0,
-    threads: int | None = None,
-    checkpoint: str | Path | None = None,
-    progress: Progress | None = None,
-) -> NeighborGraph:
-    """Return the same as `nearest_neighbors`, of any `Comparison`."""
-    k, minimum, threads = check_k(k), check_min_similarity(min_similarity), n_threads(threads)
+    k, minimum, threads = (
+        check_k(k),
+        check_min_score(min_similarity, "min_similarity"),
+        n_threads(threads),
+    )
     best = _Best(documents, min(k, max(len(documents.numbers) - 1, 1)), minimum)
     if checkpoint is None:
         for _ in best.panels(threads, progress):
@@ -256,13 +222,6 @@ def neighbors_among(
             rest.close()
             kept.save(panels, best.state())
     return best.graph()
-
-
-def check_min_similarity(min_similarity: float) -> float:
-    """Return min_similarity if it is a number; InvalidInputError otherwise."""
-    if is_number(min_similarity):
-        return float(min_similarity)
-    raise InvalidInputError(f"min_similarity is {min_similarity!r}; it must be a number.")
 
 
 def pair_documents(
@@ -356,7 +315,7 @@ class _Best:
         neighbors = numbers[np.take_along_axis(others, order, axis=1)[filled]]
         similarities = np.take_along_axis(best, order, axis=1)[filled]
         some = held > 0
-        starts = np.concatenate([[0], np.cumsum(held[some])]).astype(np.int64)
+        starts = running_sum(held[some])
         return NeighborGraph(numbers[some], starts, neighbors, similarities)
 
 

@@ -14,7 +14,7 @@ memory:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -24,17 +24,15 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Progress
 from softcosine._validation import check_choice
-from softcosine.index.near_duplicates.all_pairs import pair_documents, pairs_among
+from softcosine.index.near_duplicates.all_pairs import similar_pairs
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.near_duplicates.results import PairBlock
-from softcosine.index.search.parts import Part
 from softcosine.kernels.groups import follow, roots_of, unite
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups", "groups_among", "groups_of_pairs"]
+__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups", "groups_of_pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,7 @@ class DuplicateGroups:
 
 
 def find_groups(
-    parts: Sequence[Part],
-    S: TermSimilarityMatrix,
+    documents: Comparison,
     *,
     min_similarity: float,
     method: str = "components",
@@ -119,7 +116,7 @@ def find_groups(
 
     Parameters
     ----------
-    parts, S, min_similarity, threads, checkpoint, progress
+    documents, min_similarity, threads, checkpoint, progress
         See `softcosine.index.near_duplicates.all_pairs.similar_pairs`.
     method : {"components", "leaders"}
         See `softcosine.index.near_duplicates.groups`.
@@ -131,24 +128,8 @@ def find_groups(
     IndexFormatError, IndexLockedError
         As in `similar_pairs`.
     """
-    return groups_among(
-        pair_documents(parts, S), min_similarity=min_similarity, method=method, threads=threads,
-        checkpoint=checkpoint, progress=progress,
-    )  # fmt: skip
-
-
-def groups_among(
-    documents: Comparison,
-    *,
-    min_similarity: float,
-    method: str = "components",
-    threads: int | None = None,
-    checkpoint: str | Path | None = None,
-    progress: Progress | None = None,
-) -> DuplicateGroups:
-    """Return the same as `find_groups`, of any `Comparison`."""
     check_choice("method", method, _METHODS)
-    pairs = pairs_among(
+    pairs = similar_pairs(
         documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
         progress=progress,
     )  # fmt: skip

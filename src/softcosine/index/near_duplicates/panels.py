@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.checkpoint import fingerprint
 from softcosine.index.search.bounds import slack
@@ -42,7 +43,7 @@ from softcosine.kernels.documents import score_pairs, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 
-__all__ = ["Bars", "Comparison", "PairDocuments", "ScoredPairs"]
+__all__ = ["Bars", "Comparison", "PairDocuments", "ScoredPairs", "kth_best"]
 
 _SMALLEST, _LARGEST = 1e-30, 1e30  # range in which float32 neither underflows nor overflows
 _TINY = np.finfo(np.float32).tiny  # the lowest threshold: every positive value reaches it
@@ -66,6 +67,11 @@ class ScoredPairs:
     starts: NDArray[np.int64]
     documents: NDArray[np.uint32]
     scores: NDArray[np.float64]
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """The column of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,18 @@ class Bars:
         least = min(minimum, _LARGEST) * slack if minimum > 0 else 0.0
         floor = max(np.float32(least), _TINY)
         return cls(floor, np.full(n, floor if k else np.inf, np.float32), np.zeros((n, k)))
+
+
+def kth_best(
+    columns: NDArray[np.int64], scores: NDArray[np.float64], n_columns: int, k: int
+) -> NDArray[np.float64]:
+    """Return the k-th largest score of each column; 0 if it has fewer, or if that is negative."""
+    order = np.lexsort((-scores, columns))
+    counts = np.bincount(columns, minlength=n_columns)
+    full = counts >= k
+    best = np.zeros(n_columns)
+    best[full] = scores[order][(np.cumsum(counts) - counts)[full] + k - 1]
+    return np.maximum(best, 0.0)
 
 
 class Comparison(Protocol):
@@ -132,6 +150,15 @@ class Comparison(Protocol):
         scored : callable
             Called any number of times with the first place of the panel and exactly scored pairs,
             each once; these include all pairs that reach the thresholds.
+        """
+        ...
+
+    def nearest(self, panel: int, k: int, minimum: float) -> Iterator[ScoredPairs]:
+        """Compare the documents of a panel with all others, earlier ones too.
+
+        Yields exactly scored pairs, each once, with the document of the panel as the query; a
+        document can be paired with itself. They include, up to a difference of rounding, all pairs
+        that are among the k best of the document in the panel and reach the minimum.
         """
         ...
 
@@ -180,7 +207,7 @@ class PairDocuments:
         self.chosen = [_active(*pair) for pair in zip(self.parts, wanted, strict=True)]
         ordered = [_ordered(*pair) for pair in zip(self.parts, self.chosen, strict=True)]
         sizes = [own.local.shape[0] for own in ordered]
-        self._bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._bounds = running_sum(sizes)
         self.n = int(self._bounds[-1])
         self.local = _joined([own.local for own in ordered], np.int64)
         self.numbers = _joined(
@@ -227,6 +254,20 @@ class PairDocuments:
             scored(begin, self._scored(space, factors, begin, space.ordered[:n]))
         self.release(space)
 
+    def nearest(self, panel: int, k: int, minimum: float) -> Iterator[ScoredPairs]:
+        """Compare a panel with all documents; see `Comparison`."""
+        begin, end = self.panels[panel]
+        space = self.space()
+        factors = self.expand(space, begin, end)
+        bars = Bars.at(minimum, self.n, 0, self.slack)
+        units, own_bars = self.own(space, factors, bars)
+        heaps = np.zeros((PANEL, k + 1), np.float32)  # the document itself takes one place
+        every = 0, self.n
+        for n in self.candidates(space, -PANEL, every, units, own_bars, bars.documents, heaps):
+            scored = self._scored(space, factors, begin, space.ordered[:n].copy())
+            yield replace(scored, starts=scored.starts[: end - begin + 1].copy())
+        self.release(space)
+
     def candidates(
         self,
         space: PanelSpace,
@@ -239,8 +280,9 @@ class PairDocuments:
     ) -> Iterator[int]:
         """Yield the number of pairs of an expanded panel with a block of later documents.
 
-        The pairs are in `space.starts` and `space.ordered`; they include all that reach the
-        thresholds of the columns, `own_bars`, or of the documents, `bars`.
+        With -PANEL as `begin` all documents of the block are later. The pairs are in
+        `space.starts` and `space.ordered`; they include all that reach the thresholds of the
+        columns, `own_bars`, or of the documents, `bars`.
         """
         at, stop = block
         while at < stop:
@@ -456,7 +498,7 @@ def _reach(part: Part, local: NDArray[np.int64], S: TermSimilarityMatrix) -> NDA
     if local.shape[0] == 0:
         return np.empty(0, np.int64)
     pointers = part.segment.pointers
-    sums = np.concatenate([[0], np.cumsum(np.diff(indptr)[part.segment.terms])])
+    sums = running_sum(np.diff(indptr)[part.segment.terms])
     return np.asarray(sums[pointers[local + 1]] - sums[pointers[local]], np.int64)
 
 

@@ -15,11 +15,11 @@ from softcosine._validation import check_choice, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.near_duplicates.all_pairs import (
-    neighbors_among,
+    nearest_neighbors,
     pair_documents,
-    pairs_among,
+    similar_pairs,
 )
-from softcosine.index.near_duplicates.groups import DuplicateGroups, groups_among
+from softcosine.index.near_duplicates.groups import DuplicateGroups, find_groups
 from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.search.parts import Part
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "By",
+    "DocumentIds",
     "SimilarGroup",
     "SimilarPair",
     "SimilarPairs",
@@ -113,12 +114,12 @@ def pairs_of(
     progress: Progress | None,
 ) -> SimilarPairs:
     """Return similar pairs; see `SoftIndex.pairs`. Parameters are checked at once."""
-    documents, ids = compared(snapshot, by, ranking), _Ids(snapshot)
+    documents, ids = compared(snapshot, by, ranking), DocumentIds(snapshot)
     if ranking == "soft_cosine":
         _check_reachable(snapshot, min_similarity, by)
     what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
     if k is None:
-        blocks = pairs_among(
+        blocks = similar_pairs(
             documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
             progress=progress,
         )  # fmt: skip
@@ -131,7 +132,7 @@ def pairs_of(
             )
         )  # fmt: skip
         return SimilarPairs(found, what)
-    graph = neighbors_among(
+    graph = nearest_neighbors(
         documents, k=k, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
         progress=progress,
     )  # fmt: skip
@@ -156,11 +157,11 @@ def groups_of(
     """Return groups of near duplicates; see `SoftIndex.dedupe`."""
     documents = compared(snapshot, by)
     _check_reachable(snapshot, min_similarity, by)
-    groups = groups_among(
+    groups = find_groups(
         documents, min_similarity=min_similarity, method=method, threads=threads,
         checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    return named_groups(groups, _Ids(snapshot).__getitem__)
+    return named_groups(groups, DocumentIds(snapshot).__getitem__)
 
 
 def named_groups(groups: DuplicateGroups, id: Callable[[int], str]) -> list[SimilarGroup]:
@@ -250,7 +251,7 @@ def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
     return searcher.parts
 
 
-class _Ids(dict[int, str]):
+class DocumentIds(dict[int, str]):
     """Ids by document number; a cache."""
 
     def __init__(self, snapshot: Snapshot) -> None:

@@ -34,8 +34,7 @@ def slack(n_summands: int, *, half: bool) -> float:
     half : bool
         Whether a weight or value of each summand was rounded to the upper half of a float32.
     """
-    gamma = (n_summands + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
-    gamma /= 1.0 - gamma
+    gamma = _gamma(n_summands)
     ratio = (1.0 - gamma) / (1.0 + gamma)
     if half:
         ratio *= (1.0 - HALF) / (1.0 + HALF)
@@ -45,15 +44,19 @@ def slack(n_summands: int, *, half: bool) -> float:
 
 def relative_error(n_summands: int, *, half: bool) -> float:
     """Return the largest relative error of an approximate score, of parameters as of `slack`."""
-    gamma = (n_summands + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
-    gamma /= 1.0 - gamma
+    gamma = _gamma(n_summands)
     least = (1.0 - gamma) * (1.0 - HALF if half else 1.0)
     return (1.0 / least - 1.0) * (1.0 + _UNIT_ROUNDOFF)
 
 
 def cosine_error(dimensions: int) -> float:
     """Return the largest error of a float32 cosine with a vector of so many dimensions."""
-    gamma = (dimensions + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
+    return _gamma(dimensions)
+
+
+def _gamma(n_summands: int) -> float:
+    """Return M u / (1 - M u) for the M roundings of a score in float32."""
+    gamma = (n_summands + _OTHER_ROUNDINGS) * _UNIT_ROUNDOFF
     return gamma / (1.0 - gamma)
 
 

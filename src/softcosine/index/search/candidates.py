@@ -10,6 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
+
 __all__ = ["Candidates"]
 
 
@@ -41,8 +43,7 @@ class Candidates:
         bounds: NDArray[np.float32],
     ) -> Self:
         """Return the candidates, given lists of documents and their scores."""
-        starts = np.zeros(len(lists) + 1, np.int64)
-        np.cumsum([documents.shape[0] for documents, _ in lists], out=starts[1:])
+        starts = running_sum(documents.shape[0] for documents, _ in lists)
         documents, approximate = zip(*lists, strict=True)
         return cls(starts, np.concatenate(documents), np.concatenate(approximate), bounds)
 

@@ -44,7 +44,13 @@ from softcosine.index.search.diversity import (
 from softcosine.index.search.explanation import Explanation, by_size, explain
 from softcosine.index.search.facets import Facets, checked_facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.first_stage import FirstStage, Staged, first_stage_candidates
+from softcosine.index.search.first_stage import (
+    FirstStage,
+    Staged,
+    StagedQuery,
+    first_stage,
+    second_stage,
+)
 from softcosine.index.search.found import Found, Group
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
@@ -563,24 +569,66 @@ class Search:
         threads: int | None = 1,
     ) -> Sequence[Group]:
         """Return the k best documents, by words, and by meaning for the queries that have one."""
+        if self.in_stages:
+            tops = self._candidates(queries, allowed, k, threads)
+            return self._rescored(queries, tops, k, threads)
         options: dict[str, Any] = {
             "k": k, "min_score": self.request.min_score, "allowed": allowed, "threads": threads,
+            "expand_postings": self.request.expand,
         }  # fmt: skip
-        stage = FirstStage.of(self.request.first_stage)
         meaning = None if self.encoding is None else self.encoding.searcher
-        if stage is not None and self.request.expand:
-            words = self.searcher
-            if queries and queries[0].impacts is not None:
-                words = words.with_impacts(queries[0].impacts)
-            both = [(query.vectors, query.meaning) for query in queries]
-            return first_stage_candidates(words, meaning, both, stage, **options)
-        options["expand_postings"] = self.request.expand
         by_words = [query.vectors for query in queries if query.meaning is None]
         by_both = [(query.vectors, query.meaning) for query in queries if query.meaning is not None]
-        tops = {False: iter(self.searcher.search_batch(by_words, **options) if by_words else ())}
+        found = {False: iter(self.searcher.search_batch(by_words, **options) if by_words else ())}
         if meaning is not None and by_both:
-            tops[True] = iter(meaning.search_batch(by_both, **options))
-        return [next(tops[query.meaning is not None]) for query in queries]
+            found[True] = iter(meaning.search_batch(by_both, **options))
+        return [next(found[query.meaning is not None]) for query in queries]
+
+    @property
+    def in_stages(self) -> bool:
+        """Whether candidates are found first, and scored exactly then."""
+        return FirstStage.of(self.request.first_stage) is not None and self.request.expand
+
+    def candidates(self, query: ReadyQuery) -> Top:
+        """Return the candidates of a query by its first stage, not yet scored exactly."""
+        (top,) = self._candidates([query], self._allowed(query), self.request.n_ranked, 1)
+        return top
+
+    def rescored(self, query: ReadyQuery, candidates: Top) -> Staged:
+        """Return candidates of a query with their exact scores."""
+        (staged,) = self._rescored([query], [candidates], self.request.n_ranked, 1)
+        return staged
+
+    def _candidates(
+        self,
+        queries: Sequence[ReadyQuery],
+        allowed: Sequence[Mask | None],
+        k: int,
+        threads: int | None,
+    ) -> list[Top]:
+        words, stage, asked = self._staging(queries)
+        return first_stage(words, asked, stage, k=k, allowed=allowed, threads=threads)
+
+    def _rescored(
+        self, queries: Sequence[ReadyQuery], tops: Sequence[Top], k: int, threads: int | None
+    ) -> list[Staged]:
+        words, stage, asked = self._staging(queries)
+        meaning = None if self.encoding is None else self.encoding.searcher
+        return second_stage(
+            words, meaning, asked, tops, stage, k=k, min_score=self.request.min_score,
+            threads=threads,
+        )  # fmt: skip
+
+    def _staging(
+        self, queries: Sequence[ReadyQuery]
+    ) -> tuple[FieldsSearcher, FirstStage, list[StagedQuery]]:
+        """Return what both stages need; queries that have impacts come one by one."""
+        stage = FirstStage.of(self.request.first_stage)
+        assert stage is not None
+        words = self.searcher
+        if queries and queries[0].impacts is not None:
+            words = words.with_impacts(queries[0].impacts)
+        return words, stage, [(query.vectors, query.meaning) for query in queries]
 
     def _matching(
         self, query: ReadyQuery, allowed: Sequence[Mask | None]
@@ -738,8 +786,7 @@ class Search:
 
     def page(self, top: Top) -> Top:
         """Return the results of the page."""
-        page = slice(self.request.offset, self.request.n_wanted)
-        return replace(top, documents=top.documents[page], scores=top.scores[page])
+        return top.at(slice(self.request.offset, self.request.n_wanted))
 
     def hits(self, pages: Iterable[Page]) -> list[Hits]:
         """Return the results of pages with their documents."""

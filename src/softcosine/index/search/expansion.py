@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.bounds import float32_holds
 from softcosine.index.search.heaviest_terms import heaviest_terms
@@ -89,8 +90,7 @@ class Expansions:
         """Return the same with some terms of each query only; its factor does not change."""
         mask = np.concatenate(masks)
         facts: list[list[float]] = []
-        pointers = np.zeros(len(masks) + 1, np.int64)
-        np.cumsum([np.count_nonzero(own) for own in masks], out=pointers[1:])
+        pointers = running_sum(np.count_nonzero(own) for own in masks)
         weights = self.weights[mask]
         for row, (begin, end) in zip(self.facts, pairwise(pointers.tolist()), strict=True):
             sizes = np.abs(weights[begin:end])

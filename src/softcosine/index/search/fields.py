@@ -13,6 +13,7 @@ from softcosine._threads import in_threads
 from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.heaviest_terms import LeftOut
+from softcosine.index.search.masks import all_of
 from softcosine.index.search.plan import ALL, FIELDS, NOTHING, SHARING
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.searcher import Allowed, Searcher
@@ -175,11 +176,16 @@ class FieldsSearcher:
         allowed: Allowed | None,
     ) -> Top:
         """Find candidates by the sum of approximate scores, and score them exactly."""
+        # Imported here, because an index of one field does not need it.
+        from softcosine.index.search.field_sums import summed_candidates
+
         found, plan = None, FIELDS
         if expand_postings:
-            found = self._candidates(vectors, k, min_score, allowed)
-        if found is None:
-            found = self._every(vectors, expand_postings, allowed)
+            found = summed_candidates(
+                self.searchers, self.weights, vectors, k=k, min_score=min_score, allowed=allowed
+            )
+        if found is None:  # float32 cannot decide, or the documents share a term with the query
+            found = self.every(self.masks(vectors, expand_postings, allowed))
             plan = ALL if expand_postings else SHARING
         elif not found:
             plan = NOTHING
@@ -188,34 +194,27 @@ class FieldsSearcher:
         kept = (scores >= min_score) & (scores > 0)
         return Top.of(documents, scores, kept, k, plan)
 
-    def _candidates(
-        self,
-        vectors: Sequence[QueryVector],
-        k: int,
-        min_score: float,
-        allowed: Allowed | None,
-    ) -> list[NDArray[np.int64]] | None:
-        """Return all documents that can be among the best; None if float32 cannot decide."""
-        # Imported here, because an index of one field does not need it.
-        from softcosine.index.search.field_sums import summed_candidates
-
-        return summed_candidates(
-            self.searchers, self.weights, vectors, k=k, min_score=min_score, allowed=allowed
-        )
-
-    def _every(
+    def masks(
         self, vectors: Sequence[QueryVector], expand_postings: bool, allowed: Allowed | None
-    ) -> list[NDArray[np.int64]]:
-        """Return all documents, or those that share a term with the query in some field."""
-        found = []
+    ) -> list[NDArray[np.bool_]]:
+        """Return the documents of each segment that a query may return.
+
+        With ``expand_postings=False``, they share a term with the query in some field.
+        """
+        masks = []
         for number, part in enumerate(self.searchers[0].parts):
-            mask = np.ones(part.segment.n_docs, bool) if part.live is None else part.live.copy()
-            if allowed is not None and (own := allowed[number]) is not None:
-                mask &= own
+            mask = all_of([part.live, None if allowed is None else allowed[number]])
+            if mask is None:
+                mask = np.ones(part.segment.n_docs, np.bool_)
             if not expand_postings:
                 sharing = np.zeros_like(mask)
                 for searcher, vector in zip(self.searchers, vectors, strict=True):
                     sharing[searcher.parts[number].segment.documents_of(vector.terms)] = True
                 mask &= sharing
-            found.append(np.flatnonzero(mask) + part.first)
-        return found
+            masks.append(mask)
+        return masks
+
+    def every(self, masks: Sequence[NDArray[np.bool_]]) -> list[NDArray[np.int64]]:
+        """Return the numbers of the documents of each segment that are in its mask."""
+        pairs = zip(masks, self.searchers[0].parts, strict=True)
+        return [np.flatnonzero(mask) + part.first for mask, part in pairs]

@@ -26,11 +26,12 @@ from softcosine.index.search.plan import first_stage_plan
 from softcosine.index.search.searcher import Allowed
 from softcosine.index.search.top_docs import QueryVector, Top
 
-__all__ = ["FirstStage", "Staged", "first_stage_candidates"]
+__all__ = ["FirstStage", "Staged", "StagedQuery", "first_stage", "second_stage"]
 
 _CANDIDATES, _WITH_MEANING = 100, 1000  # docs/benchmarks/first_stage.md
 
-_Query = tuple[Sequence[QueryVector], QueryMeaning | None]
+# What both stages need of a query: its vectors, one per field, and its meaning.
+StagedQuery = tuple[Sequence[QueryVector], QueryMeaning | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,10 @@ class FirstStage:
                 f"the first stage is {text!r}; it must be a number of terms or all, and perhaps a "
                 "number of candidates, such as 32, 32:200 or all:1000."
             ) from error
+
+    def n_candidates(self, k: int, meaning: QueryMeaning | None) -> int:
+        """Return the number of candidates for the k best documents of a query."""
+        return max(k, self.candidates or (_CANDIDATES if meaning is None else _WITH_MEANING))
 
     def __str__(self) -> str:
         terms = "all" if self.terms is None else str(self.terms)
@@ -153,34 +158,43 @@ class Staged:
         return replace(top, plan=plan)
 
 
-def first_stage_candidates(
+def first_stage(
+    words: FieldsSearcher,
+    queries: Sequence[StagedQuery],
+    stage: FirstStage,
+    *,
+    k: int,
+    allowed: Allowed | None = None,
+    threads: int | None = None,
+) -> list[Top]:
+    """Return the candidates of each query for its k best, with their scores by `stage`'s terms."""
+    shorter = words if stage.terms is None else words.limited(stage.terms)
+    found: dict[int, Iterator[Top]] = {}
+    wanted = [stage.n_candidates(k, meaning) for _, meaning in queries]
+    for n in sorted(set(wanted)):
+        vectors = [query[0] for query, own in zip(queries, wanted, strict=True) if own == n]
+        found[n] = iter(shorter.search_batch(vectors, k=n, allowed=allowed, threads=threads))
+    return [next(found[n]) for n in wanted]
+
+
+def second_stage(
     words: FieldsSearcher,
     meaning: MeaningSearcher | None,
-    queries: Sequence[_Query],
+    queries: Sequence[StagedQuery],
+    candidates: Sequence[Top],
     stage: FirstStage,
     *,
     k: int,
     min_score: float = 0.0,
-    allowed: Allowed | None = None,
     threads: int | None = None,
 ) -> list[Staged]:
-    """Return the candidates of each query for its k best; see `FieldsSearcher.search_batch`.
+    """Return candidates of `first_stage` with their exact scores.
 
     Queries with a meaning are ranked by the sum of both, by `meaning`.
     """
-    shorter = words if stage.terms is None else words.limited(stage.terms)
-    both = [query[1] is not None for query in queries]
-    found: dict[bool, Iterator[tuple[int, Top]]] = {}
-    for own, usual in ((False, _CANDIDATES), (True, _WITH_MEANING)):
-        n = max(k, stage.candidates or usual)
-        vectors = [query[0] for query, one in zip(queries, both, strict=True) if one == own]
-        tops = (
-            shorter.search_batch(vectors, k=n, allowed=allowed, threads=threads) if vectors else []
-        )
-        found[own] = iter([(n, top) for top in tops])
 
-    def second(pair: tuple[_Query, tuple[int, Top]]) -> Staged:
-        (vectors, meant), (n, first) = pair
+    def scored(pair: tuple[StagedQuery, Top]) -> Staged:
+        (vectors, meant), first = pair
         scores, left_out, weight = first.scores, None, 0.0
         if stage.terms is not None:  # else the first stage was exact
             scores, left_out = words.second_stage(vectors, first.documents, stage.terms)
@@ -188,7 +202,7 @@ def first_stage_candidates(
             weight = meant.weight
             scores = scores + weight * meaning.cosines(meant.unit, first.documents)
         least, rounded_one = max(float(min_score), 0.0), words.ranking.rounded_one
+        n = stage.n_candidates(k, meant)
         return Staged(first, scores, n, least, weight, rounded_one, left_out)
 
-    pairs = [(query, next(found[one])) for query, one in zip(queries, both, strict=True)]
-    return in_threads(second, pairs, threads)
+    return in_threads(scored, list(zip(queries, candidates, strict=True)), threads)

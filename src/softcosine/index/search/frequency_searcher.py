@@ -74,8 +74,7 @@ class FrequencySearcher(Searcher):
 
     def limited(self, n: int) -> Searcher:
         """Return a searcher by the own and heaviest terms alone, by the weights of `bounding`."""
-        limited = object.__new__(FrequencySearcher)  # a copy would prepare the segments again
-        limited.__dict__.update(self.__dict__)
+        limited = self._copied()
         limited._n_others, limited._last = n, None
         return limited
 

@@ -7,18 +7,17 @@ absolute (theory, "Exactness of sums of spaces").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
-from softcosine._threads import in_threads
+from softcosine._threads import in_threads, n_threads
 from softcosine.index.search.bounds import cosine_error, relative_error
 from softcosine.index.search.field_sums import FieldSums, field_sums
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.masks import all_of
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
 from softcosine.index.search.searcher import Allowed
 from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
@@ -29,6 +28,8 @@ __all__ = ["FLOOR", "MeaningSearcher", "QueryMeaning"]
 
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
 FLOOR = 0.2
+_FEW = 1 << 17  # documents that one thread compares with a query before another has started
+_AHEAD = 4  # segments for each thread whose cosines are computed before they are used
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +84,20 @@ class MeaningSearcher:
         n_docs = sum(part.segment.n_docs for part in self._parts)
         wanted = min(check_k(k), max(n_docs, 1))
         least = max(check_min_score(min_score), 0.0)
+        inside = threads if len(queries) == 1 and n_docs > _FEW else 1
 
         def one(query: tuple[Sequence[QueryVector], QueryMeaning]) -> Top:
             vectors, meaning = query
-            masks = self._masks(vectors, expand_postings, allowed)
+            masks = self.words.masks(vectors, expand_postings, allowed)
             with field_sums(self.words.searchers, self.words.weights, vectors) as sums:
                 plan, found = MEANING, None
                 if sums is not None and not sums.stages:
                     plan = MEANING_ALONE
                 if sums is not None:
-                    found = self._candidates(sums, meaning, wanted, least, masks)
+                    found = self._candidates(sums, meaning, wanted, least, masks, inside)
             if found is None:  # float32 cannot decide
                 plan = MEANING_ALL
-                found = [
-                    np.flatnonzero(mask) + part.first
-                    for mask, part in zip(masks, self._parts, strict=True)
-                ]
+                found = self.words.every(masks)
             documents = np.concatenate([np.empty(0, np.int64), *found])
             best = self.best_of(vectors, meaning, documents, k=wanted, min_score=least)
             return replace(best, plan=plan)
@@ -153,7 +152,7 @@ class MeaningSearcher:
         The vectors of the query matter only for ``expand_postings=False``, as in `search_batch`.
         """
         nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
-        masks = self._masks(vectors, expand_postings, allowed)
+        masks = self.words.masks(vectors, expand_postings, allowed)
         query = (nothing,) * len(vectors), replace(meaning, weight=1.0)
         (top,) = self.search_batch([query], k=n, allowed=masks, threads=1)
         return top
@@ -191,21 +190,18 @@ class MeaningSearcher:
         k: int,
         least: float,
         masks: Sequence[NDArray[np.bool_]],
+        threads: int | None,
     ) -> list[NDArray[np.int64]]:
         """Return, for each segment, every document that can be among the k best."""
         query = meaning.unit.astype(np.float32)
         word_error = relative_error(sums.n_summands, half=sums.half) if sums.stages else 0.0
         error = cosine_error(query.shape[0])
         heap, found = np.full(k, -np.inf), []
-        for number, (part, own, mask) in enumerate(
-            zip(self._parts, self.coordinates, masks, strict=True)
-        ):
-            check_deadline()
+        every = self._approximate(query, threads)
+        for number, (part, cosines, mask) in enumerate(zip(self._parts, every, masks, strict=True)):
             n_docs = part.segment.n_docs
-            words, cosines = np.zeros(n_docs, np.float32), np.zeros(n_docs, np.float32)
+            words = np.zeros(n_docs, np.float32)
             sums.add(range(number, number + 1), words)
-            if own is not None:
-                approximate_cosines(query, own.vectors, own.inverse_lengths, cosines)
             candidates = np.empty(n_docs, np.uint32)
             n = select_sums(
                 words, sums.unit, word_error, cosines, meaning.weight, error, FLOOR,
@@ -214,19 +210,20 @@ class MeaningSearcher:
             found.append(candidates[:n].astype(np.int64) + part.first)
         return found
 
-    def _masks(
-        self, vectors: Sequence[QueryVector], expand_postings: bool, allowed: Allowed | None
-    ) -> list[NDArray[np.bool_]]:
-        """Return the documents of each segment that a query may return."""
-        masks = []
-        for number, part in enumerate(self._parts):
-            mask = all_of([part.live, None if allowed is None else allowed[number]])
-            if mask is None:
-                mask = np.ones(part.segment.n_docs, np.bool_)
-            if not expand_postings:
-                sharing = np.zeros_like(mask)
-                for searcher, vector in zip(self.words.searchers, vectors, strict=True):
-                    sharing[searcher.parts[number].segment.documents_of(vector.terms)] = True
-                mask &= sharing
-            masks.append(mask)
-        return masks
+    def _approximate(
+        self, query: NDArray[np.float32], threads: int | None
+    ) -> Iterator[NDArray[np.float32]]:
+        """Yield the approximate cosines of the documents of each segment, some segments ahead."""
+
+        def cosines(number: int) -> NDArray[np.float32]:
+            check_deadline()
+            own = self.coordinates[number]
+            found = np.zeros(self._parts[number].segment.n_docs, np.float32)
+            if own is not None:
+                approximate_cosines(query, own.vectors, own.inverse_lengths, found)
+            return found
+
+        ahead = _AHEAD * n_threads(threads)
+        for first in range(0, len(self._parts), ahead):
+            numbers = range(first, min(first + ahead, len(self._parts)))
+            yield from in_threads(cosines, numbers, threads)

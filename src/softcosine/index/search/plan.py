@@ -43,7 +43,7 @@ class Plan:
         Where the meaning of the query came from; see ``ask`` of `SoftIndex.search`.
     proven : bool
         Whether the hits are surely those of an exact search; False if a first stage or an engine
-        may have missed some.
+        may have missed some, or a shard did not answer.
     n_terms, n_candidates : int or None
         Of a first stage: number of terms of the expanded query that it kept, over all fields, None
         for all; number of documents that it found.

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -151,7 +150,7 @@ def prepare(
     IndefiniteMatrixError
         If a live document has x'Sx < 0.
     """
-    finish = _RANKINGS[check_ranking(name)]
+    check_ranking(name)
     if segment.real and name in _BM25:
         raise InvalidInputError(
             f"{name} needs counts, and this index holds real weights; rank by soft_cosine or "
@@ -162,14 +161,20 @@ def prepare(
         weighting = Weighting(tf="bm25", idf="bm25", k1=given.k1, b=given.b)
     segment.require(POSTINGS)
     base = _base(name, segment, weighting, statistics, like)
-    if norms is None and name == "soft_cosine":
-        norms = _norms(base, segment, S, live, first, n_threads(threads))
-    return _finished(finish(base, segment, S, norms, n_threads(threads)), segment)
+    if name == "soft_cosine":
+        if norms is None:
+            norms = _norms(base, segment, S, live, first, n_threads(threads))
+        base = replace(base, factors=reciprocal(norms), normalization="soft")
+    elif name == "expanded_cosine":
+        identity = TermSimilarityMatrix.identity(S.vocabulary)
+        ordinary = np.sqrt(_squares(base, segment, identity.arrays, n_threads(threads)))
+        base = replace(base, factors=reciprocal(ordinary), normalization="ordinary")
+    return _finished(base, segment)
 
 
 def check_ranking(name: str) -> str:
     """Return the name of a ranking if it is valid; InvalidInputError otherwise."""
-    check_choice("ranking", name, _RANKINGS)
+    check_choice("ranking", name, TITLES)
     return name
 
 
@@ -282,52 +287,6 @@ def _norms(
     if live is not None:
         squares[~live] = sizes[~live] = 0.0
     return roots(squares, sizes, first_row=first)
-
-
-def _soft_cosine(
-    base: PreparedRanking,
-    segment: Segment,
-    S: TermSimilarityMatrix,
-    norms: NDArray[np.float64] | None,
-    threads: int,
-) -> PreparedRanking:
-    assert norms is not None
-    return replace(base, factors=reciprocal(norms), normalization="soft")
-
-
-def _expanded_cosine(
-    base: PreparedRanking,
-    segment: Segment,
-    S: TermSimilarityMatrix,
-    norms: NDArray[np.float64] | None,
-    threads: int,
-) -> PreparedRanking:
-    identity = TermSimilarityMatrix.identity(S.vocabulary)
-    ordinary = np.sqrt(_squares(base, segment, identity.arrays, threads))
-    return replace(base, factors=reciprocal(ordinary), normalization="ordinary")
-
-
-def _unnormalized(
-    base: PreparedRanking,
-    segment: Segment,
-    S: TermSimilarityMatrix,
-    norms: NDArray[np.float64] | None,
-    threads: int,
-) -> PreparedRanking:
-    return base
-
-
-_Finish = Callable[
-    [PreparedRanking, Segment, TermSimilarityMatrix, "NDArray[np.float64] | None", int],
-    PreparedRanking,
-]
-_RANKINGS: dict[str, _Finish] = {
-    "soft_cosine": _soft_cosine,
-    "inner_product": _unnormalized,
-    "expanded_cosine": _expanded_cosine,
-    "soft_bm25": _unnormalized,
-    "soft_tf_bm25": _unnormalized,
-}
 
 
 def _squares(

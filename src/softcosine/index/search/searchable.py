@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import Field, FieldsSearcher
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.lookup import Filtering, Passing, count, get
+from softcosine.index.search.offline import with_ids, write_hits
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words, server_query
@@ -78,6 +79,11 @@ class Searchable:
     def snapshot(self) -> Snapshot:
         """The state that searches use; immutable, replaced by a refresh."""
         return self._snapshot
+
+    @property
+    def commit(self) -> str:
+        """Checksum of the commit that searches use; empty in memory."""
+        return ""
 
     @property
     def documents(self) -> SegmentedDocuments:
@@ -334,6 +340,7 @@ class Searchable:
             first_stage=first_stage,
         )[0]  # fmt: skip
 
+    @overload
     def search_batch(
         self,
         queries: Iterable[Query],
@@ -357,16 +364,88 @@ class Searchable:
         meaning: float | None = None,
         first_stage: FirstStage | int | None = None,
         threads: int | None = None,
-    ) -> list[Hits]:
-        """Search many queries on several threads; results are bit-identical to `search`."""
-        check_list("queries", queries, "queries, or call search with a single one")
-        asked = SearchRequest(
-            k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
-            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
-            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
-            meaning=meaning, first_stage=first_stage,
+    ) -> list[Hits]: ...
+    @overload
+    def search_batch(
+        self,
+        queries: Iterable[Query] | Path,
+        *,
+        to: str | Path,
+        ids: Iterable[str] | None = None,
+        threads: int | None = None,
+        jobs: int | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> int: ...
+    def search_batch(
+        self,
+        queries: Iterable[Query] | Path,
+        *,
+        to: str | Path | None = None,
+        ids: Iterable[str] | None = None,
+        threads: int | None = None,
+        jobs: int | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> list[Hits] | int:
+        """Search many queries on several threads; results are bit-identical to `search`.
+
+        With `to`, the hits go into a file, and any number of queries takes the memory of some
+        thousand. Finished blocks of queries are kept in the folder ``<to>.blocks`` until the end:
+        if the search was stopped, the same call continues. The bytes of the file do not depend on
+        `threads`, `jobs` and interruptions.
+
+        Parameters
+        ----------
+        queries : iterable of queries, or pathlib.Path
+            See `search`. A path, only with `to`, is that of a file of queries in one of
+            `softcosine.files.FORMATS`, such as JSON lines with ``id`` (or ``_id``) and ``text``, or
+            lines of text.
+        to : path of a file, optional
+            By its ending: JSON lines (``.jsonl``) or parquet with ``query`` (the id), ``rank``,
+            ``document`` (its id) and ``score``; or a TREC run (``.run``), whose scores descend to
+            1.
+        ids : iterable of str, optional
+            Ids of the queries; by default "1", "2", and so on, or those of the file.
+        threads : int, optional
+            All processors by default.
+        jobs : int, optional
+            Number of blocks searched at once, by joblib, whose ``parallel_config`` chooses where;
+            the other processes open the index by its path. By default one after the other.
+        overwrite : bool
+            Whether to replace an existing file.
+        progress : callable, optional
+            Called with (finished queries, all queries).
+        **options
+            Those of `search`, except ``facets`` with `to`.
+
+        Returns
+        -------
+        list of Hits, or int
+            With `to`, the number of queries.
+
+        Raises
+        ------
+        InvalidInputError
+            Also if ``<to>.blocks`` holds hits of other queries, other options or another commit.
+        AlreadyExistsError
+            If the file exists and `overwrite` is false.
+        IndexLockedError
+            If another process writes the same file.
+        DeadlineExceededError
+            If a shard does not answer in time; hits are never missing in a file.
+        """
+        request = SearchRequest(**options)
+        if to is None:
+            check_list("queries", queries, "queries, or call search with a single one")
+            assert not isinstance(queries, Path)
+            return self._search(request).execute(list(queries), threads)
+        return write_hits(
+            self, with_ids(queries, ids), to, request, threads=threads, jobs=jobs,
+            overwrite=overwrite, progress=progress,
         )  # fmt: skip
-        return self._search(asked).execute(list(queries), threads)
 
     def ranked(
         self, queries: Iterable[Query], *, threads: int | None = None, **options: Any

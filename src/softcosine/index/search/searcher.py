@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline, has_deadline
 from softcosine._progress import Progress
+from softcosine._ragged import running_sum
 from softcosine._threads import in_context, in_threads, n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.search.approximate_scores import ApproximateFrequencyScores, ApproximateScores
@@ -230,19 +231,23 @@ class Searcher:
 
     def limited(self, n: int) -> Searcher:
         """Return a searcher by the own and heaviest terms alone; see `heaviest_terms`."""
-        limited = object.__new__(Searcher)  # a copy would prepare the segments again
-        limited.__dict__.update(self.__dict__)
+        limited = self._copied()
         limited._expander = self._expander.limited(n, self.greatest_impacts)
         return limited
 
     def with_impacts(self, terms: NDArray[np.int32], values: NDArray[np.float64]) -> Searcher:
         """Return a searcher with other `greatest_impacts`, 0 but for some terms."""
-        other = object.__new__(type(self))  # as in `limited`
-        other.__dict__.update(self.__dict__)
+        other = self._copied()
         impacts = np.zeros(len(self.S))
         impacts[terms] = values
         other.__dict__["greatest_impacts"] = impacts
         return other
+
+    def _copied(self) -> Self:
+        """Return a copy that shares the prepared segments; `copy` would prepare them again."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
 
     def _scores(
         self, space: Workspace, expanded: Expansions, documents: NDArray[np.integer]
@@ -467,8 +472,7 @@ class Searcher:
     ) -> list[Top]:
         """Score the candidates exactly, and return the best."""
         check_deadline()
-        places = np.zeros(len(plans) + 1, np.int64)
-        np.cumsum(np.minimum(found.sizes, asked.k), out=places[1:])
+        places = running_sum(np.minimum(found.sizes, asked.k))
         n_ranked = np.zeros(len(plans), np.int64)
         documents, scores = np.empty(places[-1], np.int64), np.empty(places[-1])
         wrong = rank_candidates(

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.top_docs import Expanded, QueryVector
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -58,14 +59,13 @@ class SoftFrequencies:
             row = slice(query.extra_pointers[number], query.extra_pointers[number + 1])
             values.append(query.extra_values[row] / weight)
         shares = np.concatenate([*values, np.empty(0)]) * idf[terms] / np.repeat(own, lengths)
-        pointers = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=pointers[1:])
+        pointers = running_sum(lengths)
         return cls(pointers, terms.astype(np.int32), shares, weights * (ranking.k1 + 1.0))
 
     def keeping(self, terms: NDArray[np.int32]) -> Self:
         """Return the words with some of their neighbours."""
         kept = np.isin(self.terms, terms)
-        n_before = np.concatenate(([0], np.cumsum(kept)))
+        n_before = running_sum(kept)
         return replace(
             self, pointers=n_before[self.pointers], terms=self.terms[kept], shares=self.shares[kept]
         )

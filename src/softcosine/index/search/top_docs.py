@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_whole, is_number
-from softcosine.errors import InvalidInputError
+from softcosine._validation import check_whole, is_number, must_be
 from softcosine.index.search.plan import ALONE, NOTHING, Plan
 
 __all__ = [
@@ -112,11 +111,11 @@ class Expanded:
     factor: float
 
 
-def check_min_score(min_score: float) -> float:
-    """Return min_score if it is a number; InvalidInputError otherwise."""
+def check_min_score(min_score: float, name: str = "min_score") -> float:
+    """Return a minimum if it is a number; InvalidInputError otherwise."""
     if is_number(min_score):
         return float(min_score)
-    raise InvalidInputError(f"min_score is {min_score!r}; it must be a number.")
+    raise must_be(name, min_score, "a number")
 
 
 def check_offset(offset: int) -> int:

@@ -25,6 +25,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.directory.directory import Directory
+from softcosine.index.directory.receipts import Receipt
 from softcosine.index.directory.store import Store
 from softcosine.index.encoding import (
     IndexEncoder,
@@ -198,6 +199,13 @@ class IndexWriter:
         """The terms of all written documents; buffered documents may have more."""
         self._settle()
         return self._pending.vocabulary
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents with all changes so far; writes the buffered ones."""
+        self._check_open()
+        self._flush(last=True)
+        return self._pending.n_live
 
     def add(
         self,
@@ -605,6 +613,25 @@ class IndexWriter:
         self._check_open()
         self._settle()
         self._pending.set_statistics(statistics)
+
+    def remember(self, key: str, value: Any) -> None:
+        """Store a value with the next commit, so that `remembered` finds it, also after a crash.
+
+        An index on disk remembers the last 64 keys; one in memory remembers none. Without
+        changes there is no commit, and nothing is remembered.
+
+        Parameters
+        ----------
+        key : str
+        value : object
+            JSON values.
+        """
+        self._check_open()
+        self._writer.remember(Receipt(key, value))
+
+    def remembered(self, key: str) -> Receipt | None:
+        """Return what `remember` stored under a key, with the checksum of its commit."""
+        return self._writer.remembered(key)
 
     def freeze(self) -> int:
         """Commit, and keep the epoch from then on.

@@ -8,11 +8,11 @@ import json
 import math
 import os
 import socket
-import sys
 import time
 import weakref
 from pathlib import Path
 
+from softcosine._file_lock import is_open_as, lock_descriptor, unlock_descriptor
 from softcosine.errors import IndexLockedError, InvalidInputError
 
 __all__ = ["LOCK_FILE", "WRITER_TIMEOUT", "WriteLock", "checked_timeout"]
@@ -21,11 +21,8 @@ WRITER_TIMEOUT = 10.0  # default of the seconds that a writer waits for another 
 
 LOCK_FILE = "write.lock"
 _PAUSE = 0.02  # seconds between two attempts
-# On Windows a locked byte cannot be read, so the lock is on a byte beyond the end of the file.
-_LOCKED_BYTE = 1 << 30
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _LONGEST = 1000  # maximum number of bytes read from the file
-_BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 
 
 class WriteLock:
@@ -76,7 +73,7 @@ class WriteLock:
         """Release the lock; does nothing if it is already released."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            _unlock(descriptor)
+            unlock_descriptor(descriptor)
 
     def __del__(self) -> None:
         if getattr(self, "_descriptor", None) is not None:
@@ -121,57 +118,13 @@ def _locked(file: Path) -> int | None:
         ) from error
     try:
         # The folder, and the file in it, may have been replaced during the wait.
-        if _lock(descriptor) and _is_open_as(file, descriptor):
+        if lock_descriptor(descriptor) and is_open_as(file, descriptor):
             return descriptor
     except BaseException:
         os.close(descriptor)
         raise
     os.close(descriptor)
     return None
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int) -> bool:
-        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            if error.errno in _BUSY:
-                return False
-            raise
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
-        with contextlib.suppress(OSError):
-            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-        os.close(descriptor)
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in _BUSY:
-                return False
-            raise
-        return True
-
-    def _unlock(descriptor: int) -> None:
-        # Without it, a process forked by other means than os.fork would keep the lock.
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)
-
-
-def _is_open_as(file: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(file.lstat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _sign(descriptor: int) -> None:

@@ -134,10 +134,6 @@ def snos(
     progress : callable, optional
         Called as ``progress(round, max_iterations)``.
 
-    Returns
-    -------
-    SnosResult
-
     Raises
     ------
     InvalidInputError

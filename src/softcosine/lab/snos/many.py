@@ -87,10 +87,6 @@ def snos_many(
     max_iterations, tolerance, progress
         As for `softcosine.lab.snos.learning.snos`.
 
-    Returns
-    -------
-    SnosKinds
-
     Raises
     ------
     InvalidInputError

@@ -21,8 +21,8 @@ from softcosine.lab.snos.edges import read_edges
 from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.scaling import Lambdas
 from softcosine.similarity.cooccurrence.counts import Nearness
-from softcosine.similarity.cooccurrence.learned_vectors import check_scale
 from softcosine.similarity.cooccurrence.names import names_of
+from softcosine.similarity.embeddings.compared_vectors import check_scale
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, hstack
 
+from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine.lab.kernels.snos import choose_pairs, mirror_rows, weigh_pairs
 from softcosine.lab.snos.kinds import Influence, Kind
@@ -95,8 +96,7 @@ class SparseLearner:
 
         for_each_chunk(work, kind.n, chunk=_CHUNK_ROWS)
         columns = np.concatenate([np.empty(0, np.int32), *(parts.pop(i) for i in sorted(parts))])
-        starts = np.zeros(kind.n + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
+        starts = running_sum(counts)
         ones = np.ones(len(columns), np.bool_)
         chosen = csr_array((ones, columns, starts), shape=(kind.n, kind.n))
         return csr_array(chosen + chosen.T), bool(cut.any())

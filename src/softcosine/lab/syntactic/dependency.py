@@ -99,10 +99,6 @@ def read_documents(path: str | PathLike[str]) -> Iterator[list[DependencyTree]]:
 
     Sentences before the first such comment are one document; so is a file without any.
 
-    Parameters
-    ----------
-    path : path
-
     Yields
     ------
     list of DependencyTree
@@ -272,10 +268,6 @@ class SyntacticNgrams:
 
     def terms(self, trees: DependencyTree | Iterable[DependencyTree]) -> list[str]:
         """Return the terms of a sentence or of the sentences of a document.
-
-        Parameters
-        ----------
-        trees : DependencyTree or iterable of DependencyTree
 
         Returns
         -------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine.lab.syntactic.dependency import split_path
 
 __all__ = ["Paths", "Searched", "equal_parts", "pairs_of_parts", "promising_parts"]
@@ -47,8 +48,7 @@ class Paths:
         cut = [split_path(term) for term in terms]
         cut = [parts if len(parts) > 1 else () for parts in cut]
         table = {part: i for i, part in enumerate(dict.fromkeys(chain.from_iterable(cut)))}
-        starts = np.zeros(len(cut) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, cut), np.int64, len(cut)), out=starts[1:])
+        starts = running_sum(map(len, cut))
         numbers = (table[part] for part in chain.from_iterable(cut))
         return cls(tuple(table), starts, np.fromiter(numbers, np.int32, int(starts[-1])))
 
@@ -75,7 +75,6 @@ class Searched:
 
     Attributes
     ----------
-    strings : sequence of str
     paths : Paths
     holders : csr_array of shape (n_parts, n_strings), float32
         1 where a path contains an item.
@@ -85,7 +84,6 @@ class Searched:
         The number of each string.
     """
 
-    strings: Sequence[str]
     paths: Paths
     holders: csr_array
     ids: Mapping[str, int]
@@ -102,7 +100,7 @@ class Searched:
         )
         ids = {string: i for i, string in enumerate(dict.fromkeys(strings))}
         numbers = np.fromiter((ids[string] for string in strings), np.int32, len(strings))
-        return cls(strings, paths, holders, ids, numbers)
+        return cls(paths, holders, ids, numbers)
 
 
 def equal_parts(left: Paths, right: Paths) -> csr_array:
@@ -152,8 +150,7 @@ def promising_parts(
         shape=(len(asked), len(asked.parts)),
     )
     per_path = np.bincount(of[taken], weights=costs[taken], minlength=len(asked))
-    running = np.zeros(len(asked) + 1, np.int64)
-    np.cumsum(per_path, out=running[1:])
+    running = running_sum(per_path)
     return promising, running
 
 

@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 
 from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number
-from softcosine.errors import InvalidInputError
 from softcosine.lab.kernels.paths import path_distances
 from softcosine.lab.syntactic.dependency import split_path
 from softcosine.lab.syntactic.path_index import (
@@ -21,12 +20,14 @@ from softcosine.lab.syntactic.path_index import (
     promising_parts,
 )
 from softcosine.similarity.cooccurrence.pair_counts import row_blocks
+from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
     check_limit,
     check_pairs,
+    checked_source,
     equal_strings,
     source_from_state,
     state_of,
@@ -64,7 +65,6 @@ class SyntacticSimilarity:
     threshold : float, default 0.5
         t above, in (0, 1]. Higher values are faster.
     alpha, beta : float, default 1.0
-        Positive. Theory T14, for single words, has 1.8 and 5.
         Above 0. Those of theory T14, for single words, are 1.8 and 5.
 
     Raises
@@ -92,19 +92,14 @@ class SyntacticSimilarity:
         alpha: float = 1.0,
         beta: float = 1.0,
     ) -> None:
-        if parts is not None and not isinstance(parts, TermSimilaritySource):
-            raise InvalidInputError(
-                f"{parts!r} is not a term similarity source; needed are the methods knows, "
-                "neighbors and similarities."
-            )
         check_number("threshold", threshold, above=0, most=1)
         for name, value in (("alpha", alpha), ("beta", beta)):
             check_number(name, value, above=0)
-        self._parts = parts
+        self._parts = None if parts is None else checked_source(parts)
         self._threshold = float(threshold)
         self._alpha = float(alpha)
         self._beta = float(beta)
-        self._searched: Searched | None = None  # of the last sequence
+        self._searched = LastTuple[Searched]()
         self._order = StringOrder()
 
     @property
@@ -186,11 +181,11 @@ class SyntacticSimilarity:
         asked = Paths.of(terms)
         if not len(asked.parts) or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        searched = self._search(among)
+        searched = self._searched.get(among, lambda: Searched.of(among))
         if not len(searched.paths.parts):
             return Neighbors.none(len(terms))
         ids = np.fromiter((searched.ids.get(term, -1) for term in terms), np.int32, len(terms))
-        rows, columns, values = [], [], []
+        found = []
         for first, left, right, similar, i, j in self._candidates(asked, searched):
             similarities = self._compared(left, right, similar, i, j)
             stay = (similarities > 0.0) & (ids[first + i] != searched.numbers[j])
@@ -203,12 +198,8 @@ class SyntacticSimilarity:
                 max_neighbors=max_neighbors,
                 order=self._order,
             )
-            rows.append(np.diff(part.indptr))
-            columns.append(part.indices)
-            values.append(part.similarities)
-        indptr = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum(np.concatenate(rows), out=indptr[1:])
-        return Neighbors(indptr, np.concatenate(columns), np.concatenate(values))
+            found.append(part)
+        return Neighbors.concatenated(found)
 
     def _candidates(self, asked: Paths, searched: Searched) -> Iterator[_Candidates]:
         """Yield candidate pairs of paths, by blocks of the query paths."""
@@ -241,15 +232,6 @@ class SyntacticSimilarity:
         same = equal_parts(left, right).tocoo()
         similar[same.coords] = 1.0
         return similar
-
-    def _search(self, among: Sequence[str]) -> Searched:
-        last = self._searched  # read once: another thread may replace it
-        if last is not None and last.strings is among:
-            return last
-        searched = Searched.of(among)
-        if isinstance(among, tuple):
-            self._searched = searched
-        return searched
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""

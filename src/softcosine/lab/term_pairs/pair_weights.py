@@ -140,10 +140,6 @@ def learn_pair_weights(
     tolerance : float
         Limit of the largest entry of the projected gradient.
 
-    Returns
-    -------
-    LearnedPairWeights
-
     Raises
     ------
     InvalidInputError

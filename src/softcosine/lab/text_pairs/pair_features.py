@@ -153,10 +153,6 @@ class PairFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
         """Return the features of pairs.
 
-        Parameters
-        ----------
-        pairs : sequence of pairs
-
         Returns
         -------
         ndarray of shape (n_pairs, n_measures + n_numbers), float64

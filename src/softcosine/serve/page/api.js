@@ -1,6 +1,4 @@
-// Requests to /v1, and the key they carry.
-
-const KEY = "softcosine-key";
+// Requests to the server, and the session that they belong to.
 
 /** An answer that is a problem (RFC 9457). */
 export class Problem extends Error {
@@ -14,22 +12,28 @@ export class Problem extends Error {
   }
 }
 
-/** The key of this tab; other tabs, and the disk of a closed browser, never have it. */
-export const key = {
-  get: () => sessionStorage.getItem(KEY),
-  set: (value) => sessionStorage.setItem(KEY, value),
-  forget: () => sessionStorage.removeItem(KEY),
-};
+// The key itself is in a cookie that no script can read. The token is that of this session's changes.
+let session = { keys: false, key: null, scopes: [], token: null };
 
-/** Return the answer of a route, or throw its Problem. */
-export async function ask(method, path, body, { signal } = {}) {
+/** Return whether this page may search, write or administer. */
+export const may = (scope) => session.scopes.includes(scope);
+
+/** Return whose session this is: null if the server has no keys, "" before signing in. */
+export const signedIn = () => (session.keys ? session.key ?? "" : null);
+
+export const resume = async () => { session = await send("GET", "session"); };
+export const signIn = async (key) => { session = await send("POST", "session", { key }); };
+export const signOut = () => send("DELETE", "session");
+
+async function send(method, path, body, { signal, prefer } = {}) {
   const headers = {};
-  if (key.get()) headers.Authorization = `Bearer ${key.get()}`;
+  if (session.token) headers["X-CSRF-Token"] = session.token;
+  if (prefer) headers.Prefer = prefer;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(`v1/${path}`, {
-      method, headers, signal, cache: "no-store", credentials: "omit",
+    answer = await fetch(path, {
+      method, headers, signal, cache: "no-store", credentials: "same-origin",
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
@@ -48,6 +52,23 @@ export async function ask(method, path, body, { signal } = {}) {
     throw new Problem(record ?? {}, answer.status, answer.headers.get("Retry-After"));
   }
   return record;
+}
+
+/** Return the answer of a route, or throw its Problem. */
+export const ask = (method, path, body, options) => send(method, `v1/${path}`, body, options);
+
+/** Return the result of a task after its end, or throw its Problem; `told` gets its state until then. */
+export async function ended(task, told) {
+  for (let pause = 50; ; pause = Math.min(2 * pause, 1000)) {
+    const one = await ask("GET", `tasks/${task.id}`);
+    if (one.state === "done") return one.result;
+    if (one.problem) throw new Problem(one.problem, one.problem.status);
+    if (one.state !== "waiting" && one.state !== "running") {
+      throw new Problem({ title: "Not done", detail: `The change is ${one.state}; nothing was changed.` }, 0);
+    }
+    told(one);
+    await new Promise((resume) => setTimeout(resume, pause));
+  }
 }
 
 /** Return the path of something of an index. */

@@ -37,10 +37,10 @@ export const score = (value) => (Math.abs(value) < 10 ? value.toFixed(3) : value
 export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 /** Show a problem with what can be done about it. */
-export function showProblem(place, problem, { retry, wantsKey } = {}) {
+export function showProblem(place, problem, { retry, signIn } = {}) {
   const repairs = [];
-  if (problem.status === 401 && wantsKey) {
-    repairs.push(el("button", { type: "button", onclick: wantsKey }, "Give a key"));
+  if (problem.status === 401 && signIn) {
+    repairs.push(el("button", { type: "button", onclick: signIn }, "Sign in"));
   } else if (retry && (problem.status === 0 || problem.status === 429 || problem.status >= 500)) {
     repairs.push(el("button", { type: "button", onclick: retry }, "Try again"));
   }

@@ -59,8 +59,8 @@ export function bars(explanation, showWord) {
       el("td", { class: "number" }, score(explanation.score)))));
 }
 
-function facts(metadata) {
-  const entries = Object.entries(metadata ?? {});
+function facts(metadata, title) {
+  const entries = Object.entries(metadata ?? {}).filter(([name, value]) => name !== "title" || value !== title);
   if (!entries.length) return null;
   const shown = (value) => (typeof value === "object" && value !== null ? JSON.stringify(value) : String(value));
   return el("ul", { class: "facts" }, entries.slice(0, 8).map(([name, value]) => {
@@ -125,7 +125,7 @@ function item(hit, rank, { index, query, badge, openLike, showWord }) {
       el("span", { class: "score", title: "score" }, score(hit.score))),
     hit.highlights?.text ? passage(hit.highlights) : null,
     title ? el("ul", { class: "facts" }, el("li", {}, "id: ", short(hit.id))) : null,
-    facts(hit.metadata),
+    facts(hit.metadata, title),
     el("div", { class: "actions" }, actions),
     below));
 }
@@ -145,12 +145,12 @@ export function nothing(answer, choose) {
       el("button", { type: "button", class: "link", onclick: () => choose(word, other) }, text(other))]), "?") : null);
 }
 
-/** Show the values of facets as boxes to tick. */
+/** Show the values of facets as boxes to tick; without facets, only what is chosen. */
 export function showFacets(facets, filters, change) {
   const place = byId("facets");
-  const groups = Object.entries(facets ?? {}).map(([name, counts]) => {
+  const groups = Object.entries(facets ?? Object.fromEntries(Object.keys(filters).map((name) => [name, []]))).map(([name, counts]) => {
     const chosen = filters[name] ?? [];
-    const missing = chosen.filter((value) => !counts.some((one) => one.value === value)).map((value) => ({ value, documents: 0 }));
+    const missing = chosen.filter((value) => !counts.some((one) => one.value === value)).map((value) => ({ value, documents: facets && 0 }));
     const telling = counts.length > 1 || chosen.length;
     const scattered = counts.length > 30 && counts[0].documents < 3;
     if (!telling || (scattered && !chosen.length)) return null;
@@ -160,7 +160,7 @@ export function showFacets(facets, filters, change) {
         const others = chosen.filter((value) => value !== one.value);
         change(name, box.checked ? [...others, one.value] : others);
       });
-      return el("label", { class: "switch" }, box, el("span", {}, short(one.value)), el("b", {}, number(one.documents)));
+      return el("label", { class: "switch" }, box, el("span", {}, short(one.value)), one.documents === null ? null : el("b", {}, number(one.documents)));
     }), counts.length > 10 ? el("p", { class: "small" }, `and ${number(counts.length - 10)} more values`) : null);
   }).filter(Boolean);
   place.hidden = !groups.length;

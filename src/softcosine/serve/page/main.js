@@ -1,13 +1,14 @@
 // The page: what the address asks for is searched and shown; every control changes the address.
 
 import * as address from "./address.js";
-import { Problem, ask, at, key } from "./api.js";
+import { Problem, ask, at, resume, signIn, signOut, signedIn } from "./api.js";
 import { byId, counted, el, number, showProblem, text } from "./dom.js";
 import { list, nothing, showFacets } from "./hits.js";
 import { openWords } from "./words.js";
 
 const PAGE = 10;
 const PAUSE = 150; // milliseconds without a key before a search while typing
+const LONG_PAUSE = 600; // and before documents are counted for filters, which takes longer than a search
 const TALL = ["title", "metadata", "highlights"];
 
 let wanted = address.read();
@@ -15,6 +16,7 @@ let indexes = [];
 let running = null;
 let typing = 0;
 let facetKeys = {}; // of each index
+let countedFor = ""; // what the filters count
 
 const input = byId("q");
 const results = byId("results");
@@ -38,6 +40,7 @@ async function keysOf(index) {
     const values = new Map();
     for (const { metadata } of sample.documents) {
       for (const [name, value] of Object.entries(metadata)) {
+        if (name === "title") continue; // the heading of a hit
         const flat = Array.isArray(value) ? value : [value];
         if (flat.every((one) => ["string", "number", "boolean"].includes(typeof one) && String(one).length < 60)) {
           values.set(name, [...(values.get(name) ?? []), ...flat]);
@@ -55,7 +58,7 @@ function question() {
 }
 
 /** Search what the address asks for; a later search ends this one. */
-async function search() {
+async function search({ typed = false } = {}) {
   running?.abort();
   const mine = (running = new AbortController());
   const { signal } = mine;
@@ -66,17 +69,15 @@ async function search() {
   }
   results.setAttribute("aria-busy", "true");
   try {
-    const names = await keysOf(wanted.index);
     const body = {
       ...question(), k: PAGE, offset: wanted.offset, where: filter(), exact_first: wanted.exact, fields: TALL,
-      facets: names.map(escaped),
     };
     const started = performance.now();
     let answer, plain = null;
     if (wanted.like) {
       answer = await ask("POST", at(wanted.index, "similar"), { id: wanted.like, k: 2 * PAGE, where: filter(), fields: TALL }, { signal });
     } else if (wanted.compare) {
-      const pair = [body, { ...body, plain: true, fuzzy: false, facets: [] }].map((one) => ({ ...one, index: wanted.index }));
+      const pair = [body, { ...body, plain: true, fuzzy: false }].map((one) => ({ ...one, index: wanted.index }));
       const both = await ask("POST", "search", { searches: pair }, { signal });
       for (const one of both.results) if (one.status) throw new Problem(one, one.status);
       [answer, plain] = both.results;
@@ -85,18 +86,46 @@ async function search() {
     }
     if (signal.aborted) return;
     show(answer, plain, performance.now() - started);
+    if (wanted.like) byId("facets").hidden = true;
+    else showCounts(body, answer.commit, signal, typed ? LONG_PAUSE : 0);
   } catch (problem) {
     if (problem.name === "AbortError" || signal.aborted) return;
     results.replaceChildren();
     byId("status").replaceChildren();
     byId("pages").hidden = true;
     byId("facets").hidden = true;
-    showProblem(byId("problem"), problem, { retry: search, wantsKey: () => openKey() });
-    if (problem.status === 401) openKey(problem);
+    showProblem(byId("problem"), problem, { retry: search, signIn: openKey });
+    if (problem.status === 401) openKey();
     if (!(problem instanceof Problem)) throw problem;
   } finally {
     if (running === mine) results.removeAttribute("aria-busy");
   }
+}
+
+/** Count the documents for filters in a request of its own: it takes longer than the search. */
+async function showCounts(body, commit, signal, pause) {
+  await new Promise((resume) => setTimeout(resume, pause));
+  if (signal.aborted) return;
+  let facets = null, whatFor = "";
+  try {
+    const names = await keysOf(wanted.index);
+    const asked = { ...body, k: 0, offset: 0, fields: [], facets: names.map(escaped) };
+    whatFor = JSON.stringify([wanted.index, commit, asked]);
+    if (whatFor === countedFor && !byId("facets").hidden) return; // another page of the same hits
+    if (names.length) facets = (await ask("POST", at(wanted.index, "search"), asked, { signal })).facets;
+  } catch (problem) {
+    if (problem.name !== "AbortError" && !(problem instanceof Problem)) throw problem;
+    whatFor = ""; // hits need no counts: filters can be removed without them
+  }
+  if (signal.aborted) return;
+  countedFor = whatFor;
+  showFacets(unescapedFacets(facets), wanted.filters, (name, values) => {
+    if (name === null) go({ filters: {}, offset: 0 });
+    else {
+      const { [name]: _, ...others } = wanted.filters;
+      go({ filters: values.length ? { ...others, [name]: values } : others, offset: 0 });
+    }
+  });
 }
 
 function show(answer, plain, milliseconds) {
@@ -129,13 +158,6 @@ function show(answer, plain, milliseconds) {
   } else {
     results.replaceChildren(el("h2", { class: "hidden" }, "Results"), full ? list(answer, context) : nothing(answer, replaceWord));
   }
-  showFacets(wanted.like ? null : unescapedFacets(answer.facets), wanted.filters, (name, values) => {
-    if (name === null) go({ filters: {}, offset: 0 });
-    else {
-      const { [name]: _, ...others } = wanted.filters;
-      go({ filters: values.length ? { ...others, [name]: values } : others, offset: 0 });
-    }
-  });
   const longest = Math.max(answer.hits.length, plain?.hits.length ?? 0);
   const more = !wanted.like && longest === PAGE && !(answer.total != null && (!plain || plain.total != null));
   byId("pages").hidden = wanted.like !== null || (!wanted.offset && !more);
@@ -172,7 +194,7 @@ function go(change, { replace = false } = {}) {
   wanted = { ...wanted, ...change };
   address.write(wanted, { replace });
   controls();
-  return search();
+  return search({ typed: replace });
 }
 
 function controls() {
@@ -194,9 +216,7 @@ function showWord(word) {
 
 const replaceWord = (word, other) => go({ q: wanted.q.replace(new RegExp(word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i"), () => other) });
 
-function openKey(problem) {
-  byId("key-open").hidden = false;
-  if (problem?.kind === "wrong-key") byId("key-told").replaceChildren(text(problem.message));
+function openKey() {
   if (!byId("key").open) byId("key").showModal();
 }
 
@@ -226,6 +246,12 @@ async function openState() {
 async function start() {
   byId("problem").replaceChildren();
   try {
+    await resume();
+    const name = signedIn();
+    byId("sign").hidden = name === null;
+    byId("sign").textContent = name ? "Sign out" : "Sign in";
+    byId("sign").title = name ? `Signed in with the key ${name}` : "";
+    if (name === "") throw new Problem({ title: "Signed out", detail: "This server is searched with a key." }, 401);
     const found = await ask("GET", "indexes");
     indexes = found.indexes;
     byId("index").replaceChildren(...indexes.map((one) => el("option", { value: one.name }, one.name)));
@@ -233,14 +259,13 @@ async function start() {
       showProblem(byId("problem"), { title: "Cannot be opened", message: `${found.broken.join(", ")}; the log of the server says why.` });
     }
     wanted.index ??= indexes[0]?.name ?? null;
-    byId("key-open").hidden = !key.get();
     controls();
     const told = [...byId("problem").childNodes];
     await search();
     byId("problem").append(...told);
   } catch (problem) {
-    showProblem(byId("problem"), problem, { retry: start, wantsKey: () => openKey() });
-    if (problem.status === 401) openKey(problem);
+    showProblem(byId("problem"), problem, { retry: start, signIn: openKey });
+    if (problem.status === 401) openKey();
   }
 }
 
@@ -256,7 +281,10 @@ byId("search").addEventListener("submit", (event) => {
 for (const flag of ["compare", "exact", "fuzzy"]) {
   byId(flag).addEventListener("change", (event) => go({ [flag]: event.target.checked, offset: 0 }));
 }
-byId("index").addEventListener("change", (event) => go({ index: event.target.value, filters: {}, like: null, offset: 0 }));
+byId("index").addEventListener("change", (event) => {
+  byId("facets").hidden = true;
+  go({ index: event.target.value, filters: {}, like: null, offset: 0 });
+});
 for (const [id, step] of [["previous", -PAGE], ["next", PAGE]]) {
   byId(id).addEventListener("click", async () => {
     await go({ offset: Math.max(0, wanted.offset + step) });
@@ -266,17 +294,27 @@ for (const [id, step] of [["previous", -PAGE], ["next", PAGE]]) {
 }
 byId("words-open").addEventListener("click", () => wanted.index && showWord(""));
 byId("state-open").addEventListener("click", openState);
-byId("key-open").addEventListener("click", () => openKey());
-byId("key-form").addEventListener("submit", (event) => {
+byId("sign").addEventListener("click", async () => {
+  if (!signedIn()) return openKey();
+  try {
+    await signOut();
+  } catch (problem) {
+    if (problem.status !== 401) return showProblem(byId("problem"), problem);
+  }
+  location.reload();
+});
+byId("key-form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  key.set(byId("key-value").value.trim());
+  byId("key-problem").replaceChildren();
+  try {
+    await signIn(byId("key-value").value.trim());
+  } catch (problem) {
+    showProblem(byId("key-problem"), problem);
+    return;
+  }
   byId("key-value").value = "";
   byId("key").close();
   start();
-});
-byId("key-forget").addEventListener("click", () => {
-  key.forget();
-  location.reload();
 });
 for (const button of document.querySelectorAll("dialog .close")) {
   button.addEventListener("click", () => button.closest("dialog").close());

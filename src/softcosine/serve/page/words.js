@@ -1,11 +1,12 @@
 // The neighbours of a word, and a person's own decisions about pairs of words.
 
-import { ask, at } from "./api.js";
+import { ask, at, ended, may } from "./api.js";
 import { byId, el, short, showProblem, text } from "./dom.js";
 
 const dialog = byId("words");
 const place = byId("word-answer");
 const problems = byId("word-problem");
+const progress = byId("word-progress");
 const field = byId("word");
 let index = null;
 let changed = () => {};
@@ -25,16 +26,23 @@ function origin(whole) {
   return el("span", { class: told.length > 12 ? "from long" : "from" }, text(told));
 }
 
+/** Change decisions; S is built anew in the background of the server, which takes seconds for large indexes. */
 async function change(body) {
   problems.replaceChildren();
   dialog.setAttribute("aria-busy", "true");
+  place.inert = true;
   try {
-    await ask("PATCH", at(index, "similarities"), body);
+    const task = await ask("PATCH", at(index, "similarities"), body, { prefer: "respond-async" });
+    await ended(task, ({ step, done, total }) => {
+      progress.textContent = `${step ?? "waiting"}${total ? `, ${Math.floor((100 * done) / total)} %` : ""} …`;
+    });
     await show(field.value);
     changed();
   } catch (problem) {
     showProblem(problems, problem);
   } finally {
+    progress.textContent = "";
+    place.inert = false;
     dialog.removeAttribute("aria-busy");
   }
 }
@@ -49,7 +57,7 @@ function neighbors(answer, decided) {
     el("button", { type: "button", class: "link name", onclick: () => show(one.word) }, short(one.word)),
     track(one.similarity), el("span", { class: "number" }, one.similarity.toFixed(2)),
     origin(one.origin),
-    button("Forbid", `Forbid ${one.word} as similar to ${word}`, () => change({ forbid: [{ word, other: one.word }] })),
+    may("write") ? button("Forbid", `Forbid ${one.word} as similar to ${word}`, () => change({ forbid: [{ word, other: one.word }] })) : null,
     mine.has(one.word) ? el("span", { class: "badge" }, "yours") : null));
   return [
     el("h3", {}, "Similar to ", text(word), answer.indexed ? "" : el("span", { class: "soft" }, " (in no document)")),
@@ -59,6 +67,7 @@ function neighbors(answer, decided) {
 }
 
 function decisionForm(word) {
+  if (!may("write")) return [];
   const other = el("input", { type: "search", required: true, maxlength: "100", autocapitalize: "none", spellcheck: "false" });
   const value = el("input", { type: "number", min: "0", max: "1", step: "0.05", value: "0.8", required: true });
   const form = el("form", { class: "pair" },
@@ -75,9 +84,9 @@ function decisionForm(word) {
 
 function decisions(answer) {
   if (!answer.decisions.length) return null;
-  return [el("h3", {}, "Your decisions"), el("ul", { class: "rows" }, answer.decisions.map((one, number) => el("li", {},
+  return [el("h3", {}, may("write") ? "Your decisions" : "Decisions"), el("ul", { class: "rows" }, answer.decisions.map((one, number) => el("li", {},
     el("span", { class: "name" }, text(answer.lines[number])),
-    one.other == null ? null
+    one.other == null || !may("write") ? null
       : button("Take back", `Take back ${answer.lines[number]}`, () => change({ remove: [{ word: one.word, other: one.other }] })))))];
 }
 

@@ -1,6 +1,6 @@
 """Joins of several sources into one, and calibration to one scale.
 
-- ``combined.py``: `strongest`, `mean`, `first`, `scaled`; ``noisy_or.py``: `noisy_or`;
+- ``combined.py``: `strongest`, `mean`, `noisy_or`, `first`, `scaled`;
 - ``calibration.py``: `calibrated`, the scale of human judgements; ``isotonic.py``: its fit;
 - ``joining.py``: exact neighbours under a join.
 """

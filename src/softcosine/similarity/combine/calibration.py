@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import similarities_by
 from softcosine.similarity.combine.isotonic import Calibration
-from softcosine.similarity.composite import MappedSource, check_source
+from softcosine.similarity.composite import MappedSource
 from softcosine.similarity.naming import name_of
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
+    checked_source,
     source_from_state,
     state_of,
 )
@@ -40,11 +41,6 @@ class CalibratedSimilarity(MappedSource):
     joined. The similarity of a term with itself stays 1; that of different strings stays below 1.
     Neighbours keep their order, except that similarities which become equal in float32 are ordered
     by their strings.
-
-    Parameters
-    ----------
-    source : TermSimilaritySource
-    calibration : Calibration
 
     Examples
     --------
@@ -121,11 +117,10 @@ def calibrated(
         If no pairs are given and there is no bundled calibration for the source, or a pair is not
         two words and a number in [0, 1]. The message names the pair.
     """
-    check_source(source)
     if pairs is None:
-        return CalibratedSimilarity(source, default_calibration(source))
+        return CalibratedSimilarity(source, default_calibration(checked_source(source)))
     left, right, judged = _checked_pairs(pairs)
-    raw = similarities_by(source, left, right)
+    raw = similarities_by(checked_source(source), left, right)
     return CalibratedSimilarity(source, Calibration.fit(raw, judged, fitted_on=fitted_on))
 
 

@@ -1,8 +1,9 @@
-"""Joins of several sources (theory T14): strongest, mean, first; and scaling of one."""
+"""Joins of several sources (theory T14): strongest, mean, noisy-or, first; and scaling of one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.combine.joining import joined_neighbors
 from softcosine.similarity.combine.precedence import FirstSimilarity
 from softcosine.similarity.composite import MappedSource, SourceOfSources
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
@@ -27,13 +28,18 @@ from softcosine.similarity.source import (
 __all__ = [
     "FirstSimilarity",
     "MeanSimilarity",
+    "NoisyOrSimilarity",
     "ScaledSimilarity",
     "StrongestSimilarity",
     "first",
     "mean",
+    "noisy_or",
     "scaled",
     "strongest",
 ]
+
+
+_MOST = np.nextafter(np.float32(1.0), np.float32(0.0))  # maximum for different strings
 
 
 def strongest(*sources: TermSimilaritySource) -> StrongestSimilarity:
@@ -44,6 +50,11 @@ def strongest(*sources: TermSimilaritySource) -> StrongestSimilarity:
 def mean(*sources: TermSimilaritySource, weights: Sequence[float] | None = None) -> MeanSimilarity:
     """Return a source with the weighted mean of the similarities of several sources."""
     return MeanSimilarity(sources, weights=weights)
+
+
+def noisy_or(*sources: TermSimilaritySource) -> NoisyOrSimilarity:
+    """Return a source that joins several sources as independent evidence."""
+    return NoisyOrSimilarity(sources)
 
 
 def first(*sources: TermSimilaritySource) -> FirstSimilarity:
@@ -68,14 +79,8 @@ class StrongestSimilarity(SourceOfSources):
         One or more.
     """
 
-    __slots__ = ("_order",)
-
-    def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
-        super().__init__(sources)
-        self._order = StringOrder()
-
-    def __repr__(self) -> str:
-        return f"strongest({', '.join(map(repr, self.sources))})"
+    __slots__ = ()
+    kind = "strongest"
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Greatest similarity of the pairs ``(left[i], right[i])``."""
@@ -106,15 +111,6 @@ class StrongestSimilarity(SourceOfSources):
             order=self._order,
         )
 
-    def state(self) -> SourceState:
-        """State from which an equal source can be built."""
-        return SourceState("strongest", parts=tuple(map(state_of, self.sources)))
-
-    @classmethod
-    def from_state(cls, state: SourceState) -> StrongestSimilarity:
-        """Build the source from its state."""
-        return cls([source_from_state(part) for part in state.parts])
-
 
 class MeanSimilarity(SourceOfSources):
     """The weighted mean of the similarities of several sources.
@@ -136,7 +132,8 @@ class MeanSimilarity(SourceOfSources):
         If a weight is not a number above 0, or there is not one for each source.
     """
 
-    __slots__ = ("_order", "_weights")
+    __slots__ = ("_weights",)
+    kind = "mean"
 
     def __init__(
         self,
@@ -153,7 +150,6 @@ class MeanSimilarity(SourceOfSources):
                 "each source, whose sum is finite."
             )
         self._weights = tuple(map(float, given))
-        self._order = StringOrder()
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -161,7 +157,7 @@ class MeanSimilarity(SourceOfSources):
         return self._weights
 
     def __repr__(self) -> str:
-        return f"mean({', '.join(map(repr, self.sources))}, weights={list(self._weights)})"
+        return f"{super().__repr__()[:-1]}, weights={list(self._weights)})"
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Mean similarity of the pairs ``(left[i], right[i])``."""
@@ -190,13 +186,65 @@ class MeanSimilarity(SourceOfSources):
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
-        settings = {"weights": list(self._weights)}
-        return SourceState("mean", settings, parts=tuple(map(state_of, self.sources)))
+        return replace(super().state(), settings={"weights": list(self._weights)})
 
-    @classmethod
-    def from_state(cls, state: SourceState) -> MeanSimilarity:
-        """Build the source from its state."""
-        return cls([source_from_state(part) for part in state.parts], **state.settings)
+
+class NoisyOrSimilarity(SourceOfSources):
+    r"""Join of several sources as independent evidence (Pearl 1988).
+
+    .. math:: s_{ij} = 1 - \prod_k \left(1 - s^{(k)}_{ij}\right)
+
+    The result is at least the greatest similarity, and greater where several sources agree. A
+    source that does not know a term has no effect. Different strings stay below 1 by at least the
+    spacing of float32, even if a source gives them similarity 1. The sources should share one scale
+    (`calibrated`) on which 0 means "not similar". The join does not preserve positive
+    semidefiniteness.
+
+    Neighbours are exact if those of the joined sources are (see `joined_neighbors`).
+
+    Parameters
+    ----------
+    sources : sequence of TermSimilaritySource
+        One or more.
+
+    Examples
+    --------
+    >>> from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+    >>> one = EmbeddingSimilarity(["tyre", "tire"], [[3, 4], [4, 3]], exponent=1)
+    >>> other = EmbeddingSimilarity(["tyre", "tire"], [[1, 0], [3, 4]], exponent=1)
+    >>> [source.similarities(["tyre"], ["tire"]).item() for source in (one, other)]
+    [0.959..., 0.600...]
+    >>> round(noisy_or(one, other).similarities(["tyre"], ["tire"]).item(), 4)
+    0.984
+    """
+
+    __slots__ = ()
+    kind = "noisy_or"
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Joint similarity of the pairs ``(left[i], right[i])``."""
+        check_pairs(left, right)
+        values = [similarities_by(source, left, right) for source in self.sources]
+        answer = _independent(values)
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term."""
+        check_limit(max_neighbors)
+        return joined_neighbors(
+            self.sources, _independent, terms, among, max_neighbors=max_neighbors, order=self._order
+        )
+
+
+def _independent(values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Join similarities; never decreasing in any of them, rounding included."""
+    rest = np.ones(len(values[0]))
+    for value in values:
+        rest *= 1.0 - value.astype(np.float64)
+    return np.minimum((1.0 - rest).astype(np.float32), _MOST)
 
 
 class ScaledSimilarity(MappedSource):

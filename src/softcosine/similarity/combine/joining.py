@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import Neighbors, Pairs, StringOrder
 from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Join", "joined_neighbors"]
@@ -51,18 +51,16 @@ def joined_neighbors(
         return Neighbors.none(len(terms))
     asked = np.arange(len(terms))
     limit = min(2 * max_neighbors, max(len(among), 1))
-    rows: list[NDArray[Any]] = []
-    columns: list[NDArray[Any]] = []
-    values: list[NDArray[np.float32]] = []
+    pairs: list[Pairs] = []
     while len(asked):
         step = max(1, _BLOCK_PAIRS // limit)
         unsettled = []
         for start in range(0, len(asked), step):
             block = asked[start : start + step]
             words = [terms[i] for i in block.tolist()]
-            pairs, bound = _from_lists(sources, join, words, among, limit)
+            listed, bound = _from_lists(sources, join, words, among, limit)
             found = Neighbors.from_pairs(
-                *pairs,
+                *listed,
                 n_terms=len(block),
                 among=among,
                 max_neighbors=max_neighbors,
@@ -73,16 +71,12 @@ def joined_neighbors(
             last[full] = found.similarities[found.indptr[1:][full] - 1]
             settled = (bound == 0.0) | (last > bound)
             stay = settled[found.rows()]
-            rows.append(block[found.rows()[stay]])
-            columns.append(found.indices[stay])
-            values.append(found.similarities[stay])
+            pairs.append((block[found.rows()[stay]], found.indices[stay], found.similarities[stay]))
             unsettled.append(block[~settled])
         asked = np.concatenate(unsettled)
         limit = min(2 * limit, len(among))
     return Neighbors.from_pairs(
-        np.concatenate(rows),
-        np.concatenate(columns),
-        np.concatenate(values),
+        *map(np.concatenate, zip(*pairs, strict=True)),
         n_terms=len(terms),
         among=among,
         max_neighbors=max_neighbors,
@@ -96,7 +90,7 @@ def _from_lists(
     terms: Sequence[str],
     among: Sequence[str],
     limit: int,
-) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]], NDArray[np.float32]]:
+) -> tuple[Pairs, NDArray[np.float32]]:
     """All pairs in the lists, joined; and for each term an upper bound of all other pairs."""
     lists = [neighbors_by(source, terms, among, max_neighbors=limit) for source in sources]
     rows, columns, values = _union(lists, len(among))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,12 @@ from softcosine.similarity.checked_answers import known_by, neighbors_by, simila
 from softcosine.similarity.composite import SourceOfSources
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import are_pinned
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import NO_PAIRS, Neighbors, Pairs
 from softcosine.similarity.source import (
-    SourceState,
     TermSimilaritySource,
     check_limit,
     check_pairs,
     equal_strings,
-    source_from_state,
-    state_of,
 )
 
 __all__ = ["FirstSimilarity"]
@@ -59,17 +55,14 @@ class FirstSimilarity(SourceOfSources):
         1 to 32, in order of precedence.
     """
 
-    __slots__ = ("_order", "_searched")
+    __slots__ = ("_searched",)
+    kind = "first"
 
     def __init__(self, sources: Sequence[TermSimilaritySource]) -> None:
         super().__init__(sources)
         if len(self.sources) > 32:
             raise InvalidInputError(f"there are {len(self.sources)} sources; at most 32 can be.")
         self._searched = LastTuple[_Searched]()
-        self._order = StringOrder()
-
-    def __repr__(self) -> str:
-        return f"first({', '.join(map(repr, self.sources))})"
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])`` by the first source that knows both."""
@@ -106,9 +99,7 @@ class FirstSimilarity(SourceOfSources):
         check_limit(max_neighbors)
         knowing = self._knowing(terms)
         searched = self._searched.get(among, lambda: _Searched(among, self._knowing(among)))
-        rows: list[NDArray[Any]] = [np.empty(0, np.int64)]
-        columns: list[NDArray[Any]] = [np.empty(0, np.int64)]
-        values: list[NDArray[Any]] = [np.empty(0, np.float32)]
+        pairs: list[Pairs] = [NO_PAIRS]
         for number, source in enumerate(self.sources):
             # If earlier sources know the term, only strings that none of them knows remain.
             earlier = knowing & ((1 << number) - 1)
@@ -124,13 +115,9 @@ class FirstSimilarity(SourceOfSources):
                     strings,
                     max_neighbors=max_neighbors,
                 )
-                rows.append(asked[found.rows()])
-                columns.append(positions[found.indices])
-                values.append(found.similarities)
+                pairs.append((asked[found.rows()], positions[found.indices], found.similarities))
         return Neighbors.from_pairs(
-            np.concatenate(rows),
-            np.concatenate(columns),
-            np.concatenate(values),
+            *map(np.concatenate, zip(*pairs, strict=True)),
             n_terms=len(terms),
             among=among,
             max_neighbors=max_neighbors,
@@ -143,12 +130,3 @@ class FirstSimilarity(SourceOfSources):
         for number, source in enumerate(self.sources):
             bits |= known_by(source, terms).astype(np.int64) << number
         return bits
-
-    def state(self) -> SourceState:
-        """State from which an equal source can be built."""
-        return SourceState("first", parts=tuple(map(state_of, self.sources)))
-
-    @classmethod
-    def from_state(cls, state: SourceState) -> FirstSimilarity:
-        """Build the source from its state."""
-        return cls([source_from_state(part) for part in state.parts])

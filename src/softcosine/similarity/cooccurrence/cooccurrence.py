@@ -13,7 +13,7 @@ from softcosine._validation import check_whole
 from softcosine.similarity.cooccurrence.counts import Nearness, cooccurrence_counts
 from softcosine.similarity.cooccurrence.factors import leading_factors
 from softcosine.similarity.cooccurrence.information import check_information, information
-from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
+from softcosine.similarity.embeddings.compared_vectors import ComparedVectors, check_scale
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CooccurrenceSimilarity"]
 
 
-class CooccurrenceSimilarity(LearnedVectors):
+class CooccurrenceSimilarity(ComparedVectors):
     r"""Term similarity learned from the co-occurrences of terms in a corpus.
 
     A term is represented by its positive pointwise mutual information with the terms within

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
@@ -100,15 +101,10 @@ def cooccurrence_counts(
     The counts are exact integers, the same for texts in memory and for a stream. For a stream with
     a vocabulary, the pairs of all its terms are counted, because the frequent ones are not yet
     known.
-
-    Parameters
-    ----------
-    corpus : AnalyzedTexts or TextStream
-    nearness : Nearness
     """
     by_documents = nearness.window is None
     if isinstance(corpus, AnalyzedTexts):
-        vocabulary, memory, chunks = corpus.vocabulary, _MEMORY, _slices(corpus, _MEMORY)
+        vocabulary, memory, chunks = corpus.vocabulary, _MEMORY, _slices(corpus)
         kept = nearness.frequent(_frequencies(corpus, by_documents=by_documents), vocabulary)
     elif isinstance(corpus, TextStream):
         memory = corpus.memory
@@ -141,10 +137,10 @@ def cooccurrence_counts(
         yield CooccurrenceCounts(*names_of(vocabulary, kept), frequencies, pairs)
 
 
-def _slices(analyzed: AnalyzedTexts, memory: int) -> Iterator[AnalyzedTexts]:
+def _slices(analyzed: AnalyzedTexts) -> Iterator[AnalyzedTexts]:
     """Divide texts into chunks of whole documents."""
     offsets = np.asarray(analyzed.offsets)
-    for first, last in row_blocks(offsets, memory // _TOKEN_SHARE):
+    for first, last in row_blocks(offsets, _MEMORY // _TOKEN_SHARE):
         bounds = offsets[first : last + 1]
         tokens = analyzed.tokens[bounds[0] : bounds[-1]]
         yield AnalyzedTexts(analyzed.vocabulary, tokens, bounds - bounds[0])
@@ -156,7 +152,7 @@ def _frequencies(analyzed: AnalyzedTexts, *, by_documents: bool) -> NDArray[np.i
     if not by_documents:
         return np.bincount(analyzed.tokens[analyzed.tokens >= 0], minlength=n_terms)
     total = np.zeros(n_terms, np.int64)
-    for chunk in _slices(analyzed, _MEMORY):
+    for chunk in _slices(analyzed):
         total += np.bincount(_distinct(chunk.tokens, chunk.offsets, n_terms)[0], minlength=n_terms)
     return total
 
@@ -166,8 +162,7 @@ def _distinct(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Distinct terms of each document, without -1."""
     there = tokens >= 0
-    before = np.zeros(len(tokens) + 1, np.int64)
-    np.cumsum(there, out=before[1:])
+    before = running_sum(there)
     indptr = before[offsets]
     rows = csr_array(
         (np.ones(indptr[-1], np.int8), tokens[there], indptr), shape=(len(offsets) - 1, n_terms)
@@ -192,8 +187,7 @@ def _count(
     stream = np.empty(len(tokens) + len(offsets), np.int32)
     lay_out(tokens, offsets, numbers, stream)
     frequencies = np.bincount(stream[stream >= 0], minlength=n_terms)
-    starts = np.zeros(n_terms + 1, np.int64)
-    np.cumsum(frequencies, out=starts[1:])
+    starts = running_sum(frequencies)
     positions = np.empty(starts[-1], np.int64)
     sort_positions(stream, starts[:-1].copy(), positions)
     sizes, totals = np.zeros(n_terms, np.int64), np.zeros(n_terms, np.int64)
@@ -202,8 +196,7 @@ def _count(
         context_sizes(stream, positions, starts, decay, first, last, sizes, totals)
 
     for_each_chunk(measure, n_terms, chunk=_CHUNK_TERMS)
-    row_starts = np.zeros(n_terms + 1, np.int64)
-    np.cumsum(sizes, out=row_starts[1:])
+    row_starts = running_sum(sizes)
 
     def counted(first: int, last: int) -> CountedRows:
         origin = int(row_starts[first])

@@ -13,8 +13,8 @@ from softcosine._progress import Progress
 from softcosine._threads import takes_threads
 from softcosine.encoders.encoder import Encode, Encoder
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded, unit
-from softcosine.similarity.cooccurrence.learned_vectors import LearnedVectors, check_scale
 from softcosine.similarity.cooccurrence.names import names_of
+from softcosine.similarity.embeddings.compared_vectors import ComparedVectors, check_scale
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
@@ -24,7 +24,7 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 __all__ = ["DistilledSimilarity"]
 
 
-class DistilledSimilarity(LearnedVectors):
+class DistilledSimilarity(ComparedVectors):
     r"""Term similarity distilled from a neural encoder's vectors of the documents of a corpus.
 
     Every document is encoded once. Let X be the tf-idf rows of the documents at unit length, and D

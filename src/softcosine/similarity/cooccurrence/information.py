@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number
 from softcosine.kernels.cooccurrence import positive_information
@@ -48,13 +49,11 @@ def information(pairs: PairCounts, *, shift: float, smoothing: float) -> SparseR
         starts = block.indptr.astype(np.int64)
         weighed = _weighed(block, starts, first, surprise, float(np.log(shift)))
         positive = weighed > 0.0
-        before = np.zeros(len(positive) + 1, np.int64)
-        np.cumsum(positive, out=before[1:])
+        before = running_sum(positive)
         lengths[first:last] = np.diff(before[starts])
         columns.append(block.indices[positive])
         values.append(weighed[positive])
-    bounds = np.zeros(len(pairs) + 1, np.int64)
-    np.cumsum(lengths, out=bounds[1:])
+    bounds = running_sum(lengths)
     return SparseRows(bounds, bounds[1:].copy(), np.concatenate(columns), np.concatenate(values))
 
 

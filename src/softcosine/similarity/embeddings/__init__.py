@@ -1,6 +1,7 @@
 """Word vectors as a source of term similarity.
 
-- ``embedding.py``: `EmbeddingSimilarity`, the source; ``encoder.py``: vectors by a neural encoder;
+- ``embedding.py``: `EmbeddingSimilarity`, the source; ``compared_vectors.py``: base of sources that
+  hold one; ``encoder.py``: vectors by a neural encoder;
 - ``vector_files.py``: readers of vector files (other formats: ``fasttext_files.py``,
   ``gensim_files.py``, ``spacy_vectors.py``, ``static_models.py``); ``english.py``: the bundled
   table;

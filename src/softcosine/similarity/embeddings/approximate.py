@@ -152,19 +152,12 @@ class ApproximateSimilarity:
         if not len(known) or not len(prepared.positions):
             return Neighbors.none(len(terms))
         order = StringOrder()
-        counts = np.zeros(len(terms), np.int64)
-        indices: list[NDArray[np.int32]] = []
-        similarities: list[NDArray[np.float32]] = []
+        found = []
         for start in range(0, len(known), _BLOCK_ROWS):
             block = known[start : start + _BLOCK_ROWS]
             strings = [terms[i] for i in block.tolist()]
-            found = self._block(strings, *table.units(rows[block]), prepared, k, order)
-            counts[block] = np.diff(found.indptr)
-            indices.append(found.indices)
-            similarities.append(found.similarities)
-        indptr = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return Neighbors(indptr, np.concatenate(indices), np.concatenate(similarities))
+            found.append(self._block(strings, *table.units(rows[block]), prepared, k, order))
+        return Neighbors.concatenated(found).of_some(known, len(terms))
 
     def _block(
         self,
@@ -230,14 +223,9 @@ class ApproximateSimilarity:
 
         def work(start: int, stop: int) -> None:
             pair_similarities(
-                both,
-                both_scales,
-                left[start:stop],
-                right[start:stop],
-                np.float32(self._source.threshold),
-                self._source.exponent,
-                scores[start:stop],
-            )
+                both, both_scales, left[start:stop], right[start:stop],
+                np.float32(self._source.threshold), self._source.exponent, scores[start:stop],
+            )  # fmt: skip
 
         for_each_chunk(work, len(rows), chunk=_CHUNK_PAIRS)
         return scores

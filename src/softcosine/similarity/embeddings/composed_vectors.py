@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import unit_rows
 from softcosine.similarity.embeddings.components import without_components
@@ -132,7 +133,7 @@ class ComposedVectors:
         number = {term: i for i, term in enumerate(dict.fromkeys(terms))}
         indptr, pieces = self._composer.pieces(list(number))
         usable = self._usable(pieces)
-        before = np.concatenate(([0], usable.cumsum()))
+        before = running_sum(usable)
         indptr, pieces = before[indptr], pieces[usable]
         numbers = np.fromiter((number[term] for term in terms), np.int32, len(terms))
         numbers[(np.diff(indptr) == 0)[numbers]] = -1

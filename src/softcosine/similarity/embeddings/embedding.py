@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine._progress import Progress
+from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk, takes_threads
 from softcosine._validation import check_number, check_whole
 from softcosine.kernels.selection import pair_similarities
@@ -18,6 +19,7 @@ from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
 from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import (
     SourceState,
@@ -62,7 +64,6 @@ class _Checked:
 class _Prepared:
     """Known strings of a searched sequence, in code point order."""
 
-    strings: Sequence[str]
     known: list[str]  # positions in the sequence
     order: NDArray[np.intp]  # numbers in `known`, sorted by string, equal ones by position
     positions: NDArray[np.int32]  # positions in the sequence, sorted by string
@@ -130,7 +131,7 @@ class EmbeddingSimilarity:
         self._table = table
         self._threshold = float(checked.threshold)
         self._exponent = float(checked.exponent)
-        self._prepared: _Prepared | None = None
+        self._prepared = LastTuple[_Prepared]()
 
     @classmethod
     def of_table(cls, table: VectorTable, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
@@ -341,8 +342,10 @@ class EmbeddingSimilarity:
         check_limit(max_neighbors)
         table, rows = self._table.look_up(terms)
         known = np.flatnonzero(rows >= 0)
-        prepared = self._prepare(among) if len(known) else None
-        if prepared is None or len(prepared.vectors) == 0 or max_neighbors == 0:
+        if len(known) == 0 or max_neighbors == 0:
+            return Neighbors.none(len(terms))
+        prepared = self._prepared.get(among, lambda: self._prepare(among))
+        if len(prepared.vectors) == 0:
             return Neighbors.none(len(terms))
         nearest = Nearest(prepared.vectors, threshold=self._threshold, exponent=self._exponent)
         k = min(max_neighbors, len(prepared.vectors))
@@ -357,15 +360,11 @@ class EmbeddingSimilarity:
         counts, columns, similarities = (
             np.concatenate(parts) for parts in zip(*answers, strict=True)
         )
-        indptr = np.zeros(len(terms) + 1, np.int64)
-        indptr[known + 1] = counts
-        return Neighbors(np.cumsum(indptr), prepared.positions[columns], similarities)
+        found = Neighbors(running_sum(counts), prepared.positions[columns], similarities)
+        return found.of_some(known, len(terms))
 
     def _prepare(self, among: Sequence[str]) -> _Prepared:
-        """Vectors of the known strings of `among`; cached for the last tuple."""
-        prepared = self._prepared
-        if prepared is not None and prepared.strings is among:
-            return prepared
+        """Vectors of the known strings of `among`."""
         table, rows = self._table.look_up(among)
         positions = np.flatnonzero(rows >= 0)
         known = [among[i] for i in positions.tolist()]
@@ -375,10 +374,7 @@ class EmbeddingSimilarity:
         strings = (numbers.setdefault(known[i], len(numbers)) for i in order.tolist())
         vectors = UnitVectors(units, scales, np.fromiter(strings, np.int32, len(known)))
         places = positions[order].astype(np.int32)
-        prepared = _Prepared(among, known, order, places, vectors, numbers)
-        if isinstance(among, tuple):
-            self._prepared = prepared
-        return prepared
+        return _Prepared(known, order, places, vectors, numbers)
 
     def state(self) -> SourceState:
         """State from which an equal source can be built; vectors keep their dtype."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softcosine._progress import Progress
 from softcosine._validation import check_type, check_whole
@@ -15,15 +14,15 @@ from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder
 from softcosine.encoders.loading import canonical_name, encode_function, load_encoder
 from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import InvalidInputError
+from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoded_vectors import EncodedVectors
-from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState
 
 __all__ = ["EncoderSimilarity"]
 
 
-class EncoderSimilarity:
+class EncoderSimilarity(ComparedVectors):
     r"""Term similarity by the cosine of an encoder's vectors (theory T14).
 
     Each term is encoded once, by itself, on first use. Its vector is stored in memory, in the cache
@@ -67,7 +66,9 @@ class EncoderSimilarity:
     [1.0, 0.03999999910593033]
     """
 
-    __slots__ = ("_name", "_similarity", "_table")
+    __slots__ = ("_name", "_table")
+
+    kind: ClassVar[str] = "encoder"
 
     def __init__(
         self,
@@ -99,8 +100,8 @@ class EncoderSimilarity:
     ) -> None:
         self._name = name
         self._table = table
-        self._similarity = EmbeddingSimilarity.of_table(
-            table, threshold=threshold, exponent=exponent
+        super().__init__(
+            EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent)
         )
 
     @property
@@ -114,28 +115,9 @@ class EncoderSimilarity:
         return self._table
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """Terms encoded or read from the cache so far."""
-        return self._table.words
-
-    @property
     def dimensions(self) -> int:
         """Number of components of each vector; 0 before the first."""
         return self._table.dimensions
-
-    @property
-    def threshold(self) -> float:
-        """Lower cosines count as 0."""
-        return self._similarity.threshold
-
-    @property
-    def exponent(self) -> float:
-        """Power that cosines are raised to."""
-        return self._similarity.exponent
-
-    def __len__(self) -> int:
-        """Return the number of terms with a vector so far."""
-        return len(self._table)
 
     def __repr__(self) -> str:
         return (
@@ -154,20 +136,6 @@ class EncoderSimilarity:
         self._table.look_up(terms)
         return self
 
-    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term has a vector, shape (n_terms,); encodes terms without one."""
-        return self._similarity.knows(terms)
-
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
-        return self._similarity.similarities(left, right)
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term, exactly."""
-        return self._similarity.neighbors(terms, among, max_neighbors=max_neighbors)
-
     def state(self) -> SourceState:
         """State from which a source can be built, with the vectors of the terms.
 
@@ -178,7 +146,7 @@ class EncoderSimilarity:
             "threshold": self.threshold,
             "exponent": self.exponent,
         }
-        return SourceState("encoder", settings, self._table.arrays())
+        return SourceState(self.kind, settings, self._table.arrays())
 
     @classmethod
     def from_state(cls, state: SourceState) -> EncoderSimilarity:

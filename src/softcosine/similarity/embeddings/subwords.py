@@ -107,15 +107,9 @@ class Subwords:
         text, offsets = pack_strings(spelled)
         rows = np.empty(len(text) * (self._max_n - self._min_n + 1), np.int32)
         hash_ngrams(
-            np.require(text, requirements=["C", "W"]),
-            offsets,
-            self._min_n,
-            self._max_n,
-            self._n_buckets,
-            self._n_words,
-            rows,
-            ends,
-        )
+            np.require(text, requirements=["C", "W"]), offsets, self._min_n, self._max_n,
+            self._n_buckets, self._n_words, rows, ends,
+        )  # fmt: skip
         return ends, rows[: ends[-1] if len(ends) else 0]
 
     def arrays(self) -> dict[str, NDArray[Any]]:

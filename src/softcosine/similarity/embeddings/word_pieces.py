@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import expand
@@ -194,9 +195,7 @@ class WordPieces:
         )  # fmt: skip
         of_terms = np.empty(int(np.diff(bounds)[numbers].sum()), np.int32)
         indptr = np.empty(len(terms) + 1, np.int64)
-        expand(
-            numbers, np.concatenate(([0], lengths.cumsum())), bounds, found, of_terms, indptr
-        )  # fmt: skip
+        expand(numbers, running_sum(lengths), bounds, found, of_terms, indptr)
         return indptr, of_terms
 
     def _tokens_by_hash(self) -> tuple[StringTable, NDArray[np.int32], int]:

@@ -20,10 +20,6 @@ __all__ = ["Antonyms"]
 class Antonyms:
     """A fixed set of unordered pairs of opposite words, compared ignoring letter case.
 
-    Parameters
-    ----------
-    pairs : iterable of (str, str)
-
     Raises
     ------
     InvalidInputError

@@ -267,10 +267,6 @@ class Decisions:
         also a decision about its term (under the name from `keys`) and about other words of that
         term that have decisions. A decision about the form itself takes precedence, then the
         earlier decision.
-
-        Parameters
-        ----------
-        keys : TermKeys
         """
         words = [word.casefold() for line in self.lines for word in (line.word, line.other) if word]
         terms = {word: keys.names(word) for word in dict.fromkeys(words)}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import slices
 from softcosine.similarity.overrides.decision_list import Decisions
-from softcosine.similarity.ragged import slices
 
 __all__ = ["DecisionTable", "Searched"]
 

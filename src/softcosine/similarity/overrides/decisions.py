@@ -21,7 +21,7 @@ from softcosine.similarity.in_terms import (
     known_as_written,
     lists_in,
 )
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import NO_PAIRS, Neighbors, Pairs, StringOrder
 from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
 from softcosine.similarity.overrides.decision_table import DecisionTable, Searched
@@ -78,11 +78,6 @@ class DecidedSimilarity(SourceOfOne):
     Neighbours are exact if those of the source are: a forbidden neighbour is replaced by the next
     one, and a pinned neighbour is included even if the source does not list it.
 
-    Parameters
-    ----------
-    source : TermSimilaritySource
-    decisions : Decisions
-
     Examples
     --------
     >>> from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
@@ -93,7 +88,7 @@ class DecidedSimilarity(SourceOfOne):
     [0.75, 0.0, 1.0]
     """
 
-    __slots__ = ("_decisions", "_keys", "_order", "_searched", "_table", "_written")
+    __slots__ = ("_keys", "_order", "_searched", "_table", "_written")
 
     def __init__(self, source: TermSimilaritySource, decisions: Decisions) -> None:
         super().__init__(source)
@@ -102,7 +97,7 @@ class DecidedSimilarity(SourceOfOne):
                 f"the decisions are {decisions!r}; needed is Decisions.of(...) or what "
                 "read_decisions(path) gives."
             )
-        self._decisions = self._written = decisions
+        self._written = decisions
         self._table = DecisionTable.of(decisions)
         self._keys: TermKeys | None = None
         self._order = StringOrder()
@@ -249,9 +244,7 @@ class DecidedSimilarity(SourceOfOne):
             (np.flatnonzero(free & plain), max_neighbors),
             (np.flatnonzero(free & ~plain), max_neighbors + n_more),
         ]
-        rows: list[NDArray[Any]] = [np.empty(0, np.int64)]
-        columns: list[NDArray[Any]] = [np.empty(0, np.int64)]
-        values: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
+        pairs: list[Pairs] = [NO_PAIRS]
         while waiting:
             asked, limit = waiting.pop()
             if len(asked) == 0:
@@ -259,14 +252,10 @@ class DecidedSimilarity(SourceOfOne):
             names = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
             best, settled = self._best(names, words[asked], searched, max_neighbors, limit)
             stay = settled[best.rows()]
-            rows.append(asked[best.rows()[stay]])
-            columns.append(best.indices[stay])
-            values.append(best.similarities[stay])
+            pairs.append((asked[best.rows()[stay]], best.indices[stay], best.similarities[stay]))
             waiting.append((asked[~settled], 2 * limit))
         return Neighbors.from_pairs(
-            np.concatenate(rows),
-            np.concatenate(columns),
-            np.concatenate(values),
+            *map(np.concatenate, zip(*pairs, strict=True)),
             n_terms=len(terms),
             among=among,
             max_neighbors=max_neighbors,

@@ -16,7 +16,7 @@ from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import are_pinned
-from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.neighbors import Neighbors, Pairs
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
 from softcosine.similarity.source import (
@@ -207,9 +207,7 @@ class Guarded(SourceOfOne):
         if len(asked) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
         n_opposites = np.array([self._n_opposites(terms[i]) for i in asked.tolist()])
-        rows: list[NDArray[Any]] = []
-        columns: list[NDArray[Any]] = []
-        similarities: list[NDArray[np.float32]] = []
+        pairs: list[Pairs] = []
         limit = max_neighbors + int(n_opposites.max())
         while len(asked):
             words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
@@ -221,18 +219,16 @@ class Guarded(SourceOfOne):
             more = (n_kept < max_neighbors) & (lengths >= limit) & (n_opposites > 0)
             of = kept.rows()
             done = ~more[of]
-            rows.append(asked[of[done]])
-            columns.append(positions[kept.indices[done]])
-            similarities.append(kept.similarities[done])
+            columns = positions[kept.indices[done]]
+            pairs.append((asked[of[done]], columns, kept.similarities[done]))
             asked, n_opposites = asked[more], n_opposites[more]
             limit *= 2
-        if len(rows) == 1:  # sorted already
-            indptr = np.searchsorted(rows[0], np.arange(len(terms) + 1))
-            return Neighbors(indptr.astype(np.int64), columns[0], similarities[0])
+        if len(pairs) == 1:  # sorted already
+            rows, columns, similarities = pairs[0]
+            indptr = np.searchsorted(rows, np.arange(len(terms) + 1))
+            return Neighbors(indptr.astype(np.int64), columns, similarities)
         return Neighbors.from_pairs(
-            np.concatenate(rows),
-            np.concatenate(columns),
-            np.concatenate(similarities),
+            *map(np.concatenate, zip(*pairs, strict=True)),
             n_terms=len(terms),
             among=among,
             max_neighbors=max_neighbors,

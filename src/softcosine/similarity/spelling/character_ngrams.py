@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
@@ -199,8 +200,7 @@ class CharacterNgramSimilarity:
         longest = int(points.lengths.max(initial=0)) + 2
         for n in range(self._min_n, min(self._max_n, longest) + 1):
             sizes += np.maximum(points.lengths + 2 - n + 1, 0)
-        places = np.zeros(len(strings) + 1, np.int64)
-        np.cumsum(sizes, out=places[1:])
+        places = running_sum(sizes)
         ends = np.empty(len(strings), np.int64)
         hashes, values = np.empty(places[-1], np.int64), np.empty(places[-1], np.int32)
         squares = np.empty(len(strings), np.float64)

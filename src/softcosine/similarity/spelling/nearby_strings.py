@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine.kernels.common_parts import fill_buckets, propose, write_keys
 from softcosine.kernels.edit_distance import measure_found, measure_pairs
@@ -49,8 +50,7 @@ class CodePoints:
     @classmethod
     def of(cls, strings: Sequence[str]) -> CodePoints:
         """Code points of strings; lone surrogates count as one each."""
-        starts = np.zeros(len(strings) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=starts[1:])
+        starts = running_sum(map(len, strings))
         encoded = "".join(strings).encode("utf-32-le", "surrogatepass")
         return cls(np.frombuffer(encoded, "<u4").astype(np.int32), starts)
 
@@ -131,8 +131,7 @@ class NearbyStrings:
         self._n_deletions = _n_deletions(least, longest)
         n_keys = [_n_rests(n, self._n_deletions[n]) for n in range(longest + 1)]
         n_keys.append(k + 1)
-        key_starts = np.zeros(len(strings) + 1, np.int64)
-        np.cumsum(np.array(n_keys)[np.minimum(codes.lengths, longest + 1)], out=key_starts[1:])
+        key_starts = running_sum(np.array(n_keys)[np.minimum(codes.lengths, longest + 1)])
         keys = np.empty(key_starts[-1], np.int32)
 
         def work(first: int, last: int) -> None:
@@ -187,10 +186,6 @@ class WordList:
 
     It takes about 50 bytes per string and 0.1 seconds for 400,000 strings, where `NearbyStrings`
     takes 1,000 bytes and some seconds. In return, a look-up takes milliseconds.
-
-    Parameters
-    ----------
-    strings : sequence of str
     """
 
     __slots__ = ("_codes", "_lengths", "_letters", "_strings")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.text.packing import pack_strings, unpack_strings
 
@@ -79,8 +80,7 @@ class Concepts:
         used = np.zeros(len(weights), np.bool_)
         used[concepts] = True
         numbers = np.cumsum(used) - 1
-        starts = np.zeros(len(words) + 1, np.int64)
-        np.cumsum(np.bincount(of, minlength=len(words)), out=starts[1:])
+        starts = running_sum(np.bincount(of, minlength=len(words)))
         return cls(tuple(words), starts, numbers[concepts].astype(np.int32), costs, weights[used])
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.similarity.ragged import slices
+from softcosine._ragged import running_sum, slices
 from softcosine.similarity.thesaurus.concepts import Concepts
 
 __all__ = ["Asked", "Searched"]
@@ -58,8 +58,7 @@ class Searched:
         span = float(np.floor(table.costs.max(initial=0.0))) + 1.0
         keys = concepts * span + costs
         order = np.argsort(keys, kind="stable")
-        starts = np.zeros(len(table.weights) + 1, np.int64)
-        np.cumsum(np.bincount(concepts, minlength=len(starts) - 1), out=starts[1:])
+        starts = running_sum(np.bincount(concepts, minlength=len(table.weights)))
         members = by_row[of[order]].astype(np.int32)
         return cls(
             strings,
@@ -134,8 +133,7 @@ class Asked:
             ends = np.searchsorted(searched.keys, concepts * searched.span + furthest, side="right")
             lasts = np.clip(ends, firsts, lasts)
         starts = np.searchsorted(of, np.arange(len(rows) + 1))
-        before = np.zeros(len(firsts) + 1, np.int64)
-        np.cumsum(lasts - firsts, out=before[1:])
+        before = running_sum(lasts - firsts)
         room = np.minimum(np.diff(before[starts]), len(searched.strings))
         return cls(searched, rows, starts, firsts, lasts, costs, weights, room)
 

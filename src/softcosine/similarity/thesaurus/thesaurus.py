@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Progress
+from softcosine._ragged import running_sum, slices
 from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number
 from softcosine.errors import SoftCosineWarning
@@ -21,7 +22,6 @@ from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import PersonsList
 from softcosine.similarity.neighbors import Neighbors, StringOrder
-from softcosine.similarity.ragged import slices
 from softcosine.similarity.source import (
     SourceState,
     check_limit,
@@ -314,8 +314,7 @@ class ThesaurusSimilarity(PersonsList):
         of_word = [
             [numbers.setdefault(name, len(numbers)) for name in names(word)] for word in table.words
         ]
-        lengths = np.fromiter(map(len, of_word), np.int64, len(of_word))
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        starts = running_sum(map(len, of_word))
         own = np.array([number for row in of_word for number in row], np.int64)
         words = np.repeat(np.arange(len(of_word)), np.diff(table.starts))
         entry, places = slices(starts, words)
@@ -366,16 +365,9 @@ class ThesaurusSimilarity(PersonsList):
 
         def work(start: int, stop: int) -> None:
             similarities_by_concepts(
-                table.starts,
-                table.concepts,
-                table.costs,
-                table.weights,
-                i[start:stop],
-                j[start:stop],
-                np.float32(self._threshold),
-                self._exponent,
-                known[start:stop],
-            )
+                table.starts, table.concepts, table.costs, table.weights, i[start:stop],
+                j[start:stop], np.float32(self._threshold), self._exponent, known[start:stop],
+            )  # fmt: skip
 
         for_each_chunk(work, len(both), chunk=65_536)
         known[i == j] = 1.0
@@ -405,15 +397,7 @@ class ThesaurusSimilarity(PersonsList):
             self._of_block([terms[i] for i in known[block].tolist()], asked, block, max_neighbors)
             for block in asked.blocks()
         ]
-        counts = np.zeros(len(terms), np.int64)
-        counts[known] = np.concatenate([np.diff(part.indptr) for part in found])
-        indptr = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return Neighbors(
-            indptr,
-            np.concatenate([part.indices for part in found]),
-            np.concatenate([part.similarities for part in found]),
-        )
+        return Neighbors.concatenated(found).of_some(known, len(terms))
 
     def _of_block(
         self, terms: Sequence[str], asked: Asked, block: slice, max_neighbors: int
@@ -421,8 +405,7 @@ class ThesaurusSimilarity(PersonsList):
         """Neighbours of some of the known terms."""
         searched = asked.searched
         room = asked.room[block]
-        places = np.zeros(len(room) + 1, np.int64)
-        np.cumsum(room, out=places[1:])
+        places = running_sum(room)
         columns = np.empty(places[-1], np.int32)
         similarities = np.empty(places[-1], np.float32)
         counts = np.zeros(len(room), np.int64)
@@ -431,24 +414,10 @@ class ThesaurusSimilarity(PersonsList):
 
         def work(first: int, last: int) -> None:
             members_by_concepts(
-                starts,
-                asked.firsts,
-                asked.lasts,
-                asked.costs,
-                asked.weights,
-                searched.members,
-                searched.costs,
-                rows,
-                searched.rows,
-                places,
-                np.float32(self._threshold),
-                self._exponent,
-                first,
-                last,
-                columns,
-                similarities,
-                counts,
-            )
+                starts, asked.firsts, asked.lasts, asked.costs, asked.weights, searched.members,
+                searched.costs, rows, searched.rows, places, np.float32(self._threshold),
+                self._exponent, first, last, columns, similarities, counts,
+            )  # fmt: skip
 
         for_each_chunk(work, len(rows), chunk=_CHUNK_TERMS)
         filled = np.arange(places[-1]) - np.repeat(places[:-1], room) < np.repeat(counts, room)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import slices
 from softcosine._validation import check_choice
 from softcosine.errors import MalformedFileError
-from softcosine.similarity.ragged import slices
 
 __all__ = ["KINDS", "RELATIONS", "Ancestors", "WordNet", "check_relation"]
 

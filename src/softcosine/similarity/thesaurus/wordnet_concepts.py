@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.similarity.ragged import slices
+from softcosine._ragged import running_sum, slices
 from softcosine.similarity.thesaurus.concepts import Concepts
 from softcosine.similarity.thesaurus.synonyms import written_terms
 from softcosine.similarity.thesaurus.wordnet import KINDS, Ancestors, WordNet
@@ -80,8 +80,7 @@ def _ways(
     written = [written_terms(lemma) for lemma in lemmas]
     numbers: dict[str, int] = {}
     flat = np.array([numbers.setdefault(n, len(numbers)) for names in written for n in names])
-    ends = np.zeros(len(written) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, written), np.int64, len(written)), out=ends[1:])
+    ends = running_sum(map(len, written))
     entry, names = slices(ends, np.concatenate(words))
     return (
         list(numbers),

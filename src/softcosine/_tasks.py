@@ -1,4 +1,4 @@
-"""Tasks that can be repeated, run by joblib: each writes one folder, whole or not at all."""
+"""Tasks that can be repeated, run by joblib: each writes a file or folder, whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softcosine._progress import Report
 from softcosine._threads import usable_cpus, using_threads
 from softcosine.errors import AlreadyExistsError, MissingDependencyError
 
-__all__ = ["once", "run_tasks"]
+__all__ = ["finished_tasks", "once", "run_tasks"]
 
 _logger = logging.getLogger(__name__)
 _ATTEMPTS = 3  # before a build stops because workers are killed
@@ -43,21 +43,36 @@ def run_tasks(
     jobs: int | None,
     report: Report,
 ) -> None:
-    """Run a task for every tuple of arguments, in any order.
-
-    Tasks that a killed worker did not finish are run again.
+    """Run a task for every tuple of arguments, in any order; see `finished_tasks`.
 
     Parameters
     ----------
     what : str
         Name of the step.
+    task, calls, jobs
+        See `finished_tasks`.
+    report : callable
+        Called with (what, done, total).
+    """
+    report(what, 0, len(calls))
+    for done, _ in enumerate(finished_tasks(task, calls, jobs=jobs), 1):
+        report(what, done, len(calls))
+
+
+def finished_tasks(
+    task: Callable[..., None], calls: Sequence[tuple[Any, ...]], *, jobs: int | None
+) -> Iterator[int]:
+    """Run a task for every tuple of arguments; yield the place of each one that is finished.
+
+    Tasks that a killed worker did not finish are run again.
+
+    Parameters
+    ----------
     task : callable
         Can be pickled; does nothing if its result exists.
     calls : sequence of tuples
     jobs : int or None
         See `joblib.Parallel`.
-    report : callable
-        Called with (what, done, total).
 
     Raises
     ------
@@ -69,11 +84,10 @@ def run_tasks(
     try:
         from joblib import Parallel, delayed, effective_n_jobs
     except ImportError as error:
-        raise MissingDependencyError("joblib", "shards", "Building shards") from error
+        raise MissingDependencyError("joblib", "shards", "Work in jobs") from error
 
     threads = max(1, usable_cpus() // effective_n_jobs(jobs))
     left = list(range(len(calls)))
-    report(what, 0, len(calls))
     for attempt in range(1, _ATTEMPTS + 1):
         work = (delayed(_in_threads)(threads, task, number, calls[number]) for number in left)
         try:
@@ -84,13 +98,13 @@ def run_tasks(
         try:
             for number in parallel(work):
                 done.add(number)
-                report(what, len(calls) - len(left) + len(done), len(calls))
+                yield number
             return
         except BrokenExecutor:
             left = [number for number in left if number not in done]
             if attempt == _ATTEMPTS:
                 raise
-            _logger.warning("A worker was killed while %s; its tasks are run again.", what)
+            _logger.warning("A worker was killed; its tasks are run again.")
 
 
 def _in_threads(threads: int, task: Callable[..., None], number: int, call: tuple[Any, ...]) -> int:

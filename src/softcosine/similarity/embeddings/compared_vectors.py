@@ -1,4 +1,4 @@
-"""Base of sources that compare vectors learned from a corpus."""
+"""Base of sources that learn or encode vectors of terms and compare these."""
 
 from __future__ import annotations
 
@@ -13,16 +13,11 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState
 
-__all__ = ["LearnedVectors", "check_scale"]
+__all__ = ["ComparedVectors", "check_scale"]
 
 
-class LearnedVectors:
-    """Vectors of the terms of a corpus, compared by their cosines.
-
-    Parameters
-    ----------
-    space : EmbeddingSimilarity
-    """
+class ComparedVectors:
+    """Vectors of terms, compared by their cosines."""
 
     __slots__ = ("_space",)
 
@@ -33,7 +28,7 @@ class LearnedVectors:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Known terms and surface forms."""
+        """Terms and surface forms that have a vector so far."""
         return self._space.words
 
     @property
@@ -47,7 +42,7 @@ class LearnedVectors:
         return self._space.exponent
 
     def __len__(self) -> int:
-        """Return the number of known terms and surface forms."""
+        """Return the number of terms and surface forms that have a vector so far."""
         return len(self._space)
 
     def __repr__(self) -> str:
@@ -57,7 +52,7 @@ class LearnedVectors:
         )
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term has a learned vector, shape (n_terms,)."""
+        """Whether each term has a vector, shape (n_terms,)."""
         return self._space.knows(terms)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
@@ -82,7 +77,7 @@ class LearnedVectors:
 
 
 def check_scale(*, threshold: float, exponent: float, max_neighbors: int = 1) -> None:
-    """Raise InvalidInputError if a setting common to all learned sources is out of range."""
+    """Raise InvalidInputError if a setting common to these sources is out of range."""
     check_number("threshold", threshold, least=0, most=1)
     check_number("exponent", exponent, above=0)
     check_whole("max_neighbors", max_neighbors)

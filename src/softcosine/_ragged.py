@@ -1,13 +1,32 @@
-"""Concatenated rows of different lengths."""
+"""Rows of different lengths, concatenated into one array."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["slices"]
+__all__ = ["running_sum", "slices"]
+
+
+def running_sum(counts: NDArray[Any] | Iterable[int | np.integer[Any]]) -> NDArray[np.int64]:
+    """Return the sums of the first 0, 1, 2, ... counts: where rows of such lengths start and end.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n,) or iterable of int
+
+    Returns
+    -------
+    ndarray of shape (n + 1,), int64
+    """
+    if not isinstance(counts, np.ndarray):
+        counts = np.fromiter(counts, np.int64)
+    sums = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, dtype=np.int64, out=sums[1:])
+    return sums
 
 
 def slices(

@@ -1,0 +1,97 @@
+"""Folders of finished blocks of a long result, so that the same call can resume.
+
+``question.json`` says what the blocks are of. Each block is a file that is renamed into place, so a
+killed process leaves a whole block or none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index.writer.lock import LOCK_FILE, WriteLock
+from softcosine.storage import checked_path, sync, written_beside
+
+__all__ = ["BlockFolder"]
+
+_QUESTION = "question.json"
+
+
+class BlockFolder:
+    """A folder of blocks: created or opened, checked, and locked until `close`.
+
+    Parameters
+    ----------
+    path : path of a folder
+        New, empty, or from an earlier run of the same question.
+    question : mapping
+        Everything that the blocks depend on, as JSON values.
+    what : str
+        What the blocks hold, in the plural, for messages.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder is that of another question, or holds other files.
+    IndexLockedError
+        If another process uses it.
+    """
+
+    def __init__(self, path: str | Path, question: Mapping[str, Any], what: str) -> None:
+        self.path = checked_path(path)
+        self._what = what
+        question = json.loads(json.dumps(question, default=repr))
+        self.path.mkdir(exist_ok=True)
+        self._check(question)  # before the lock is written
+        try:
+            self._lock = WriteLock(self.path)
+        except IndexLockedError as error:
+            raise IndexLockedError(
+                f"another process keeps its {what} in {self.path}; wait for it, or choose another "
+                "place."
+            ) from error
+        try:
+            if not self._check(question):
+                with written_beside(self.path / _QUESTION) as new:
+                    new.write_text(json.dumps(question), "utf-8")
+                    sync(new)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, question: Mapping[str, Any]) -> bool:
+        """Return whether the folder is of this question; False if it is empty."""
+        known = None
+        with suppress(FileNotFoundError, ValueError):
+            known = json.loads((self.path / _QUESTION).read_text("utf-8"))
+        if known == question:
+            return True
+        if known is not None:
+            raise self.other("of another index, or by other parameters")
+        names = {file.name for file in self.path.iterdir()} - {LOCK_FILE}
+        if any(not name.startswith(".") for name in names):
+            raise InvalidInputError(
+                f"{self.path} is no checkpoint of {self._what}; choose another place."
+            )
+        return False
+
+    def other(self, how: str) -> InvalidInputError:
+        """Return the error for a folder of another question."""
+        return InvalidInputError(
+            f"{self.path} holds {self._what} {how}; choose another place, or delete it to begin "
+            "anew."
+        )
+
+    def close(self) -> None:
+        """Release the folder."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
