@@ -503,6 +503,7 @@ def _forked(run: Callable[[Say], None], seconds: float) -> tuple[list[list[str]]
         code = 3
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            faulthandler.disable()  # else the handlers stay those that Ray may have put in place
             faulthandler.enable(writing)
             faulthandler.register(signal.SIGALRM, writing, chain=True)
             signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -18,9 +18,10 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from softcosine.cluster.opening import open_either
+from softcosine.cluster.opening import ShardOptions, open_either
 from softcosine.serve.keys import KeyRing
-from softcosine.serve.process import Bind, _listening
+from softcosine.serve.process import SETTINGS, Bind, _listening, app_of_environment
+from softcosine.serve.settings import Limits, ServeSettings
 
 FAQ = "/v1/indexes/faq"
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -219,6 +220,15 @@ def test_a_change_is_not_made_twice_if_the_server_dies_before_its_answer(
     assert server.ask("POST", f"{FAQ}/documents", other, headers=lines)[0] == 409
     assert server.ask("GET", f"{FAQ}/documents/last")[0] == 404
     assert server.end() == 0
+
+
+def test_workers_get_the_settings_of_their_server(root, tmp_path, monkeypatch):
+    settings = ServeSettings(
+        root, Limits(k=7), keys=tmp_path / "keys.json", origins=("http://a",), hosts=("b",),
+        shards=ShardOptions(timeout=2.0),
+    )  # fmt: skip
+    monkeypatch.setenv("SOFTCOSINE_SERVE", SETTINGS.dump_json(settings).decode())
+    assert app_of_environment().state.server.settings == settings
 
 
 def test_workers_share_an_index(start, root):

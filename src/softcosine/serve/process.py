@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import logging
 import os
 import socket
@@ -11,24 +10,26 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from pydantic import TypeAdapter
 
 from softcosine.errors import InvalidInputError
 from softcosine.serve.app import create_app
 from softcosine.serve.catalog import Catalog
 from softcosine.serve.keys import KeyRing
 from softcosine.serve.logs import JsonLines
-from softcosine.serve.settings import Limits, ServeSettings
+from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 
-__all__ = ["Bind", "app_of_environment", "serve"]
+__all__ = ["SETTINGS", "Bind", "app_of_environment", "serve"]
 
 _VARIABLE = "SOFTCOSINE_SERVE"  # the settings, for the processes of several workers
+SETTINGS = TypeAdapter(ServeSettings)
 _APP = "softcosine.serve.process:app_of_environment"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BACKLOG = 512
@@ -147,12 +148,7 @@ def _serve_by_workers(
 ) -> None:
     from uvicorn.supervisors import Multiprocess
 
-    values = asdict(settings) | {
-        name: None if path is None else str(path.absolute())
-        for name in ("path", "keys", "state")
-        for path in (getattr(settings, name),)
-    }
-    os.environ[_VARIABLE] = json.dumps(values)
+    os.environ[_VARIABLE] = SETTINGS.dump_json(settings).decode()
     figures = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-metrics-"))
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures  # read by the workers, before their imports
     config = uvicorn.Config(_APP, factory=True, workers=workers, **options)
@@ -162,13 +158,8 @@ def _serve_by_workers(
 
 def app_of_environment() -> FastAPI:
     """Return the application of a worker; its settings come from the process that starts it."""
-    given = json.loads(os.environ[_VARIABLE])
-    for name in ("path", "keys", "state"):
-        given[name] = None if given[name] is None else Path(given[name])
-    given |= {"limits": Limits(**given["limits"]), "origins": tuple(given["origins"])}
-    given["hosts"] = tuple(given["hosts"])
     _log_json()
-    return create_app(ServeSettings(**given))
+    return create_app(SETTINGS.validate_json(os.environ[_VARIABLE]))
 
 
 def _check_keys(settings: ServeSettings, bind: Bind) -> None:
