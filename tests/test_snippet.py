@@ -32,6 +32,19 @@ def test_matching_words_are_marked_where_they_stand():
     assert found.to_html() == "Green <b>TEA</b>, and <i>coffee</i>."
 
 
+def test_all_words_of_a_text_that_is_shown_whole_are_marked():
+    text = f"tea {'x' * 220} tea"
+    assert marked(snippet(text, PLAIN, {"tea": (1.0, "exact")})) == f"[tea] {'x' * 220} [tea]"
+
+
+@given(st.lists(st.sampled_from(["tea", "cup", "wörter", "filler,"]), max_size=14))
+def test_white_space_of_any_kind_is_one_space(words):
+    weights = {"tea": (1.0, "exact"), "cup": (0.5, "near")}
+    found = snippet(" ".join(words), PLAIN, weights, width=90)
+    for space in ("\t", "\n", "\N{NO-BREAK SPACE}", "\N{ZERO WIDTH SPACE}"):
+        assert snippet(space.join(words), PLAIN, weights, width=90) == found
+
+
 def test_markup_in_a_text_is_escaped():
     found = snippet("<b>tea</b> & <tea>", PLAIN, {"tea": (1.0, "exact")})
     assert found.to_html() == ("&lt;b&gt;<b>tea</b>&lt;/b&gt; &amp; &lt;<b>tea</b>&gt;")

@@ -98,9 +98,9 @@ def create_app(settings: ServeSettings) -> FastAPI:
     running_mcp = add_mcp(app, server)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     add_handlers(app)
-    for routes in (
-        page_routes, session_routes, status_routes, index_routes, document_routes, bulk_routes,
-        search_routes, comparison_routes, change_routes, task_routes,
+    for routes in (  # searched in this order
+        search_routes, document_routes, page_routes, session_routes, status_routes, index_routes,
+        bulk_routes, comparison_routes, change_routes, task_routes,
     ):  # fmt: skip
         app.include_router(routes.router)
     if settings.origins:

@@ -86,8 +86,8 @@ def snippet(
     spans = analyzer.spans(text[:_MAX_TEXT])
     stems = analyzer.stem([span.word for span in spans])
     found = _found(stems, [analyzer.keeps(span.word) for span in spans], analyzer, weights)
-    first = last = 0
-    if spans:
+    first, last = 0, max(len(spans) - 1, 0)
+    if len(text) > width and spans:
         first, last = _heaviest(
             [(span.start, span.end) for span in spans],
             [weight for weight, _ in found],
@@ -182,7 +182,15 @@ def _passage(text: str, start: int, width: int) -> tuple[int, int]:
 
 def _folded(text: str, start: int, stop: int, marks: list[_Place]) -> Snippet:
     """Return the snippet with white space and control characters folded, and marks shifted."""
-    out: list[str] = ["…"] if start > 0 else []
+    before, after = "…" * (start > 0), "…" * (stop < len(text))
+    passage = text[start:stop]
+    if passage.isprintable() and passage == " ".join(passage.split()):  # as most are
+        shift = len(before) - start
+        moved_marks = (
+            Mark(begin + shift, end + shift, kind) for begin, end, kind in marks if end > begin
+        )
+        return Snippet(f"{before}{passage}{after}", tuple(moved_marks))
+    out = [*before]
     moved: dict[int, int] = {}
     blank = True
     for position in range(start, stop):
@@ -200,6 +208,4 @@ def _folded(text: str, start: int, stop: int, marks: list[_Place]) -> Snippet:
     placed = tuple(
         Mark(moved[begin], moved[end - 1] + 1, kind) for begin, end, kind in marks if end > begin
     )
-    if stop < len(text):
-        out.append("…")
-    return Snippet("".join(out), placed)
+    return Snippet("".join(out) + after, placed)
