@@ -45,15 +45,12 @@ class BlockFolder:
         self.path = checked_path(path)
         self._what = what
         question = json.loads(json.dumps(question, default=repr))
-        self.path.mkdir(exist_ok=True)
-        self._check(question)  # before the lock is written
-        try:
-            self._lock = WriteLock(self.path)
-        except IndexLockedError as error:
-            raise IndexLockedError(
-                f"another process keeps its {what} in {self.path}; wait for it, or choose another "
-                "place."
-            ) from error
+        while True:
+            self.path.mkdir(exist_ok=True)
+            with suppress(FileNotFoundError):  # another process has finished, and deleted it
+                self._check(question)  # before the lock is written
+                self._lock = self._locked()
+                break
         try:
             if not self._check(question):
                 with written_beside(self.path / _QUESTION) as new:
@@ -62,6 +59,15 @@ class BlockFolder:
         except BaseException:
             self.close()
             raise
+
+    def _locked(self) -> WriteLock:
+        try:
+            return WriteLock(self.path)
+        except IndexLockedError as error:
+            raise IndexLockedError(
+                f"another process keeps its {self._what} in {self.path}; wait for it, or choose "
+                "another place."
+            ) from error
 
     def _check(self, question: Mapping[str, Any]) -> bool:
         """Return whether the folder is of this question; False if it is empty."""
@@ -85,6 +91,20 @@ class BlockFolder:
             f"{self.path} holds {self._what} {how}; choose another place, or delete it to begin "
             "anew."
         )
+
+    def remove(self) -> None:
+        """Delete the folder; do nothing if it is closed.
+
+        Names sort in the order of deletion: blocks before the files that say what they are of, so
+        that a process killed here leaves a folder to resume from, and the lock last, since another
+        process may use the folder from then on.
+        """
+        if self._lock.held:
+            with suppress(OSError):
+                for file in sorted(self.path.iterdir()):
+                    file.unlink()
+                self.path.rmdir()
+            self.close()
 
     def close(self) -> None:
         """Release the folder."""
