@@ -150,6 +150,37 @@ def test_a_replaced_commit_of_a_url_is_deleted_there(local, s3, cache):
     assert names == here - {"write.lock"}
 
 
+def test_a_commit_that_is_deleted_while_room_is_made_is_left_out(
+    local, tmp_path, cache, monkeypatch
+):
+    urls = []
+    for number in range(2):
+        add(local, **{f"new{number}": "a kettle"})
+        urls.append((tmp_path / f"{number}.at").as_uri())
+        local.backup(urls[-1])
+    deleted = sc.SoftIndex.open(urls[0]).path
+    glob = Path.glob
+
+    def listed(path, pattern):
+        found = list(glob(path, pattern))
+        if path == cache and pattern == "[!.]*" and deleted in found and not deleted_at:
+            deleted_at.append(len(found))
+            shutil.rmtree(deleted)
+        return iter(found)
+
+    deleted_at = []
+    make_room = commit_cache.CommitCache.make_room
+
+    def watched(self, work):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "glob", listed)
+            make_room(self, work)
+
+    monkeypatch.setattr(commit_cache.CommitCache, "make_room", watched)
+    same(sc.SoftIndex.open(urls[1]), local)
+    assert deleted_at
+
+
 def test_nothing_is_written_to_a_url(local, url):
     local.backup(url)
     with pytest.raises(InvalidInputError, match="opened for reading; change the index in a folder"):
