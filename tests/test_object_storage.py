@@ -150,6 +150,29 @@ def test_a_replaced_commit_of_a_url_is_deleted_there(local, s3, cache):
     assert names == here - {"write.lock"}
 
 
+def test_a_copy_to_a_folder_that_is_killed_leaves_the_commit_before(local, tmp_path, cache):
+    url = (tmp_path / "elsewhere").as_uri()
+    local.backup(url)
+    before = sc.SoftIndex.open(local.path)
+    add(local, new="a kettle")
+
+    def killed(source, target, *, follow_symlinks=True):
+        content = Path(source).read_bytes()
+        if Path(source).name == "manifest.json" and b'"generation"' in content:
+            Path(target).write_bytes(content[: len(content) // 2])
+            same(sc.SoftIndex.open(url), before)  # another reader at this moment
+            raise KeyboardInterrupt
+        Path(target).write_bytes(content)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shutil, "copyfile", killed)
+        with pytest.raises(KeyboardInterrupt):
+            local.backup(url, overwrite=True)
+    same(sc.SoftIndex.open(url), before)
+    local.backup(url, overwrite=True)
+    same(sc.SoftIndex.open(url), local, "kettle")
+
+
 def test_a_commit_that_is_deleted_while_room_is_made_is_left_out(
     local, tmp_path, cache, monkeypatch
 ):
