@@ -29,6 +29,7 @@ from softcosine.errors import (
     ServerError,
 )
 from softcosine.index.directory import commit_cache
+from softcosine.index.directory.backup import Uploader
 from softcosine.storage import remote
 
 
@@ -171,6 +172,24 @@ def test_a_copy_to_a_folder_that_is_killed_leaves_the_commit_before(local, tmp_p
     same(sc.SoftIndex.open(url), before)
     local.backup(url, overwrite=True)
     same(sc.SoftIndex.open(url), local, "kettle")
+
+
+def test_the_size_of_a_copy_is_that_of_its_commit(local, url, monkeypatch):
+    size = sum(one.stat().st_size for one in local.path.rglob("*.*") if one.name != "write.lock")
+    publish = Uploader.publish
+
+    def overtaken(self, manifest, name="manifest.json"):
+        with local.writer() as writer:
+            writer.add("new", "a kettle")
+            writer.merge()  # deletes the parts of the commit before
+        return publish(self, manifest, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Uploader, "publish", overtaken)
+        assert local.backup(url).n_bytes == size
+    size = sum(one.stat().st_size for one in local.path.rglob("*.*") if one.name != "write.lock")
+    for _ in range(2):  # the second copies nothing but the manifest
+        assert local.backup(url, overwrite=True).n_bytes == size
 
 
 def test_a_commit_that_is_deleted_while_room_is_made_is_left_out(
