@@ -156,6 +156,7 @@ class ShardedIndex(Searchable):
 
         Running searches continue on those before.
         """
+        self._shards.check_open()
         with self._refreshing:
             if ShardsManifest.read(self._path).checksum == self.commit:
                 return False
@@ -179,7 +180,7 @@ class ShardedIndex(Searchable):
         return _opened, (type(self), self._path, self._options)
 
     def close(self) -> None:
-        """End the threads or processes of the shards; the index cannot be used any more."""
+        """End the threads or processes of the shards; searches then raise InvalidInputError."""
         self._shards.close()
 
     def __enter__(self) -> Self:
@@ -313,8 +314,12 @@ class ShardedIndex(Searchable):
         """
         from softcosine.cluster.sharded_writer import ShardedWriter
 
-        given = {"encoder": self._encoder, "on_commit": self.refresh, **options}
+        given = {"encoder": self._encoder, "on_commit": self._committed, **options}
         return ShardedWriter(self._folder("shards are changed in"), **given)
+
+    def _committed(self) -> None:
+        if not self._shards.closed:
+            self.refresh()
 
     def backup(
         self,
