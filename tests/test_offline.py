@@ -248,6 +248,13 @@ def test_blocks_that_were_deleted_in_part_are_of_their_queries(
             assert rows_of(to) == expected(both[0], queries, ids, k=k)
 
 
+def test_blocks_of_another_version_are_refused(tmp_path, monkeypatch):
+    blocks.BlockFolder(tmp_path / "x", {}, "hits").close()
+    monkeypatch.setattr(blocks, "__version__", "9.0")
+    with pytest.raises(InvalidInputError, match="or of another version"):
+        blocks.BlockFolder(tmp_path / "x", {}, "hits")
+
+
 def test_a_folder_that_is_deleted_meanwhile_is_made_anew(tmp_path, monkeypatch):
     def another_ends(folder, question, check=blocks.BlockFolder._check):
         monkeypatch.undo()

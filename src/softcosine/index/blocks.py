@@ -15,6 +15,7 @@ from typing import Any, Self
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.writer.lock import LOCK_FILE, WriteLock
 from softcosine.storage import checked_path, sync, written_beside
+from softcosine.version import __version__
 
 __all__ = ["BlockFolder"]
 
@@ -29,7 +30,7 @@ class BlockFolder:
     path : path of a folder
         New, empty, or from an earlier run of the same question.
     question : mapping
-        Everything that the blocks depend on, as JSON values.
+        Everything that the blocks depend on, as JSON values, except the version of softcosine.
     what : str
         What the blocks hold, in the plural, for messages.
 
@@ -44,7 +45,8 @@ class BlockFolder:
     def __init__(self, path: str | Path, question: Mapping[str, Any], what: str) -> None:
         self.path = checked_path(path)
         self._what = what
-        question = json.loads(json.dumps(question, default=repr))
+        # Another version may compute otherwise.
+        question = json.loads(json.dumps({**question, "version": __version__}, default=repr))
         while True:
             self.path.mkdir(exist_ok=True)
             with suppress(FileNotFoundError):  # another process has finished, and deleted it
@@ -77,7 +79,7 @@ class BlockFolder:
         if known == question:
             return True
         if known is not None:
-            raise self.other("of another index, or by other parameters")
+            raise self.other("of another index, by other parameters, or of another version")
         names = {file.name for file in self.path.iterdir()} - {LOCK_FILE}
         if any(not name.startswith(".") for name in names):
             raise InvalidInputError(

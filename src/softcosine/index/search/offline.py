@@ -40,7 +40,6 @@ from softcosine.index.blocks import BlockFolder
 from softcosine.index.query.query_vectors import Query
 from softcosine.index.search.execution import Search, SearchRequest
 from softcosine.storage import checked_path, naming_a_full_disk, sync, written_beside
-from softcosine.version import __version__
 
 __all__ = ["FORMATS", "read_queries", "with_ids", "write_hits"]
 
@@ -108,7 +107,6 @@ def write_hits(
         "request": asdict(request),
         "source": index.note,
         "format": target.suffix,
-        "version": __version__,
     }
     path = target.with_name(f"{target.name}.blocks")
     with ExitStack() as ending:
