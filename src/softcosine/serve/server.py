@@ -81,6 +81,7 @@ class Server:
         await asyncio.to_thread(self.gate.close)
         await asyncio.to_thread(self.comparisons.close)
         await asyncio.to_thread(self.writers.shutdown)
+        await asyncio.to_thread(self.store.close)
 
 
 async def _server(request: Request) -> Server:  # async: other dependencies run in a thread
