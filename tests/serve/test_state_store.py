@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from softcosine.serve import state_store
 from softcosine.serve.state_store import StateStore
 
 STARTS = """
@@ -69,3 +70,20 @@ def test_a_task_that_ends_just_before_its_process_has_its_result(tmp_path, monke
 
     monkeypatch.setattr(store, "_runs", ended)
     assert store.task("a") == {"state": "done"}
+
+
+def test_the_oldest_results_make_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_store, "_MOST_BYTES", 5000)
+    store = StateStore(tmp_path)
+    store.put_task("runs", {"step": "x" * 9000}, ended=False)
+
+    def kept(name, size):
+        store.put_task(name, {"result": "x" * size}, ended=True)
+        return [name for name in ("runs", "a", "b", "c", "d") if store.task(name) is not None]
+
+    assert kept("a", 1000) == ["runs", "a"]
+    assert kept("b", 3000) == ["runs", "a", "b"]
+    assert kept("c", 1500) == ["runs", "b", "c"]
+    assert kept("d", 9000) == ["runs", "d"]
+    assert kept("a", 1000) == ["runs", "a"]
+    store.close()

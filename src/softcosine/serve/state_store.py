@@ -19,6 +19,7 @@ __all__ = ["StateStore", "StoredAnswer"]
 
 _FILE = "state.sqlite3"
 _KEPT = 24 * 3600.0  # seconds that answers and ended tasks are remembered
+_MOST_BYTES = 256 << 20  # of the results of ended tasks; beyond, the oldest are forgotten
 _LONGEST = 600.0  # seconds after which a change without an answer counts as broken off
 _SCHEMA = """
 create table if not exists answers (
@@ -120,6 +121,8 @@ class StateStore:
                 (id, text, ended, now),
             )
             row = connection.execute("select cancelled from tasks where id = ?", (id,)).fetchone()
+            if ended:
+                _forget_oldest(connection, but=id)
         return bool(row[0])
 
     def task(self, id: str) -> dict[str, Any] | None:
@@ -206,3 +209,15 @@ class StateStore:
                 self._lock.release()
                 self._lock_file(self._process).unlink(missing_ok=True)
                 self._lock = None
+
+
+def _forget_oldest(connection: sqlite3.Connection, *, but: str) -> None:
+    """Delete the oldest of the ended tasks that take more space than allowed, but never one."""
+    rows = connection.execute(
+        "select id, length(record) from tasks where ended order by id != ?, since desc", (but,)
+    ).fetchall()
+    total = 0
+    for id, size in rows:
+        total += size
+        if total > _MOST_BYTES and id != but:
+            connection.execute("delete from tasks where id = ?", (id,))
