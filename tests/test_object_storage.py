@@ -29,6 +29,7 @@ from softcosine.errors import (
     ServerError,
 )
 from softcosine.index.directory import commit_cache
+from softcosine.index.directory.backup import Uploader
 from softcosine.storage import remote
 
 
@@ -148,6 +149,78 @@ def test_a_replaced_commit_of_a_url_is_deleted_there(local, s3, cache):
         one.relative_to(local.path).as_posix() for one in local.path.rglob("*") if one.is_file()
     }
     assert names == here - {"write.lock"}
+
+
+def test_a_copy_to_a_folder_that_is_killed_leaves_the_commit_before(local, tmp_path, cache):
+    url = (tmp_path / "elsewhere").as_uri()
+    local.backup(url)
+    before = sc.SoftIndex.open(local.path)
+    add(local, new="a kettle")
+
+    def killed(source, target, *, follow_symlinks=True):
+        content = Path(source).read_bytes()
+        if Path(source).name == "manifest.json" and b'"generation"' in content:
+            Path(target).write_bytes(content[: len(content) // 2])
+            same(sc.SoftIndex.open(url), before)  # another reader at this moment
+            raise KeyboardInterrupt
+        Path(target).write_bytes(content)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shutil, "copyfile", killed)
+        with pytest.raises(KeyboardInterrupt):
+            local.backup(url, overwrite=True)
+    same(sc.SoftIndex.open(url), before)
+    local.backup(url, overwrite=True)
+    same(sc.SoftIndex.open(url), local, "kettle")
+
+
+def test_the_size_of_a_copy_is_that_of_its_commit(local, url, monkeypatch):
+    size = sum(one.stat().st_size for one in local.path.rglob("*.*") if one.name != "write.lock")
+    publish = Uploader.publish
+
+    def overtaken(self, manifest, name="manifest.json"):
+        with local.writer() as writer:
+            writer.add("new", "a kettle")
+            writer.merge()  # deletes the parts of the commit before
+        return publish(self, manifest, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Uploader, "publish", overtaken)
+        assert local.backup(url).n_bytes == size
+    size = sum(one.stat().st_size for one in local.path.rglob("*.*") if one.name != "write.lock")
+    for _ in range(2):  # the second copies nothing but the manifest
+        assert local.backup(url, overwrite=True).n_bytes == size
+
+
+def test_a_commit_that_is_deleted_while_room_is_made_is_left_out(
+    local, tmp_path, cache, monkeypatch
+):
+    urls = []
+    for number in range(2):
+        add(local, **{f"new{number}": "a kettle"})
+        urls.append((tmp_path / f"{number}.at").as_uri())
+        local.backup(urls[-1])
+    deleted = sc.SoftIndex.open(urls[0]).path
+    glob = Path.glob
+
+    def listed(path, pattern):
+        found = list(glob(path, pattern))
+        if path == cache and pattern == "[!.]*" and deleted in found and not deleted_at:
+            deleted_at.append(len(found))
+            shutil.rmtree(deleted)
+        return iter(found)
+
+    deleted_at = []
+    make_room = commit_cache.CommitCache.make_room
+
+    def watched(self, work):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "glob", listed)
+            make_room(self, work)
+
+    monkeypatch.setattr(commit_cache.CommitCache, "make_room", watched)
+    same(sc.SoftIndex.open(urls[1]), local)
+    assert deleted_at
 
 
 def test_nothing_is_written_to_a_url(local, url):

@@ -202,6 +202,83 @@ def test_other_work_in_the_same_place_is_refused(both, tmp_path, small):
         one.search_batch(QUERIES, to=tmp_path / "mine.jsonl")
 
 
+def test_who_begins_while_blocks_are_deleted_keeps_its_own(both, tmp_path, small, monkeypatch):
+    to, begun = tmp_path / "hits.jsonl", []
+
+    def another_begins(path, rmdir=Path.rmdir):
+        monkeypatch.undo()
+        begun.append(blocks.BlockFolder(path, {"of": "another"}, "hits"))
+        (path / "queries-0000000.json").write_text("mine")
+        rmdir(path)
+
+    monkeypatch.setattr(Path, "rmdir", another_begins)
+    both[0].search_batch(QUERIES, to=to)
+    (other,) = begun
+    files = {"question.json", "queries-0000000.json", "write.lock"}
+    assert {file.name for file in other.path.iterdir()} == files
+    with pytest.raises(IndexLockedError):
+        blocks.BlockFolder(other.path, {"of": "another"}, "hits")
+    other.close()
+
+
+@pytest.mark.parametrize("n_deleted", range(0, 14, 3))
+def test_blocks_that_were_deleted_in_part_are_of_their_queries(
+    both, tmp_path, small, monkeypatch, n_deleted
+):
+    to, deleted = tmp_path / "hits.jsonl", []
+
+    def stop(path, missing_ok=False, unlink=Path.unlink):
+        if path.name[0] != "." and path.parent.suffix == ".blocks":
+            if len(deleted) == n_deleted:
+                raise OSError("killed")
+            deleted.append(path)
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", stop)
+        both[0].search_batch(QUERIES, to=to)
+    others = QUERIES[::-1]
+    for queries, k in ((others, 10), (QUERIES, 10), (others, 3)):
+        try:
+            both[0].search_batch(queries, to=to, k=k, overwrite=True)
+        except InvalidInputError:
+            assert (queries, k) != (QUERIES, 10)
+        else:
+            ids = [str(number) for number in range(1, len(queries) + 1)]
+            assert rows_of(to) == expected(both[0], queries, ids, k=k)
+
+
+def test_blocks_of_another_version_are_refused(tmp_path, monkeypatch):
+    blocks.BlockFolder(tmp_path / "x", {}, "hits").close()
+    monkeypatch.setattr(blocks, "__version__", "9.0")
+    with pytest.raises(InvalidInputError, match="or of another version"):
+        blocks.BlockFolder(tmp_path / "x", {}, "hits")
+
+
+def test_a_folder_that_is_deleted_meanwhile_is_made_anew(tmp_path, monkeypatch):
+    def another_ends(folder, question, check=blocks.BlockFolder._check):
+        monkeypatch.undo()
+        folder.path.rmdir()
+        return check(folder, question)
+
+    monkeypatch.setattr(blocks.BlockFolder, "_check", another_ends)
+    with blocks.BlockFolder(tmp_path / "x", {}, "hits") as folder:
+        assert (folder.path / "question.json").exists()
+
+
+def test_a_file_that_another_search_wrote_meanwhile_is_kept(both, tmp_path, small, monkeypatch):
+    to = tmp_path / "hits.jsonl"
+
+    def another_ends(path, question, what, opened=blocks.BlockFolder):
+        to.write_text("of another")
+        return opened(path, question, what)
+
+    monkeypatch.setattr(offline, "BlockFolder", another_ends)
+    with pytest.raises(AlreadyExistsError):
+        both[0].search_batch(QUERIES, to=to)
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["of another"]
+
+
 def test_bad_input_is_named(both, tmp_path, small):
     one, _ = both
     memory = sc.SoftIndex.from_texts(["tea"], ids=["with space"], plain=True)

@@ -158,6 +158,14 @@ def test_progress_of_other_documents_or_of_another_question_is_refused(tmp_path,
         nearest_neighbors(pair_documents(parts, S), k=2, checkpoint=tmp_path / "pairs")
 
 
+def test_progress_of_another_version_is_refused(tmp_path, compared, monkeypatch):
+    parts, S = compared
+    pairs_of(parts, S, min_similarity=0.9, checkpoint=tmp_path / "pairs")
+    monkeypatch.setattr(pair_checkpoint, "__version__", "9.0")
+    with pytest.raises(InvalidInputError, match="the progress of another version of softcosine"):
+        similar_pairs(pair_documents(parts, S), min_similarity=0.9, checkpoint=tmp_path / "pairs")
+
+
 def test_what_is_no_checkpoint_is_refused_and_left_alone(tmp_path, compared):
     parts, S = compared
     (tmp_path / "mine.txt").write_text("mine")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,27 @@ def test_a_killed_build_continues_where_it_stopped(inputs, expected, tmp_path, s
 
 def finished(folder):
     return [*folder.glob("work/tally-*/manifest.json"), *folder.glob("shard-*/manifest.json")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_workers_of_a_command_end_with_it(inputs, expected, tmp_path, number):
+    pytest.importorskip("joblib")
+    folder = tmp_path / "all.shards"
+    arguments = ["shards", "build", *inputs, "-o", folder, "--docs-per-shard", "50", "--plain"]
+    with within(300):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "softcosine", *map(str, arguments), "--jobs", "2"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        while not finished(folder) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(number)
+        wrote, _ = process.communicate(timeout=60)  # workers that outlive it keep the pipe open
+    assert process.returncode == 128 + number, wrote
+    planned(inputs).build(folder)
+    assert facts_of(folder) == expected
 
 
 FULL = """

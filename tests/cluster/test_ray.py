@@ -60,6 +60,26 @@ def test_what_is_closed_after_ray_was_shut_down_does_not_start_it_again(monkeypa
     assert ray_workers._users == 0
 
 
+def test_ray_is_stopped_if_its_actors_cannot_be_made(monkeypatch):
+    begun = []
+
+    def refuse(*_):
+        raise RuntimeError("no room for an actor")
+
+    actors = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=refuse))
+    ray = SimpleNamespace(
+        is_initialized=lambda: bool(begun), init=lambda **_: begun.append(1),
+        shutdown=begun.clear, remote=lambda _: actors,
+        exceptions=SimpleNamespace(RayTaskError=ZeroDivisionError),
+    )  # fmt: skip
+    monkeypatch.setattr(ray_workers, "imported_ray", lambda: ray)
+    monkeypatch.setattr(ray_workers, "_users", 0)
+    with pytest.raises(RuntimeError, match="no room") as kept:
+        ray_workers.RayWorkers([None])
+    assert kept.value.__traceback__ is not None  # which refers to the workers
+    assert (begun, ray_workers._users) == ([], 0)
+
+
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
     need_ray()

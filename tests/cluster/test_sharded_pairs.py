@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import softcosine as sc
-from sharded import built
+from sharded import built, documents_of, epoch, in_folders
+from softcosine.cluster import all_pairs
 from softcosine.cluster.all_pairs import groups_of_shards, pairs_of_shards
 from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.errors import InvalidInputError
@@ -111,6 +112,40 @@ def test_the_nearest_of_each_are_found_in_tasks_that_resume(tmp_path):
             index.pairs(k=0)
         with pytest.raises(InvalidInputError, match="leave out ranking"):
             index.pairs(k=3, ranking="inner_product")
+
+
+BAD = [
+    ("pairs", {"min_similarity": 0}), ("pairs", {"min_similarity": "x"}),
+    ("pairs", {"min_similarity": 1.5}), ("pairs", {"min_similarity": 0.5, "by": "sound"}),
+    ("pairs", {"k": 0}), ("pairs", {"k": 2.5}), ("pairs", {"k": 3, "min_similarity": float("nan")}),
+    ("pairs", {"k": 3, "by": "meaning", "min_similarity": 1.5}), ("pairs", {"k": 3, "threads": 0}),
+    ("pairs", {"k": 3, "checkpoint": 5}), ("dedupe", {"min_similarity": -1}),
+    ("dedupe", {"min_similarity": 2}), ("dedupe", {"method": "friends"}),
+    ("dedupe", {"by": "sound"}), ("dedupe", {"threads": "all"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "options"), BAD)
+def test_bad_options_are_refused_at_once_as_by_one_index(tmp_path, monkeypatch, method, options):
+    one = built(tmp_path / "x", texts_of(2, 20))
+    monkeypatch.setattr(all_pairs, "_found", None)  # opens the documents and runs the tasks
+    with sc.ShardedIndex.open(tmp_path / "x") as many:
+        said = []
+        for index in (one, many):
+            with pytest.raises(InvalidInputError) as kept:
+                getattr(index, method)(**options)
+            said.append(str(kept.value))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("by", ["words", "meaning"])
+def test_what_the_documents_lack_is_said_at_once(tmp_path, by):
+    kind = "fields" if by == "words" else "words"
+    in_folders(epoch(kind), tmp_path / "x", documents_of(kind, np.random.default_rng(1), 5), 2)
+    with sc.ShardedIndex.open(tmp_path / "x") as many:
+        for call in (lambda: many.pairs(k=1, by=by), lambda: many.dedupe(by=by)):
+            with pytest.raises(InvalidInputError, match=r"has the fields|have no coordinates"):
+                call()
 
 
 KILLED = """

@@ -207,6 +207,22 @@ def test_a_shard_with_another_commit_is_refused(folder):
         ShardedIndex.open(folder)
 
 
+def test_a_closed_index_says_so(folder):
+    index = ShardedIndex.open(folder)
+    writer = index.writer()
+    index.close()
+    for call in (
+        lambda: index.search("tea"), lambda: index.search_batch(["tea"]), lambda: "doc1" in index,
+        lambda: index.similar("doc1"), lambda: index.get(["doc1"]), index.filter, index.refresh,
+        lambda: index.explain("tea", "doc1"), lambda: index.scores("tea", ["doc1"]),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInputError, match="this index is closed; open it again"):
+            call()
+    with writer:
+        writer.add("new", "tea")  # the writer is open, and does not open the index again
+    index.close()
+
+
 def test_missing_folders_are_named(folder, tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no sharded index at"):
         ShardedIndex.open(tmp_path / "nothing")

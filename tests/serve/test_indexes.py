@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +122,19 @@ def test_a_read_only_server_refuses_changes_only(serving):
     ):
         assert problem(answer, 403) == "read-only"
     assert client.get(FAQ).json()["documents"] == 4
+
+
+def test_an_index_at_a_url_refuses_changes(serving, root, tmp_path, monkeypatch):
+    pytest.importorskip("fsspec")
+    monkeypatch.setenv("SOFTCOSINE_CACHE", str(tmp_path / "cache"))
+    client = serving(Path((root / "faq").as_uri()))
+    assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
+    for answer in (
+        client.put(f"{FAQ}/documents/a", json={"text": "x"}),
+        client.patch(f"{FAQ}/similarities", json={"pin": []}),
+        client.post(f"{FAQ}/merge"),
+        client.delete(FAQ),
+    ):
+        assert problem(answer, 403) == "read-only"
+        assert "softcosine backup FOLDER URL --overwrite" in answer.json()["detail"]
+    assert client.get("/session").json()["scopes"] == ["search"]

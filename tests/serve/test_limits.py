@@ -152,6 +152,21 @@ def test_a_repeated_request_changes_nothing(client):
     assert problem(other, 409) == "key-reused"
 
 
+def test_a_restarted_server_of_one_index_knows_the_last_64_changes(serving, root):
+    def put(client, number):
+        key = {"Idempotency-Key": f"k{number}"}
+        answer = client.put(f"{FAQ}/documents/d{number}", json={"text": "x"}, headers=key)
+        return answer.headers.get("idempotency-replayed"), answer.json()["added"]
+
+    first = serving(root / "faq")
+    assert [put(first, number) for number in range(65)] == [(None, 1)] * 65
+    assert first.put(f"{FAQ}/documents/other", json={"text": "x"}).status_code == 201
+    assert put(first, 0) == ("true", 1)
+    again = serving(root / "faq")
+    assert [put(again, number) for number in range(1, 65)] == [("true", 1)] * 64
+    assert put(again, 0) == (None, 0)  # made anew: it replaces the document
+
+
 def test_a_full_disk_changes_nothing(client, monkeypatch):
     import errno
 

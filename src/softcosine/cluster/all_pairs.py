@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine._progress import Progress
 from softcosine._tasks import finished_tasks
-from softcosine._threads import in_threads
-from softcosine._validation import check_whole
+from softcosine._threads import in_threads, n_threads
+from softcosine._validation import check_choice, check_whole
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.errors import InvalidInputError
 from softcosine.index.blocks import BlockFolder
@@ -35,7 +35,7 @@ from softcosine.index.near_duplicates.all_pairs import (
     pairs_of_panels,
     positive,
 )
-from softcosine.index.near_duplicates.groups import DuplicateGroups, groups_of_pairs
+from softcosine.index.near_duplicates.groups import METHODS, DuplicateGroups, groups_of_pairs
 from softcosine.index.near_duplicates.panels import Comparison, kth_best
 from softcosine.index.near_duplicates.results import PairBlock
 from softcosine.index.near_duplicates.similar import (
@@ -48,7 +48,7 @@ from softcosine.index.near_duplicates.similar import (
     named_groups,
 )
 from softcosine.index.search.top_docs import check_k, check_min_score
-from softcosine.storage import naming_a_full_disk, sync, written_beside
+from softcosine.storage import checked_path, naming_a_full_disk, sync, written_beside
 
 __all__ = ["groups_of_shards", "pairs_of_shards", "together"]
 
@@ -232,6 +232,7 @@ def pairs_of_shards(
         minimum = positive(min_similarity)
     else:
         k, minimum = check_k(k), check_min_score(min_similarity, "min_similarity")
+    _check_tasks(threads, jobs, checkpoint)
 
     def found() -> Generator[SimilarPair]:
         with ExitStack() as closing:
@@ -261,13 +262,28 @@ def groups_of_shards(
     progress: Progress | None = None,
 ) -> list[SimilarGroup]:
     """Return the groups of near duplicates of a sharded index; see `SoftIndex.dedupe`."""
+    check_choice("method", method, METHODS)
     minimum = positive(min_similarity)
+    _check_tasks(threads, jobs, checkpoint)
     with ExitStack() as closing:
         documents, block = _found(
             path, minimum, None, by, threads, jobs, checkpoint, progress, closing
         )
         groups: DuplicateGroups = groups_of_pairs(documents, iter([block]), method)
         return named_groups(groups, documents.id)
+
+
+def _check_tasks(threads: int | None, jobs: int | None, checkpoint: str | Path | None) -> None:
+    """Raise InvalidInputError if tasks cannot run so, before any is started."""
+    n_threads(threads)
+    check_whole("jobs", jobs, optional=True)
+    if checkpoint is not None:
+        checked_path(checkpoint)
+    elif jobs is not None:
+        raise InvalidInputError(
+            "jobs compare in other processes, which leave their pairs in a folder: pass "
+            "checkpoint=FOLDER, on a disk that all of them share."
+        )
 
 
 def _found(
@@ -282,12 +298,6 @@ def _found(
     closing: ExitStack,
 ) -> tuple[_InsertionOrder, PairBlock]:
     """Return the documents, and their pairs by (first, second), for the k best by rank."""
-    check_whole("jobs", jobs, optional=True)
-    if jobs is not None and checkpoint is None:
-        raise InvalidInputError(
-            "jobs compare in other processes, which leave their pairs in a folder: pass "
-            "checkpoint=FOLDER, on a disk that all of them share."
-        )
     checksum = ShardsManifest.read(path).checksum
     documents = _documents_of(path, checksum, by)
     closing.callback(_documents_of.cache_clear)

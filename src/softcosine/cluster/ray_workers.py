@@ -135,26 +135,28 @@ class RayWorkers:
 
     def __init__(self, sources: Sequence[ShardSource], *, replicas: int = 1) -> None:
         self._ray = imported_ray()
-        owns = _start(self._ray)
-        made = self._ray.remote(_Actor).options(
-            max_restarts=-1, max_concurrency=_AT_ONCE, scheduling_strategy="SPREAD", num_cpus=0
-        )
-        self.shards = [
-            _Replicas(self._ray, [made.remote(source) for _ in range(replicas)])
-            for source in sources
-        ]
-        self._end = weakref.finalize(self, _end, self._ray, list(self.shards), owns)
+        self.shards: list[_Replicas] = []
+        self._end = weakref.finalize(self, _end, self._ray, self.shards, _start(self._ray))
         self._end.atexit = False  # Ray ends its processes then
         try:
+            made = self._ray.remote(_Actor).options(
+                max_restarts=-1, max_concurrency=_AT_ONCE, scheduling_strategy="SPREAD", num_cpus=0
+            )
+            self.shards += [
+                _Replicas(self._ray, [made.remote(source) for _ in range(replicas)])
+                for source in sources
+            ]
             opened = [
                 actor.call.remote("counts", (), None)
                 for shard in self.shards
                 for actor in shard.actors
             ]
             self._ray.get(opened)
-        except self._ray.exceptions.RayTaskError as error:
+        except BaseException as error:
             self.close()
-            raise error.cause from error
+            if isinstance(error, self._ray.exceptions.RayTaskError):
+                raise error.cause from error
+            raise
 
     def scatter(
         self, method: str, calls: Mapping[int, Sequence[Any]], seconds: float | None

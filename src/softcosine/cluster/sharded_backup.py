@@ -8,17 +8,15 @@ Parts that only the replaced commit has are deleted last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from softcosine._progress import Report, silent
 from softcosine.cluster.manifest import ShardsManifest, stated_manifest
 from softcosine.errors import AlreadyExistsError, InvalidInputError
-from softcosine.index.directory.backup import Uploader
-from softcosine.index.directory.commit import NEW, Commit, parsed_commit
+from softcosine.index.directory.backup import Uploaded, Uploader
+from softcosine.index.directory.commit import NEW, parsed_commit
 from softcosine.index.directory.store import Store
 from softcosine.storage import MANIFEST
 from softcosine.storage.remote import RemoteFolder, url_of
@@ -37,7 +35,7 @@ class ShardedBackup:
     manifest : ShardsManifest
         Of the copied commit.
     n_bytes : int
-        Size of the copied commits of all shards, the epoch included; shared parts count for each.
+        Size of the parts of all shards, the epoch included; shared parts count for each.
     """
 
     url: str
@@ -81,7 +79,7 @@ def back_up_shards(
         one.end()
     for left in set() if there is None else set(_folders(there)) - set(_folders(manifest)):
         RemoteFolder(to).remove(left)
-    return ShardedBackup(to, manifest, sum(one.n_bytes for one in copies))
+    return ShardedBackup(to, manifest, sum(one.parts.n_bytes for one in copies))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +91,20 @@ class _Copy:
 
     uploader: Uploader
     first: str
-    commit: Commit
-    manifest: Mapping[str, Any]
+    parts: Uploaded
     changed: bool
-
-    @property
-    def n_bytes(self) -> int:
-        """Size of the files of all parts."""
-        parts = self.commit.parts.values()
-        return sum(int(facts["bytes"]) for part in parts for facts in part.files.values())
 
     def announce(self) -> None:
         """Upload the manifest under its first name."""
         if self.changed:
-            self.uploader.publish(self.manifest, self.first)
+            self.uploader.publish(self.parts.manifest, self.first)
 
     def end(self) -> None:
         """Upload the manifest under its own name, and delete what is not of this commit."""
         if self.changed and self.first == NEW:
-            self.uploader.publish(self.manifest)
+            self.uploader.publish(self.parts.manifest)
             self.uploader.remote.remove(NEW)
-        self.uploader.sweep(self.commit)
+        self.uploader.sweep(self.parts.commit)
 
 
 def _uploaded(
@@ -124,11 +115,11 @@ def _uploaded(
     for name, checksum in _folders(manifest).items():
         uploader = Uploader(RemoteFolder(f"{url}/{name}"), verify, progress)
         old = uploader.last()
-        commit, own = uploader.parts(Store.open(folder / name), old, checksum)
-        changed = old is None or old["checksum"] != own["checksum"]
+        parts = uploader.parts(Store.open(folder / name), old, checksum)
+        changed = old is None or old["checksum"] != parts.manifest["checksum"]
         # Readers look for a second manifest in shards only; an epoch's folder is named by content.
         first = MANIFEST if checksum is None else NEW
-        copies.append(_Copy(uploader, first, commit, own, changed))
+        copies.append(_Copy(uploader, first, parts, changed))
     return copies
 
 

@@ -21,7 +21,13 @@ from softcosine.errors import (
     IndexFormatError,
     InvalidInputError,
 )
-from softcosine.index.near_duplicates.similar import By, SimilarGroup, SimilarPairs
+from softcosine.index.near_duplicates.similar import (
+    By,
+    SimilarGroup,
+    SimilarPairs,
+    check_comparable,
+    check_reachable,
+)
 from softcosine.index.search.execution import SearchRequest
 from softcosine.index.search.lookup import Filtering, Passing
 from softcosine.index.search.results import Listing
@@ -156,6 +162,7 @@ class ShardedIndex(Searchable):
 
         Running searches continue on those before.
         """
+        self._shards.check_open()
         with self._refreshing:
             if ShardsManifest.read(self._path).checksum == self.commit:
                 return False
@@ -179,7 +186,7 @@ class ShardedIndex(Searchable):
         return _opened, (type(self), self._path, self._options)
 
     def close(self) -> None:
-        """End the threads or processes of the shards; the index cannot be used any more."""
+        """End the threads or processes of the shards; searches then raise InvalidInputError."""
         self._shards.close()
 
     def __enter__(self) -> Self:
@@ -272,6 +279,8 @@ class ShardedIndex(Searchable):
             raise InvalidInputError(
                 "pairs of shards are compared by soft_cosine; leave out ranking."
             )
+        check_comparable(self._snapshot, by)
+        check_reachable(self._snapshot, min_similarity, by)
         return pairs_of_shards(
             folder, min_similarity=min_similarity, k=k, by=by, threads=threads, jobs=jobs,
             checkpoint=checkpoint, progress=progress,
@@ -291,10 +300,12 @@ class ShardedIndex(Searchable):
         """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for `jobs`."""
         from softcosine.cluster.all_pairs import groups_of_shards
 
+        folder = self._folder("near duplicates are found in")
+        check_comparable(self._snapshot, by)
+        check_reachable(self._snapshot, min_similarity, by)
         return groups_of_shards(
-            self._folder("near duplicates are found in"), min_similarity=min_similarity,
-            method=method, by=by, threads=threads, jobs=jobs, checkpoint=checkpoint,
-            progress=progress,
+            folder, min_similarity=min_similarity, method=method, by=by, threads=threads, jobs=jobs,
+            checkpoint=checkpoint, progress=progress,
         )  # fmt: skip
 
     def writer(self, **options: Any) -> ShardedWriter:
@@ -313,8 +324,12 @@ class ShardedIndex(Searchable):
         """
         from softcosine.cluster.sharded_writer import ShardedWriter
 
-        given = {"encoder": self._encoder, "on_commit": self.refresh, **options}
+        given = {"encoder": self._encoder, "on_commit": self._committed, **options}
         return ShardedWriter(self._folder("shards are changed in"), **given)
+
+    def _committed(self) -> None:
+        if not self._shards.closed:
+            self.refresh()
 
     def backup(
         self,

@@ -18,7 +18,7 @@ from softcosine._deadline import check_deadline, has_deadline, seconds_left
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.shard import Rows, ShardCounts
 from softcosine.cluster.workers import Workers
-from softcosine.errors import DeadlineExceededError, UnknownDocumentError
+from softcosine.errors import DeadlineExceededError, InvalidInputError, UnknownDocumentError
 from softcosine.index.directory.snapshot import IndexedSegment, SegmentedDocuments, Snapshot
 from softcosine.index.segment.documents import Document, MemoryDocuments
 from softcosine.index.segment.metadata_columns import Path
@@ -48,19 +48,28 @@ class Shards:
     ------
     DeadlineExceededError
         By all methods, if a shard does not answer in time and there is no answer without it.
+    InvalidInputError
+        By all methods, after `close`.
     """
 
     def __init__(self, workers: Workers, names: Sequence[str], timeout: float | None) -> None:
         self._workers = workers
         self._names = tuple(names)
         self._timeout = timeout
+        self.closed = False
 
     def __len__(self) -> int:
         return len(self._names)
 
     def close(self) -> None:
         """End the processes and threads of the shards."""
+        self.closed = True
         self._workers.close()
+
+    def check_open(self) -> None:
+        """Raise InvalidInputError if the shards are closed."""
+        if self.closed:
+            raise InvalidInputError("this index is closed; open it again.")
 
     @contextmanager
     def searching(self) -> Iterator[None]:
@@ -122,6 +131,7 @@ class Shards:
     def _scatter(
         self, method: str, calls: Mapping[int, Sequence[Any]], *, partial: bool = False
     ) -> dict[int, Any]:
+        self.check_open()
         missing = _missing.get()
         asked = {number: own for number, own in calls.items() if number not in (missing or ())}
         limits = [self._timeout, seconds_left() if has_deadline() else None]

@@ -39,6 +39,10 @@ __all__ = ["create_app"]
 _REFRESH = 0.5  # seconds between two looks at the commits of other processes
 # That web pages of other origins may send.
 _HEADERS = ("Authorization", "Content-Type", "If-Match", "Idempotency-Key", "Prefer")
+# That they may read.
+_EXPOSED = (
+    "ETag", "Location", "Retry-After", "X-Request-Id", "Idempotency-Replayed", "Preference-Applied",
+)  # fmt: skip
 _log = logging.getLogger(__name__)
 
 
@@ -109,7 +113,7 @@ def create_app(settings: ServeSettings) -> FastAPI:
             allow_origins=list(settings.origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=[*_HEADERS],
-            expose_headers=["ETag", "Location", "Retry-After", "X-Request-Id"],
+            expose_headers=[*_EXPOSED],
         )
 
     def record(scope: Scope, status: int, seconds: float) -> None:

@@ -40,6 +40,11 @@ class Catalog:
     settings : ServeSettings
         Its path may be the URL of one index.
 
+    Attributes
+    ----------
+    elsewhere : bool
+        Whether the index is at a URL, and so opened for reading.
+
     Raises
     ------
     FileNotFoundError
@@ -49,14 +54,14 @@ class Catalog:
     """
 
     def __init__(self, settings: ServeSettings) -> None:
-        elsewhere = url_of(settings.path) is not None
-        path = settings.path if elsewhere else settings.path.absolute()
-        if not elsewhere and not path.exists():
+        self.elsewhere = url_of(settings.path) is not None
+        path = settings.path if self.elsewhere else settings.path.absolute()
+        if not self.elsewhere and not path.exists():
             raise FileNotFoundError(f"there is no folder {settings.path}.")
-        if not elsewhere and not path.is_dir():
+        if not self.elsewhere and not path.is_dir():
             raise NotADirectoryError(f"{settings.path} is a file; serve an index or a folder.")
         self._settings = settings
-        self._only = path.name if elsewhere or (path / _MANIFEST).exists() else None
+        self._only = path.name if self.elsewhere or (path / _MANIFEST).exists() else None
         self.root = path.parent if self._only is not None else path
         self._open: dict[str, ServedIndex] = {}
         self._opening = threading.Lock()

@@ -50,6 +50,18 @@ class Server:
         self.metrics = Metrics(self.catalog, self.gate, self.tasks)
         self.ready = False
 
+    @property
+    def read_only(self) -> str | None:
+        """Why all changes are refused; None if they are not."""
+        if self.settings.read_only:
+            return "this server takes no changes (--read-only)."
+        if self.catalog.elsewhere:
+            return (
+                "the index of this server is at a URL, and so opened for reading; change it in its "
+                "folder, and copy it there again: softcosine backup FOLDER URL --overwrite."
+            )
+        return None
+
     async def index(self, name: str) -> ServedIndex:
         """Return an index by its name or alias."""
         served = self.catalog.opened_as(name)
@@ -69,6 +81,7 @@ class Server:
         await asyncio.to_thread(self.gate.close)
         await asyncio.to_thread(self.comparisons.close)
         await asyncio.to_thread(self.writers.shutdown)
+        await asyncio.to_thread(self.store.close)
 
 
 async def _server(request: Request) -> Server:  # async: other dependencies run in a thread
@@ -123,5 +136,5 @@ def require(request: Request, server: Server, scope: Scope, *, changes: bool = F
             f"the key {request.state.key} is for {', '.join(scopes)}, and this request needs "
             f"{scope}.",
         )
-    if changes and server.settings.read_only:
-        raise Problem("read-only", "this server takes no changes (--read-only).")
+    if changes and server.read_only is not None:
+        raise Problem("read-only", server.read_only)

@@ -60,6 +60,6 @@ def _record(server: Server, key: Key | None, token: str | None) -> dict[str, Any
     return {
         "keys": server.sessions is not None,
         "key": None if key is None else key.name,
-        "scopes": [scope for scope in scopes if scope == "search" or not server.settings.read_only],
+        "scopes": [scope for scope in scopes if scope == "search" or server.read_only is None],
         "token": token,
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from softcosine._file_lock import FileLock
+
 __all__ = ["StateStore", "StoredAnswer"]
 
 _FILE = "state.sqlite3"
 _KEPT = 24 * 3600.0  # seconds that answers and ended tasks are remembered
+_MOST_BYTES = 256 << 20  # of the results of ended tasks; beyond, the oldest are forgotten
 _LONGEST = 600.0  # seconds after which a change without an answer counts as broken off
 _SCHEMA = """
 create table if not exists answers (
@@ -40,6 +45,8 @@ class StoredAnswer:
 class StateStore:
     """Answers by Idempotency-Key, tasks, and sessions. The file is made at its first use.
 
+    A process that starts tasks holds a lock, so that the others see when it is gone.
+
     Parameters
     ----------
     folder : Path
@@ -47,6 +54,9 @@ class StateStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._process = secrets.token_hex(8)
+        self._lock: FileLock | None = None
+        self._locking = threading.Lock()
 
     @contextmanager
     def _opened(self, begin: str = "begin immediate") -> Iterator[sqlite3.Connection]:
@@ -96,23 +106,65 @@ class StateStore:
             connection.execute("delete from answers where key = ?", (key,))
 
     def put_task(self, id: str, record: dict[str, Any], *, ended: bool) -> bool:
-        """Store the state of a task; return whether it is to be cancelled."""
+        """Store the state of a task of this process; return whether it is to be cancelled."""
         now = time.time()
+        with self._locking:
+            if self._lock is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._lock = FileLock(self._lock_file(self._process))
+        text = json.dumps({**record, "process": self._process})
         with self._opened() as connection:
             connection.execute("delete from tasks where ended and since < ?", (now - _KEPT,))
             connection.execute(
                 "insert into tasks values (?, ?, ?, 0, ?) on conflict (id) do update set"
                 " record = excluded.record, ended = excluded.ended, since = excluded.since",
-                (id, json.dumps(record), ended, now),
+                (id, text, ended, now),
             )
             row = connection.execute("select cancelled from tasks where id = ?", (id,)).fetchone()
+            if ended:
+                _forget_oldest(connection, but=id)
         return bool(row[0])
 
     def task(self, id: str) -> dict[str, Any] | None:
-        """Return the state of a task."""
+        """Return the state of a task; it has failed if its process ended before it."""
         with self._opened("begin") as connection:
-            row = connection.execute("select record from tasks where id = ?", (id,)).fetchone()
-        return None if row is None else dict(json.loads(row[0]))
+            row = connection.execute(
+                "select record, ended from tasks where id = ?", (id,)
+            ).fetchone()
+        if row is None:
+            return None
+        record: dict[str, Any] = json.loads(row[0])
+        if not row[1] and not self._runs(record.get("process", "")):
+            self._fail([(id, record)])
+            return self.task(id)  # it may have ended just before its process
+        record.pop("process", None)
+        return record
+
+    def _fail(self, tasks: list[tuple[str, dict[str, Any]]]) -> None:
+        """Store that tasks have failed, unless they have ended by now."""
+        with self._opened() as connection:
+            for id, record in tasks:
+                text = json.dumps(record | {"state": "failed", "step": "the server ended"})
+                connection.execute(
+                    "update tasks set record = ?, ended = 1 where id = ? and not ended", (text, id)
+                )
+
+    def _runs(self, process: str) -> bool:
+        """Return whether a process of a server still runs; delete the file of one that does not."""
+        file = self._lock_file(process)
+        if process == self._process:
+            return True
+        if not process or not file.exists():
+            return False
+        try:
+            FileLock(file, shared=True, timeout=0.0).release()
+        except TimeoutError:
+            return True
+        file.unlink(missing_ok=True)
+        return False
+
+    def _lock_file(self, process: str) -> Path:
+        return self._folder / f"process-{process}"
 
     def cancel_task(self, id: str) -> None:
         """Let a task end at its next step."""
@@ -144,8 +196,28 @@ class StateStore:
             return
         with self._opened() as connection:
             connection.execute("delete from answers where status = 0")
-            for id, text in connection.execute("select id, record from tasks where not ended"):
-                record = json.loads(text) | {"state": "failed", "step": "the server ended"}
-                connection.execute(
-                    "update tasks set record = ?, ended = 1 where id = ?", (json.dumps(record), id)
-                )
+            left = connection.execute("select id, record from tasks where not ended").fetchall()
+        records = [(id, json.loads(text)) for id, text in left]
+        self._fail([one for one in records if not self._runs(one[1].get("process", ""))])
+        for file in self._folder.glob("process-*"):
+            self._runs(file.name.removeprefix("process-"))
+
+    def close(self) -> None:
+        """Release the lock of this process, whose tasks have ended."""
+        with self._locking:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock_file(self._process).unlink(missing_ok=True)
+                self._lock = None
+
+
+def _forget_oldest(connection: sqlite3.Connection, *, but: str) -> None:
+    """Delete the oldest of the ended tasks that take more space than allowed, but never one."""
+    rows = connection.execute(
+        "select id, length(record) from tasks where ended order by id != ?, since desc", (but,)
+    ).fetchall()
+    total = 0
+    for id, size in rows:
+        total += size
+        if total > _MOST_BYTES and id != but:
+            connection.execute("delete from tasks where id = ?", (id,))

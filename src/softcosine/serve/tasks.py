@@ -96,7 +96,10 @@ class Tasks:
         """
         record = await asyncio.to_thread(self._store.task, id)
         if record is None:
-            raise Problem("unknown-task", f"there is no task {id!r:.100}; ended ones last a day.")
+            raise Problem(
+                "unknown-task",
+                f"there is no task {id!r:.100}; ended ones last a day, less if results are large.",
+            )
         return record
 
     async def cancel(self, id: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import hashlib
 import logging
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,7 +22,7 @@ from softcosine.errors import (
     MissingDependencyError,
     ServerError,
 )
-from softcosine.storage.disk import naming_a_full_disk, sync
+from softcosine.storage.disk import naming_a_full_disk, sync, written_beside
 
 __all__ = ["RemoteFolder", "url_of"]
 
@@ -107,10 +108,19 @@ class RemoteFolder:
         sync(target)
 
     def upload(self, source: Path, name: str) -> None:
-        """Write a file of this disk to an object."""
+        """Write a file of this disk to an object.
+
+        Readers see the old object or the new one, in object storage and at ``file://`` URLs.
+        """
 
         def put() -> None:
             system, path = self._connected(name)
+            if self.url.startswith("file:"):  # fsspec writes into the file that readers see
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                with written_beside(Path(path)) as new:
+                    shutil.copyfile(source, new)
+                    sync(new)
+                return
             try:
                 system.put_file(os.fspath(source), path)
             except FileNotFoundError:  # of systems with real folders

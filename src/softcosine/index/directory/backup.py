@@ -37,7 +37,7 @@ from softcosine.storage import (
 )
 from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = ["Backup", "Uploader", "back_up"]
+__all__ = ["Backup", "Uploaded", "Uploader", "back_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +204,24 @@ class _Copier:
 
 
 @dataclass(frozen=True, slots=True)
+class Uploaded:
+    """A commit of which all parts are at a URL.
+
+    Attributes
+    ----------
+    commit : Commit
+    manifest : dict
+        Of the commit; see `Uploader.publish`.
+    n_bytes : int
+        Size of the parts, those that were there already included.
+    """
+
+    commit: Commit
+    manifest: dict[str, Any]
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Uploader:
     """Copies an index to a URL: parts first, then the manifest, which makes the commit visible."""
 
@@ -217,18 +235,14 @@ class Uploader:
             raise AlreadyExistsError(
                 f"{self.remote.url} exists already; choose another URL, or overwrite it."
             )
-        commit, manifest = self.parts(store, old)
-        self.publish(manifest)
-        self.sweep(commit)
+        parts = self.parts(store, old)
+        n_bytes = parts.n_bytes + self.publish(parts.manifest)
+        self.sweep(parts.commit)
         left_out = [
             f"the engine {engine.name} was not copied: engines stay in folders."
             for engine in sorted((store.path / ENGINES).glob("[!.]*"))
         ]
-        files = [one for part in commit.parts.values() for one in part.path.rglob("*")]
-        n_bytes = sum(
-            file.stat().st_size for file in (store.path / MANIFEST, *files) if file.is_file()
-        )
-        return Backup(self.remote.url, commit.number, n_bytes, (), tuple(left_out))
+        return Backup(self.remote.url, parts.commit.number, n_bytes, (), tuple(left_out))
 
     def last(self) -> dict[str, Any] | None:
         """Return the manifest of the commit at the URL; None if there is none."""
@@ -238,8 +252,8 @@ class Uploader:
 
     def parts(
         self, store: Store, old: Mapping[str, Any] | None, checksum: str | None = None
-    ) -> tuple[Commit, dict[str, Any]]:
-        """Upload the parts of a commit that are not there; return it and its manifest.
+    ) -> Uploaded:
+        """Upload the parts of a commit that are not there.
 
         Parameters
         ----------
@@ -260,17 +274,23 @@ class Uploader:
                     if there.get(name) != part.checksum:
                         self._part(part, f"{PARTS}/{name}")
                         there[name] = part.checksum
+                n_bytes = sum(
+                    _n_bytes(part) + (part.path / MANIFEST).stat().st_size
+                    for part in commit.parts.values()
+                )
             except (IndexFormatError, FileNotFoundError):
                 if _stated(store.path, checksum)["checksum"] == manifest["checksum"]:
                     raise
             else:
-                return commit, manifest
+                return Uploaded(commit, manifest, n_bytes)
 
-    def publish(self, manifest: Mapping[str, Any], name: str = MANIFEST) -> None:
-        """Upload the manifest of a commit, or of shards."""
+    def publish(self, manifest: Mapping[str, Any], name: str = MANIFEST) -> int:
+        """Upload the manifest of a commit, or of shards; return its size."""
         with tempfile.TemporaryDirectory() as work:
-            write_manifest(manifest, Path(work) / MANIFEST)
-            self.remote.upload(Path(work) / MANIFEST, name)
+            file = Path(work) / MANIFEST
+            write_manifest(manifest, file)
+            self.remote.upload(file, name)
+            return file.stat().st_size
 
     def sweep(self, commit: Commit) -> None:
         """Delete the parts that a commit does not have."""

@@ -161,7 +161,7 @@ class CommitCache:
             for left in self.folder.glob(".*"):
                 if left != work:
                     self._deleted(left.name[1:])  # of a killed process, unless it is locked
-            oldest = sorted(self.folder.glob("[!.]*"), key=lambda one: one.stat().st_mtime)
+            oldest = sorted(self.folder.glob("[!.]*"), key=_last_opened)
             sizes = {one: _sizes(one) for one in (*oldest, *self.folder.glob(".*"))}
             for one in oldest:
                 if _total(sizes) > self.limit and self._deleted(one.name):
@@ -262,6 +262,12 @@ def _linked(source: Path, target: Path, kind: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _last_opened(folder: Path) -> float:
+    with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+        return folder.stat().st_mtime
+    return 0.0
 
 
 def _sizes(folder: Path) -> dict[str, int]:

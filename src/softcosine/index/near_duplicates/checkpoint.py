@@ -36,6 +36,7 @@ from softcosine.storage import (
     sync,
     write_manifest,
 )
+from softcosine.version import __version__
 
 __all__ = ["NeighborGraphCheckpoint", "PairCheckpoint", "checksum", "fingerprint"]
 
@@ -89,7 +90,7 @@ class _Checkpoint:
     Raises
     ------
     InvalidInputError
-        If the folder belongs to other documents or other parameters.
+        If the folder belongs to other documents, other parameters or another version.
     IndexFormatError
         If it is not a checkpoint, or was altered.
     IndexLockedError
@@ -111,7 +112,9 @@ class _Checkpoint:
                 f"another comparison keeps its progress in {self.path}; wait for it, or name "
                 "another folder."
             ) from error
-        self._content: dict[str, Any] = {"question": dict(question), "fingerprint": prints()}
+        self._content: dict[str, Any] = {
+            "question": dict(question), "fingerprint": prints(), "softcosine": __version__,
+        }  # fmt: skip
         self.state: dict[str, Any] = {"panels": 0}
         if self._fresh():
             self.keep(self.state)
@@ -126,6 +129,11 @@ class _Checkpoint:
         return self.path.is_dir() and {file.name for file in self.path.iterdir()} <= _BEFORE
 
     def _check(self, found: Mapping[str, Any]) -> None:
+        if found.get("softcosine") != __version__:  # which may compute otherwise
+            raise InvalidInputError(
+                f"{self.path} holds the progress of another version of softcosine; name another "
+                "folder, or delete this one to begin anew."
+            )
         if found["question"] != self._content["question"]:
             asked, given = (
                 json.dumps(content["question"], sort_keys=True)

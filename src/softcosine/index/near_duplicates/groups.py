@@ -32,7 +32,7 @@ from softcosine.kernels.groups import follow, roots_of, unite
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DuplicateGroup", "DuplicateGroups", "find_groups", "groups_of_pairs"]
+__all__ = ["METHODS", "DuplicateGroup", "DuplicateGroups", "find_groups", "groups_of_pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def find_groups(
     IndexFormatError, IndexLockedError
         As in `similar_pairs`.
     """
-    check_choice("method", method, _METHODS)
+    check_choice("method", method, METHODS)
     pairs = similar_pairs(
         documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
         progress=progress,
@@ -153,8 +153,8 @@ def groups_of_pairs(
     documents: ScoredDocuments, pairs: Iterator[PairBlock], method: str
 ) -> DuplicateGroups:
     """Return the groups that pairs, ordered by (first, second), make."""
-    check_choice("method", method, _METHODS)
-    return _METHODS[method](documents, pairs)
+    check_choice("method", method, METHODS)
+    return METHODS[method](documents, pairs)
 
 
 def _components(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
@@ -179,7 +179,7 @@ def _leaders(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> Duplicat
     return _groups(documents, leaders, best)
 
 
-_METHODS: dict[str, Callable[[ScoredDocuments, Iterator[PairBlock]], DuplicateGroups]] = {
+METHODS: dict[str, Callable[[ScoredDocuments, Iterator[PairBlock]], DuplicateGroups]] = {
     "components": _components,
     "leaders": _leaders,
 }

@@ -24,6 +24,7 @@ from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsB
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.search.parts import Part
 from softcosine.index.search.query_encoding import no_coordinates
+from softcosine.index.search.top_docs import check_min_score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,8 @@ __all__ = [
     "SimilarGroup",
     "SimilarPair",
     "SimilarPairs",
+    "check_comparable",
+    "check_reachable",
     "compared",
     "groups_of",
     "named_groups",
@@ -115,8 +118,9 @@ def pairs_of(
 ) -> SimilarPairs:
     """Return similar pairs; see `SoftIndex.pairs`. Parameters are checked at once."""
     documents, ids = compared(snapshot, by, ranking), DocumentIds(snapshot)
+    check_min_score(min_similarity, "min_similarity")
     if ranking == "soft_cosine":
-        _check_reachable(snapshot, min_similarity, by)
+        check_reachable(snapshot, min_similarity, by)
     what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
     if k is None:
         blocks = similar_pairs(
@@ -156,7 +160,7 @@ def groups_of(
 ) -> list[SimilarGroup]:
     """Return groups of near duplicates; see `SoftIndex.dedupe`."""
     documents = compared(snapshot, by)
-    _check_reachable(snapshot, min_similarity, by)
+    check_reachable(snapshot, min_similarity, by)
     groups = find_groups(
         documents, min_similarity=min_similarity, method=method, threads=threads,
         checkpoint=checkpoint, progress=progress,
@@ -175,7 +179,25 @@ def named_groups(groups: DuplicateGroups, id: Callable[[int], str]) -> list[Simi
     return found
 
 
-def _check_reachable(snapshot: Snapshot, min_similarity: float, by: str) -> None:
+def check_comparable(snapshot: Snapshot, by: str, ranking: str = "soft_cosine") -> None:
+    """Raise InvalidInputError if documents cannot be compared in this way; see `compared`."""
+    check_choice("by", by, tuple(_SIMILARITIES))
+    if by != "words" and ranking != "soft_cosine":
+        raise InvalidInputError(
+            f"the ranking {ranking} is one of words, and pairs are compared by {by}; leave it out, "
+            "or choose by='words'."
+        )
+    if by != "words" and snapshot.meaning is None:
+        raise no_coordinates()
+    if by != "meaning" and len(snapshot.fields) > 1:
+        names = ", ".join(field.name for field in snapshot.fields)
+        raise InvalidInputError(
+            f"this index has the fields {names}, and pairs are found in one; index the text that "
+            "counts as a single field."
+        )
+
+
+def check_reachable(snapshot: Snapshot, min_similarity: float, by: str) -> None:
     """Raise InvalidInputError if `min_similarity` exceeds 1, and no similarity does."""
     S = snapshot.S
     definite = S.dominant or (S.scales is not None and not S.settings.get("extended"))
@@ -209,14 +231,7 @@ def compared(
     InvalidInputError
         If they cannot be compared in this way.
     """
-    check_choice("by", by, tuple(_SIMILARITIES))
-    if by != "words" and ranking != "soft_cosine":
-        raise InvalidInputError(
-            f"the ranking {ranking} is one of words, and pairs are compared by {by}; leave it out, "
-            "or choose by='words'."
-        )
-    if by != "words" and snapshot.meaning is None:
-        raise no_coordinates()
+    check_comparable(snapshot, by, ranking)
     masks = [segment.mask for segment in snapshot.segments] if allowed is None else allowed
     own = [segment.coordinates for segment in snapshot.segments]
     known = [
@@ -239,12 +254,6 @@ def compared(
 
 
 def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
-    if len(snapshot.fields) > 1:
-        names = ", ".join(field.name for field in snapshot.fields)
-        raise InvalidInputError(
-            f"this index has the fields {names}, and pairs are found in one; index the text that "
-            "counts as a single field."
-        )
     (searcher,) = snapshot.searcher(ranking).searchers
     if not searcher.ranking.linear:
         raise InvalidInputError(f"pairs are not found by {ranking}; leave out ranking=.")

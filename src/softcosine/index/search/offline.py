@@ -40,7 +40,6 @@ from softcosine.index.blocks import BlockFolder
 from softcosine.index.query.query_vectors import Query
 from softcosine.index.search.execution import Search, SearchRequest
 from softcosine.storage import checked_path, naming_a_full_disk, sync, written_beside
-from softcosine.version import __version__
 
 __all__ = ["FORMATS", "read_queries", "with_ids", "write_hits"]
 
@@ -100,10 +99,7 @@ def write_hits(
         raise InvalidInputError(
             "jobs open the index from its folder, and this one is in memory; save it first."
         )
-    if target.is_dir() or (target.exists() and not overwrite):
-        raise AlreadyExistsError(
-            f"{target} exists already; choose another name, or pass overwrite=True."
-        )
+    _check_target(target, overwrite=overwrite)
     commit, search = index.commit, index._search(request)
     request = _decided(search)
     question = {
@@ -111,14 +107,14 @@ def write_hits(
         "request": asdict(request),
         "source": index.note,
         "format": target.suffix,
-        "version": __version__,
     }
     path = target.with_name(f"{target.name}.blocks")
     with ExitStack() as ending:
         ending.enter_context(naming_a_full_disk(path))
         folder = ending.enter_context(BlockFolder(path, question, "hits"))
-        ending.callback(_sweep, path, resumable=bool(commit))
+        ending.callback(_sweep, folder, resumable=bool(commit))
         ending.callback(_opened.cache_clear)  # jobs may be threads of this process
+        _check_target(target, overwrite=overwrite)  # again: another search may have ended meanwhile
         sizes = _store(queries, folder)
         if format is FORMATS[".run"]:
             for number in range(len(sizes)):
@@ -137,14 +133,21 @@ def write_hits(
         with naming_a_full_disk(target), written_beside(target) as new:
             format.join(new, files)
             sync(new)
-        shutil.rmtree(path, ignore_errors=True)
+        folder.remove()
     return sum(sizes)
 
 
-def _sweep(path: Path, *, resumable: bool) -> None:
+def _check_target(target: Path, *, overwrite: bool) -> None:
+    if target.is_dir() or (target.exists() and not overwrite):
+        raise AlreadyExistsError(
+            f"{target} exists already; choose another name, or pass overwrite=True."
+        )
+
+
+def _sweep(folder: BlockFolder, *, resumable: bool) -> None:
     """Delete a folder with nothing to resume from: an index in memory has no name to know it by."""
-    if not (resumable and any(path.glob("hits-*"))):
-        shutil.rmtree(path, ignore_errors=True)
+    if not (resumable and any(folder.path.glob("hits-*"))):
+        folder.remove()
 
 
 def read_queries(

@@ -1,0 +1,89 @@
+"""What the processes of a server remember together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from softcosine.serve import state_store
+from softcosine.serve.state_store import StateStore
+
+STARTS = """
+import sys
+from pathlib import Path
+from softcosine.serve.state_store import StateStore
+store = StateStore(Path(sys.argv[1]))
+store.put_task("done", {"state": "done"}, ended=True)
+store.put_task("left", {"state": "running"}, ended=False)
+print("started", flush=True)
+sys.stdin.read()
+"""
+FAILED = {"state": "failed", "step": "the server ended"}
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Another process of the server, with a task that runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", STARTS, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def states(store):
+    return [store.task(id) for id in ("own", "left", "done", "none")]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_task_fails_with_its_process_alone(tmp_path, other, restart):
+    store = StateStore(tmp_path)
+    store.put_task("own", {"state": "running"}, ended=False)
+    running, done = {"state": "running"}, {"state": "done"}
+    assert states(store) == [running, running, done, None]
+    StateStore(tmp_path).start()  # of a second server of the same folder
+    assert states(store) == [running, running, done, None]
+    other.kill()
+    other.wait()
+    if restart:
+        StateStore(tmp_path).start()
+        assert len(list(tmp_path.glob("process-*"))) == 1
+    assert states(store) == [running, FAILED, done, None]
+    store.put_task("own", {"state": "done"}, ended=True)
+    store.close()
+    assert states(store) == [done, FAILED, done, None]
+    assert [file.name for file in tmp_path.iterdir()] == ["state.sqlite3"]
+
+
+def test_a_task_that_ends_just_before_its_process_has_its_result(tmp_path, monkeypatch):
+    store, ends = StateStore(tmp_path), StateStore(tmp_path)
+    ends.put_task("a", {"state": "running"}, ended=False)
+
+    def ended(process):
+        ends.put_task("a", {"state": "done"}, ended=True)
+        ends.close()
+        return False
+
+    monkeypatch.setattr(store, "_runs", ended)
+    assert store.task("a") == {"state": "done"}
+
+
+def test_the_oldest_results_make_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_store, "_MOST_BYTES", 5000)
+    store = StateStore(tmp_path)
+    store.put_task("runs", {"step": "x" * 9000}, ended=False)
+
+    def kept(name, size):
+        store.put_task(name, {"result": "x" * size}, ended=True)
+        return [name for name in ("runs", "a", "b", "c", "d") if store.task(name) is not None]
+
+    assert kept("a", 1000) == ["runs", "a"]
+    assert kept("b", 3000) == ["runs", "a", "b"]
+    assert kept("c", 1500) == ["runs", "b", "c"]
+    assert kept("d", 9000) == ["runs", "d"]
+    assert kept("a", 1000) == ["runs", "a"]
+    store.close()
