@@ -69,7 +69,6 @@ def test_what_needs_one_index_says_so(one, serving):
         client.patch(f"{BIG}/similarities", json={"forbid": [{"word": "tea", "other": "cup"}]}),
         client.post(f"{BIG}/changes", content=change, headers=lines),
         client.post(f"{BIG}/encode", json={"encoder": "static"}),
-        client.post(f"{BIG}/backup", json={"to": "copy"}),
         client.post(f"{BIG}/search", json={"q": "tea", "plain": True}),
     ):
         assert problem(answer, 422) == "invalid-input"
@@ -92,6 +91,13 @@ def test_shards_are_merged_and_counted_anew(one, serving):
     counted = found(client.get(BIG))
     assert (counted["commit"], counted["documents"]) == (answer["commit"], 23)
     assert counted["epoch"] != before["epoch"]
+
+
+def test_shards_are_copied(one, serving):
+    client = serving()
+    record = ended(client, client.post(f"{BIG}/backup", json={"to": "copy"}).json())
+    assert record["result"].keys() == {"index", "bytes"}
+    assert found(client.get("/v1/indexes/copy"))["commit"] == found(client.get(BIG))["commit"]
 
 
 def test_commits_of_another_process_are_seen(one, serving, root):

@@ -156,12 +156,13 @@ def backup(
       softcosine backup faq.index /backups/faq.index
       softcosine backup faq.index /backups/faq.index --overwrite
       softcosine backup faq.index s3://bucket/faq.index
-      softcosine backup big.shards s3://bucket/big.shards
+      softcosine backup big.shards /backups/big.shards
+      softcosine backup s3://bucket/big.shards big.shards
 
     The copy is a complete index and appears under its name when it is finished. --links shares the
     files by hard links, if the file system supports them, so damage to one index damages the other.
     Exported engines of this commit are copied too, except to a URL. An overwritten URL gets the
-    new parts only. A sharded index is copied to a URL only.
+    new parts only.
 
     JSON (of a sharded index without generation, engines and left_out, and with shards, their
     number): index, backup, generation, documents, bytes, engines (copied), left_out (a message for
@@ -175,11 +176,7 @@ def backup(
     from softcosine.index.soft_index import SoftIndex
 
     if is_sharded(index):
-        if links:
-            raise InvalidInputError(
-                "--links is for folders, and a sharded index is copied to a URL."
-            )
-        _back_up_shards(index, to, overwrite=overwrite, verify=verify, as_json=as_json)
+        _back_up_shards(index, to, links=links, overwrite=overwrite, verify=verify, as_json=as_json)
         return
     started = time.perf_counter()
     with Reporter() as report:
@@ -211,22 +208,27 @@ def backup(
     )
 
 
-def _back_up_shards(index: Path, to: Path, *, overwrite: bool, verify: bool, as_json: bool) -> None:
+def _back_up_shards(
+    index: Path, to: Path, *, links: bool, overwrite: bool, verify: bool, as_json: bool
+) -> None:
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
     from softcosine.cluster.sharded_backup import back_up_shards
 
     started = time.perf_counter()
     with Reporter() as report:
-        made = back_up_shards(index, to, verify=verify, overwrite=overwrite, progress=report)
+        made = back_up_shards(
+            index, to, links=links, verify=verify, overwrite=overwrite, progress=report
+        )
     seconds, copied = time.perf_counter() - started, made.manifest
+    shown = str(to) if isinstance(made.path, Path) else made.path
     if as_json:
-        facts = {"index": str(index), "backup": made.url, "documents": copied.n_docs}
+        facts = {"index": name_of(index), "backup": shown, "documents": copied.n_docs}
         print_json({**facts, "shards": copied.n_shards, "bytes": made.n_bytes, "seconds": seconds})
         return
     console().print(
         f"Copied {counted(copied.n_docs, 'document')} of {counted(copied.n_shards, 'shard')} in "
-        f"{duration(seconds)}: {printable(made.url)} ({size(made.n_bytes)})."
+        f"{duration(seconds)}: {printable(shown)} ({size(made.n_bytes)})."
     )
 
 

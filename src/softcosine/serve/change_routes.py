@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from softcosine._progress import Report, silent
 from softcosine.cluster.opening import EitherIndex
+from softcosine.index.directory.backup import Backup
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
 from softcosine.serve.models import (
@@ -156,13 +157,14 @@ async def backup(
 ) -> Response:
     """Copy the last commit to another index of the same folder."""
     to = server.catalog.new_path(body.to, overwrite=body.overwrite)
-    index = whole(served.view.index, "a backup")
+    index = served.view.index
 
     async def work(report: Report) -> dict[str, Any]:
         def copied() -> dict[str, Any]:
             report("copying", 0, None)
             made = index.backup(to, overwrite=body.overwrite)
-            return {"index": body.to, "generation": made.generation, "bytes": made.n_bytes}
+            of_one = {"generation": made.generation} if isinstance(made, Backup) else {}
+            return {"index": body.to, **of_one, "bytes": made.n_bytes}
 
         return await asyncio.get_running_loop().run_in_executor(server.writers, copied)
 
