@@ -32,7 +32,7 @@ from softcosine.serve.task_routes import started
 __all__ = ["router"]
 
 _INDEX = "/indexes/{i}"
-_DECIDING, _ENCODING = "deciding about words", "encoding"
+_ENCODING = "encoding"
 _reading = [may("search")]
 _writing, _administering = [may("write", changes=True)], [may("admin", changes=True)]
 Prefer = Annotated[
@@ -72,11 +72,10 @@ async def change_similarities(
     is the answer.
     """
     commit = matching(if_match)
-    whole(served.view.index, _DECIDING)
 
     async def changed(report: Report, repeatable: Repeatable | None = None) -> Change[None]:
         def work(writer: EitherWriter, index: EitherIndex) -> None:
-            with_decisions(whole(writer, _DECIDING), index, body, report)
+            with_decisions(writer, index, body, report)
 
         return await served.change(
             server.writers, work, if_match=commit, once=repeatable, progress=report
