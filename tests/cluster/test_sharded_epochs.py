@@ -16,13 +16,14 @@ from softcosine.cli.app import app
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.sharded_check import check_shards
 from softcosine.cluster.sharded_writer import ShardedWriter
-from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine.errors import InvalidInputError, SoftCosineWarning, VocabularyMismatchError
 from softcosine.index.directory import store_writer
 from softcosine.index.writer.growing import rebuilt
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.decisions import Decision, Decisions, decided
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.vocabulary import Vocabulary
+from toy_encoder import ToyEncoder, toy_space
 
 OPTIONS = {"language": "english", "ranking": "soft_bm25", "encoder": None}
 
@@ -195,6 +196,104 @@ def test_killed_writers_leave_one_epoch_in_all_shards(tmp_path):
         own = ShardsManifest.read(path)
         assert [one.name for one in path.glob("*epoch*")] == [own.epoch_folder]
         assert not list(path.glob(".*"))
+
+
+def same_by_meaning(one, path, **options):
+    with sc.ShardedIndex.open(path, **options) as many:
+        assert (many.epoch, many.snapshot.n_encoded) == (one.epoch, one.snapshot.n_encoded)
+        for asked in ({}, {"ask": "words"}, {"first_stage": 3}, {"meaning": 5.0}):
+            found = many.search_batch(QUERIES, **asked)
+            for own, other in zip(found, one.search_batch(QUERIES, **asked), strict=True):
+                assert seen(own) == seen(other), asked
+        assert seen(many.similar("d0")) == seen(one.similar("d0"))
+    assert not check_shards(path).damage
+
+
+def test_shards_are_encoded_as_one_index(tmp_path):
+    path, random = tmp_path / "x", np.random.default_rng(6)
+    texts = [" ".join(WORDS[:3]), "", *(drawn_text(random) for _ in range(30)), " ".join(WORDS)]
+    ids = [f"d{number}" for number in range(len(texts))]
+    built(path, texts, n_shards=4, **OPTIONS)
+    one = sc.SoftIndex.from_texts(texts, ids=ids, **OPTIONS)
+    model = ToyEncoder()
+
+    def encoded(*arguments, added=(), **options):
+        n_read = set()
+        for writer in (ShardedWriter(path), one.writer()):
+            with writer:
+                for id in added:
+                    writer.add(id, "green tea the wheel")
+                n_read.add(writer.encode(*arguments, **options))
+                writer.commit(False)
+        assert len(n_read) == 1
+        return n_read.pop()
+
+    with ShardedWriter(path) as writer:
+        with pytest.raises(InvalidInputError, match="no encoder yet"):
+            writer.encode()
+        before = ShardsManifest.read(path)
+        writer.encode("static")
+        writer.rollback()
+        writer.commit()
+        assert ShardsManifest.read(path) == before
+    assert encoded("static", added=["n1"]) > 20
+    same_by_meaning(one, path)
+    space, cache = toy_space(WORDS), tmp_path / "cache"
+    assert encoded(model, meaning_space=space, cache=cache, added=["n2"]) > 20
+    same_by_meaning(one, path, encoder=model)
+    n_texts = len(model.texts)
+    assert encoded(model, cache=cache) == 0
+    assert encoded(model, meaning={"soft_bm25": 3.0, "soft_cosine": 0}, cache=cache) == 0
+    assert len(model.texts) == n_texts
+    same_by_meaning(one, path, encoder=model)
+    with one.writer() as writer:
+        writer.add("n3", "green wheel")
+        writer.commit(False)
+    with pytest.warns(SoftCosineWarning, match="estimated"), ShardedWriter(path) as writer:
+        writer.add("n3", "green wheel")
+    with ShardedWriter(path) as writer:
+        assert writer.encode(model) == 1
+    same_by_meaning(one, path, encoder=model)
+
+
+def test_killed_encoders_leave_one_epoch_in_all_shards(tmp_path):
+    path, random = tmp_path / "x", np.random.default_rng(7)
+    built(path, [drawn_text(random) for _ in range(30)] + [" ".join(WORDS)], **OPTIONS)
+
+    def write(say):
+        say(0)
+        with ShardedWriter(path) as writer:
+            writer.encode("static")
+        say(1)
+        with ShardedWriter(path) as writer:
+            writer.encode(ToyEncoder(), meaning_space=toy_space(WORDS))
+        say(2)
+
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    victims = Victims(write, usual=0.2)
+    for _ in range(6):
+        victims.killed(0)
+        assert not check_shards(path).damage
+        shutil.rmtree(path)
+        shutil.copytree(copy, path)
+
+
+def test_commands_encode_shards(tmp_path):
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(app, [str(one) for one in arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    path, random = tmp_path / "x", np.random.default_rng(8)
+    built(path, [drawn_text(random) for _ in range(20)] + [" ".join(WORDS)], **OPTIONS)
+    assert "has no encoder yet" in run("encode", path, code=2)
+    told = json.loads(run("encode", path, "--encoder", "static", "--json"))
+    assert told["new"] == told["encoded"] > 10
+    assert json.loads(run("info", path, "--json"))["meaning"]["encoded"] == told["encoded"]
+    assert "the weight of meaning in soft_bm25 is 7" in run("encode", path, "--meaning", 7)
+    with sc.ShardedIndex.open(path) as index:
+        assert index.snapshot.settings.meaning_weights["soft_bm25"] == 7
 
 
 def test_commands_change_the_similarities_of_shards(tmp_path):

@@ -61,13 +61,18 @@ def test_documents_of_all_shards_are_compared(one, serving):
 
 
 def test_what_needs_one_index_says_so(one, serving):
+    answer = serving().post(f"{BIG}/search", json={"q": "tea", "plain": True})
+    assert problem(answer, 422) == "invalid-input"
+    assert "needs an index that is not sharded" in answer.json()["detail"]
+
+
+def test_shards_are_encoded(one, serving):
     client = serving()
-    for answer in (
-        client.post(f"{BIG}/encode", json={"encoder": "static"}),
-        client.post(f"{BIG}/search", json={"q": "tea", "plain": True}),
-    ):
-        assert problem(answer, 422) == "invalid-input"
-        assert "needs an index that is not sharded" in answer.json()["detail"]
+    record = ended(client, client.post(f"{BIG}/encode", json={"encoder": "static"}).json())
+    assert record["state"] == "done", record
+    told = found(client.get(BIG))["meaning"]
+    assert told["encoder"] == "static"
+    assert record["result"]["encoded"] == told["encoded"] > 10
 
 
 def test_shards_are_merged_and_counted_anew(one, serving):

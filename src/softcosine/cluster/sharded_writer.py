@@ -40,7 +40,9 @@ from softcosine.storage import checked_path, sync
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
+    from softcosine.encoders.encoder import Encoder
     from softcosine.index.encoding import IndexEncoder
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["ShardedWriter"]
 
@@ -232,6 +234,26 @@ class ShardedWriter:
         """Use other term weights, and another default ranking, from the next commit on."""
         with self._epoch_writer() as epoch:
             epoch.set_weighting(weighting, ranking=ranking)
+
+    def encode(
+        self,
+        encoder: str | Encoder | None = None,
+        *,
+        cache: str | Path | None = None,
+        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning: float | Mapping[str, float] | None = None,
+    ) -> int:
+        """Encode all documents that no encoder has read yet, shard by shard; return how many.
+
+        Visible in all shards after a commit; see `IndexWriter.encode`. `cache` keeps encoded texts,
+        so that a call that was stopped continues where it was.
+        """
+        own: dict[str, Any] = {"cache": cache, "meaning_space": meaning_space}
+        with self._epoch_writer() as epoch:
+            epoch.encode(encoder, **own, meaning=meaning)
+        self._follow_epoch()
+        shards = range(self._manifest.n_shards)
+        return sum(self._writer(number).encode(encoder, **own) for number in shards)
 
     def commit(self, refresh: bool | None = None) -> None:
         """Make all changes of all shards visible at once.

@@ -23,7 +23,7 @@ from softcosine.serve.models import (
     TaskAnswer,
 )
 from softcosine.serve.repeats import IdempotencyKey, Repeatable, once, replayed
-from softcosine.serve.served_index import Change, EitherWriter, whole
+from softcosine.serve.served_index import Change, EitherWriter
 from softcosine.serve.server import Served, Shared, may
 from softcosine.serve.similarities import similarities_answer, with_decisions
 from softcosine.serve.tags import IfMatch, matching
@@ -32,7 +32,6 @@ from softcosine.serve.task_routes import started
 __all__ = ["router"]
 
 _INDEX = "/indexes/{i}"
-_ENCODING = "encoding"
 _reading = [may("search")]
 _writing, _administering = [may("write", changes=True)], [may("admin", changes=True)]
 Prefer = Annotated[
@@ -182,12 +181,11 @@ async def encode(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Give coordinates of meaning to all documents that have none."""
-    whole(served.view.index, _ENCODING)
 
     async def work(report: Report) -> dict[str, Any]:
         def encoded(writer: EitherWriter, _: EitherIndex) -> int:
             report("encoding", 0, None)
-            return whole(writer, _ENCODING).encode(body.encoder, meaning=body.meaning)
+            return writer.encode(body.encoder, meaning=body.meaning)
 
         done = await served.change(server.writers, encoded, progress=report)
         return {"encoded": done.result, "commit": done.commit}
