@@ -397,7 +397,7 @@ _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", 
 _FOLLOWED = {"refresh"}  # a server follows all commits
 _OF_WRITERS = {
     "add_segments", "counted", "encode", "freeze", "generation", "merge", "n_docs",
-    "set_similarity", "set_statistics", "thaw", "vocabulary",
+    "set_similarity", "set_statistics", "thaw", "vocabulary", "follow",
     "remember", "remembered",  # the server does, for the Idempotency-Key of a request
 }  # fmt: skip
 _LOCAL_PARAMETERS = {

@@ -61,19 +61,18 @@ def test_documents_of_all_shards_are_compared(one, serving):
 
 
 def test_what_needs_one_index_says_so(one, serving):
+    answer = serving().post(f"{BIG}/search", json={"q": "tea", "plain": True})
+    assert problem(answer, 422) == "invalid-input"
+    assert "needs an index that is not sharded" in answer.json()["detail"]
+
+
+def test_shards_are_encoded(one, serving):
     client = serving()
-    weights = {"tf": "raw", "idf": "none", "k1": 1.0, "b": 0.5}
-    change = json.dumps({"op": "set_weighting", "weighting": weights})
-    lines = {"Content-Type": "application/x-ndjson"}
-    for answer in (
-        client.patch(f"{BIG}/similarities", json={"forbid": [{"word": "tea", "other": "cup"}]}),
-        client.post(f"{BIG}/changes", content=change, headers=lines),
-        client.post(f"{BIG}/encode", json={"encoder": "static"}),
-        client.post(f"{BIG}/backup", json={"to": "copy"}),
-        client.post(f"{BIG}/search", json={"q": "tea", "plain": True}),
-    ):
-        assert problem(answer, 422) == "invalid-input"
-        assert "needs an index that is not sharded" in answer.json()["detail"]
+    record = ended(client, client.post(f"{BIG}/encode", json={"encoder": "static"}).json())
+    assert record["state"] == "done", record
+    told = found(client.get(BIG))["meaning"]
+    assert told["encoder"] == "static"
+    assert record["result"]["encoded"] == told["encoded"] > 10
 
 
 def test_shards_are_merged_and_counted_anew(one, serving):
@@ -92,6 +91,35 @@ def test_shards_are_merged_and_counted_anew(one, serving):
     counted = found(client.get(BIG))
     assert (counted["commit"], counted["documents"]) == (answer["commit"], 23)
     assert counted["epoch"] != before["epoch"]
+
+
+def test_decisions_and_weights_change_all_shards(one, serving):
+    client, lines = serving(), {"Content-Type": "application/x-ndjson"}
+    weights = {"tf": "raw", "idf": "none", "k1": 1.0, "b": 0.5}
+    change = json.dumps({"op": "set_weighting", "weighting": weights})
+    before = found(client.get(BIG))
+    found(client.post(f"{BIG}/changes", content=change, headers=lines))
+    pin = {"pin": [{"word": "tea", "other": "wheel", "similarity": 0.5}]}
+    answer = found(client.patch(f"{BIG}/similarities", json=pin))
+    assert answer["lines"] == ["tea = wheel 0.5"]
+    assert found(client.get(f"{BIG}/similarities")) == answer
+    forbid = {"forbid": [{"word": "tea", "other": "cup"}]}
+    wait = {"Prefer": "respond-async"}
+    record = ended(client, client.patch(f"{BIG}/similarities", json=forbid, headers=wait).json())
+    assert record["result"]["lines"] == ["tea = wheel 0.5", "tea ! cup"]
+    now = found(client.get(BIG))
+    assert now["epoch"] != before["epoch"]
+    assert now["weighting"] == weights
+    hits = found(client.post(f"{BIG}/search", json={"q": "wheel", "k": 20}))["hits"]
+    with_tea = [hit["id"] for hit in hits if "tea" in hit["text"]]
+    assert with_tea
+
+
+def test_shards_are_copied(one, serving):
+    client = serving()
+    record = ended(client, client.post(f"{BIG}/backup", json={"to": "copy"}).json())
+    assert record["result"].keys() == {"index", "bytes"}
+    assert found(client.get("/v1/indexes/copy"))["commit"] == found(client.get(BIG))["commit"]
 
 
 def test_commits_of_another_process_are_seen(one, serving, root):

@@ -41,7 +41,8 @@ def complete_index(incomplete: str) -> list[str]:
     except OSError:
         return []
     named = [path for path in inside if path.name.startswith(start)]
-    return sorted(f"{head}{slash}{path.name}" for path in named if stored_kind(path) == "index")
+    kinds = ("index", "shards")
+    return sorted(f"{head}{slash}{path.name}" for path in named if stored_kind(path) in kinds)
 
 
 def complete_named_index(incomplete: str) -> list[str]:

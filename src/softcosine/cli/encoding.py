@@ -40,7 +40,8 @@ def encode(
     The first call gives an index coordinates of meaning, as 'index --encoder' does. Later calls
     encode documents that were added without the encoder. The command reads the stored texts, so it
     cannot be used after 'index --no-texts'. All documents are encoded in one commit, or none.
-    --encoder-cache keeps encoded texts, so that an interrupted run continues where it was.
+    --encoder-cache keeps encoded texts, so that an interrupted run continues where it was. The
+    shards of a sharded index are encoded one after the other.
     --meaning stores another default weight of meaning in the index.
 
     JSON: index, encoder, new (documents encoded by this call), encoded (of all), documents,
@@ -50,7 +51,7 @@ def encode(
     from softcosine.cli.output import counted
     from softcosine.cli.progress import Reporter
     from softcosine.cli.remote import is_served, served_index, written_there
-    from softcosine.cli.writing import show_change, writing, written
+    from softcosine.cli.writing import changing, show_change, written
 
     started = time.perf_counter()
     if is_served(index):
@@ -75,7 +76,7 @@ def encode(
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
-        writing(index, wait=wait, progress=report) as (opened, writer),
+        changing(index, wait=wait, progress=report) as (opened, writer),
     ):
         if opened.snapshot.meaning is None and encoder is None:
             raise InvalidInputError(

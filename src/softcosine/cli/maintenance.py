@@ -87,48 +87,67 @@ def check(index: Index, as_json: Json = False) -> None:
     """Check the checksums and the consistency of an index.
 
       softcosine check faq.index
+      softcosine check big.shards
 
     The command compares every file of the last commit with its checksum, postings with the terms of
     the documents, ids with documents, and the stored similarities and lengths with their
     definitions. It also works during a write. 'salvage' copies the intact segments of a damaged
-    index.
+    index. Of a sharded index, it checks every shard, and that they belong together.
 
-    JSON: index, generation, files, bytes, seconds. At the first error, the command prints the file
-    or array and ends with exit code 1.
+    JSON: index, generation (of a sharded index shards, their number), files, bytes, seconds. At the
+    first error (of each shard), the command prints the file or array and ends with exit code 1.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
+    from softcosine.cluster.opening import is_sharded
     from softcosine.index.directory.check import check_index
     from softcosine.index.directory.remote_store import open_store
 
     started = time.perf_counter()
-    store = open_store(index)
-    with Reporter() as report:
-        try:
-            generation = check_index(store, report)
-        except CorruptIndexError as error:
-            raise CorruptIndexError(
-                f"{error} Restore a backup, or run 'softcosine salvage {index} -o NEW' to copy the "
-                "intact segments."
-            ) from error
+    if is_sharded(index):
+        commits = _checked_shards(index)
+        facts = {"shards": len(commits) - 1}
+    else:
+        store = open_store(index)
+        with Reporter() as report:
+            try:
+                commits = [check_index(store, report)]
+            except CorruptIndexError as error:
+                raise CorruptIndexError(
+                    f"{error} Restore a backup, or run 'softcosine salvage {index} -o NEW' to copy "
+                    "the intact segments."
+                ) from error
+        facts = {"generation": commits[0].number}
     seconds = time.perf_counter() - started
-    n_files = files_of(generation)
-    n_bytes = bytes_of(generation.path)
+    n_files = sum(map(files_of, commits))
+    n_bytes = sum(bytes_of(one.path) for one in commits)
     if as_json:
-        print_json(
-            {
-                "index": name_of(index),
-                "generation": generation.number,
-                "files": n_files,
-                "bytes": n_bytes,
-                "seconds": seconds,
-            }
-        )
+        own = {"files": n_files, "bytes": n_bytes, "seconds": seconds}
+        print_json({"index": name_of(index), **facts, **own})
     else:
         console().print(
             f"{printable(name_of(index))} is intact: {n_files} files, {size(n_bytes)}, checked in "
             f"{duration(seconds)}."
         )
+
+
+def _checked_shards(index: Path) -> list[Commit]:
+    """Return the commits of the epoch and of all shards; print what is wrong with each."""
+    from softcosine.cli.failures import show_warning
+    from softcosine.cli.progress import Reporter
+    from softcosine.cluster.sharded_check import check_shards
+
+    with Reporter() as report:
+        found = check_shards(index, report)
+    for name, message in found.damage.items():
+        show_warning(f"{name}: {message}")
+    if found.damage:
+        raise CorruptIndexError(
+            f"{len(found.damage)} of {len(found.commits) + len(found.damage)} folders of "
+            f"{name_of(index)} are damaged: {', '.join(found.damage)}. Restore them from a backup "
+            "of this commit, or the whole sharded index from any, or build it anew."
+        )
+    return list(found.commits.values())
 
 
 def backup(
@@ -156,12 +175,13 @@ def backup(
       softcosine backup faq.index /backups/faq.index
       softcosine backup faq.index /backups/faq.index --overwrite
       softcosine backup faq.index s3://bucket/faq.index
-      softcosine backup big.shards s3://bucket/big.shards
+      softcosine backup big.shards /backups/big.shards
+      softcosine backup s3://bucket/big.shards big.shards
 
     The copy is a complete index and appears under its name when it is finished. --links shares the
     files by hard links, if the file system supports them, so damage to one index damages the other.
     Exported engines of this commit are copied too, except to a URL. An overwritten URL gets the
-    new parts only. A sharded index is copied to a URL only.
+    new parts only.
 
     JSON (of a sharded index without generation, engines and left_out, and with shards, their
     number): index, backup, generation, documents, bytes, engines (copied), left_out (a message for
@@ -175,11 +195,7 @@ def backup(
     from softcosine.index.soft_index import SoftIndex
 
     if is_sharded(index):
-        if links:
-            raise InvalidInputError(
-                "--links is for folders, and a sharded index is copied to a URL."
-            )
-        _back_up_shards(index, to, overwrite=overwrite, verify=verify, as_json=as_json)
+        _back_up_shards(index, to, links=links, overwrite=overwrite, verify=verify, as_json=as_json)
         return
     started = time.perf_counter()
     with Reporter() as report:
@@ -211,22 +227,27 @@ def backup(
     )
 
 
-def _back_up_shards(index: Path, to: Path, *, overwrite: bool, verify: bool, as_json: bool) -> None:
+def _back_up_shards(
+    index: Path, to: Path, *, links: bool, overwrite: bool, verify: bool, as_json: bool
+) -> None:
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
     from softcosine.cluster.sharded_backup import back_up_shards
 
     started = time.perf_counter()
     with Reporter() as report:
-        made = back_up_shards(index, to, verify=verify, overwrite=overwrite, progress=report)
+        made = back_up_shards(
+            index, to, links=links, verify=verify, overwrite=overwrite, progress=report
+        )
     seconds, copied = time.perf_counter() - started, made.manifest
+    shown = str(to) if isinstance(made.path, Path) else made.path
     if as_json:
-        facts = {"index": str(index), "backup": made.url, "documents": copied.n_docs}
+        facts = {"index": name_of(index), "backup": shown, "documents": copied.n_docs}
         print_json({**facts, "shards": copied.n_shards, "bytes": made.n_bytes, "seconds": seconds})
         return
     console().print(
         f"Copied {counted(copied.n_docs, 'document')} of {counted(copied.n_shards, 'shard')} in "
-        f"{duration(seconds)}: {printable(made.url)} ({size(made.n_bytes)})."
+        f"{duration(seconds)}: {printable(shown)} ({size(made.n_bytes)})."
     )
 
 

@@ -19,10 +19,10 @@ def opened_matrix(path: Path) -> TermSimilarityMatrix:
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-    if stored_kind(path) == "index":
-        from softcosine.index.soft_index import SoftIndex
+    if stored_kind(path) in ("index", "shards"):
+        from softcosine.cluster.opening import open_epoch
 
-        return SoftIndex.open(path).S
+        return open_epoch(path).S
     return TermSimilarityMatrix.load(path)
 
 
@@ -31,10 +31,10 @@ def opened_with_source(path: Path) -> tuple[TermSimilarityMatrix, TermSimilarity
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-    if stored_kind(path) == "index":
-        from softcosine.index.soft_index import SoftIndex
+    if stored_kind(path) in ("index", "shards"):
+        from softcosine.cluster.opening import open_epoch
 
-        index = SoftIndex.open(path)
+        index = open_epoch(path)
         return index.S, index.source
     S, source = TermSimilarityMatrix.load(path), TermSimilarityMatrix.load_source(path)
     if source is None:

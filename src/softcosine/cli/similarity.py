@@ -346,11 +346,12 @@ def _verified(matrix: Path) -> int:
     from softcosine.cli.vocabularies import stored_kind
     from softcosine.storage import open_folder
 
-    if stored_kind(matrix) == "index":
+    if stored_kind(matrix) in ("index", "shards"):
+        from softcosine.cluster.opening import open_epoch
         from softcosine.index.directory.check import check_index
         from softcosine.index.directory.store import Store
 
-        return files_of(check_index(Store.open(matrix)))
+        return files_of(check_index(Store.open(open_epoch(matrix).path or matrix)))
     folder = open_folder(matrix, "matrix")
     folder.verify()
     return len(folder.files)
@@ -395,18 +396,18 @@ def exchange(
       softcosine similarity set faq.index new.matrix
 
     Words of the index outside the matrix are looked up in the sources stored with it; without
-    sources they are similar only to themselves. The command commits the change at once and computes
-    the lengths of the documents again.
+    sources they are similar only to themselves. The command commits the change at once, in all
+    shards of a sharded index, and computes the lengths of the documents again.
 
     JSON: index, matrix, documents, terms, generation, seconds, note.
     """
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.output import console, duration, print_json, printable
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.writing import writing
+    from softcosine.cli.writing import changing
 
     started, saved = time.perf_counter(), SavedMatrix.open(matrix)
-    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
+    with Reporter() as report, changing(index, wait=wait) as (opened, writer):
         saved.check_stems(index, opened.analyzer)
         S, note = saved.over(opened.vocabulary, report)
         writer.set_similarity(S, source=saved.source, note=note)

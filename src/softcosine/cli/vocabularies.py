@@ -46,7 +46,7 @@ class Corpus:
 
 
 def stored_kind(path: str | Path) -> str | None:
-    """Return the kind of a folder, "index" or "matrix"; None if it is neither."""
+    """Return the kind of a folder: "index", "shards", "matrix" or another; None without one."""
     try:
         manifest = json.loads((Path(path) / "manifest.json").read_text(encoding="utf-8"))
         return str(manifest["format"]).removeprefix("softcosine-")
@@ -68,6 +68,8 @@ def read_corpus(
     report: Report,
 ) -> Corpus:
     """Return the vocabulary of documents, read as by ``softcosine index``, an index or a matrix.
+
+    Texts of a sharded index are not read.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ def read_corpus(
             "--stemmer and --min-df."
         )
     if stored:
-        return _of_index(stored[0]) if stored_kind(stored[0]) == "index" else _of_matrix(stored[0])
+        return _of_matrix(stored[0]) if stored_kind(stored[0]) == "matrix" else _of_index(stored[0])
     from softcosine.cli.reading import fields_named, read_documents
 
     documents = read_documents(
@@ -230,12 +232,12 @@ def read_words(path: str, *, encoding: str, language: str | None, stemmer: str |
 
 
 def _of_index(path: str) -> Corpus:
-    from softcosine.index.soft_index import SoftIndex
+    from softcosine.cluster.opening import open_epoch
     from softcosine.text.corpus import analyze
 
-    opened = SoftIndex.open(path)
+    opened = open_epoch(path)
     texts = None
-    if opened.documents.keeps_texts:
+    if len(opened) and opened.documents.keeps_texts:  # the epoch of shards has no documents
         texts = analyze(_texts_of(opened), opened.analyzer)
     return Corpus(opened.vocabulary, opened.analyzer, texts, opened.language)
 

@@ -10,8 +10,8 @@
     One opened shard, and what it answers.
 ``workers.py``, ``ray_workers.py``
     Where shards are searched: threads of this process, actors of Ray.
-``sharded_writer.py``, ``meeting.py``, ``sharded_backup.py``
-    Changes and copies of all shards that are visible at once.
+``sharded_writer.py``, ``meeting.py``, ``sharded_backup.py``, ``sharded_check.py``
+    Changes and copies of all shards that are visible at once; the check of all.
 ``opening.py``
     Opening a folder that is an index or a sharded index.
 ``manifest.py``

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from softcosine.cluster.manifest import is_sharded
+from softcosine.cluster.manifest import ShardsManifest, is_sharded
 from softcosine.cluster.sharded_index import Engine, ShardedIndex
 from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["EitherIndex", "ShardOptions", "is_sharded", "open_either"]
+__all__ = ["EitherIndex", "ShardOptions", "is_sharded", "open_either", "open_epoch"]
 
 EitherIndex = SoftIndex | ShardedIndex
 
@@ -22,6 +22,13 @@ class ShardOptions:
     engine: Engine | None = None
     replicas: int = 1
     timeout: float | None = None
+
+
+def open_epoch(path: str | Path) -> SoftIndex:
+    """Return the index of a folder or URL; of a sharded index its epoch, without documents."""
+    if is_sharded(path):
+        return SoftIndex.open(f"{path}/{ShardsManifest.read(path).epoch_folder}")
+    return SoftIndex.open(path)
 
 
 def open_either(

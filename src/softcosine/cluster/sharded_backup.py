@@ -1,27 +1,34 @@
-"""Copying a sharded index to a URL, so that readers see one commit of all shards.
+"""Copying a sharded index, so that readers see one commit of all shards.
 
-As a commit of `ShardedWriter`: the parts of all shards are uploaded, then the manifest of each
-shard under a second name, then the manifest of the shards, which makes the commit visible, then the
-manifests under their own names. The epoch has a folder of its own name, and is complete before.
-Parts that only the replaced commit has are deleted last.
+A folder is copied beside its name, and renamed when it is whole. To a URL it goes as a commit of
+`ShardedWriter`: the parts of all shards are uploaded, then the manifest of each shard under a
+second name, then the manifest of the shards, which makes the commit visible, then the manifests
+under their own names. The epoch has a folder of its own name, and is complete before. Parts that
+only the replaced commit has are deleted last.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from softcosine._progress import Report, silent
-from softcosine.cluster.manifest import ShardsManifest, stated_manifest
-from softcosine.errors import AlreadyExistsError, InvalidInputError
-from softcosine.index.directory.backup import Uploaded, Uploader
+from softcosine.cluster.manifest import KIND, ShardsManifest, stated_manifest
+from softcosine.errors import AlreadyExistsError
+from softcosine.index.directory.backup import Copier, Uploaded, Uploader, check_apart, settled
 from softcosine.index.directory.commit import NEW, parsed_commit
-from softcosine.index.directory.store import Store
-from softcosine.storage import MANIFEST
+from softcosine.index.directory.remote_store import open_store
+from softcosine.index.directory.store import Store, replacing_index
+from softcosine.storage import MANIFEST, checked_path, sync, write_manifest
 from softcosine.storage.remote import RemoteFolder, url_of
 
 __all__ = ["ShardedBackup", "back_up_shards"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,56 +37,98 @@ class ShardedBackup:
 
     Attributes
     ----------
-    url : str
-        Of the copy.
+    path : Path or str
+        The copy; a URL is a string.
     manifest : ShardsManifest
         Of the copied commit.
     n_bytes : int
         Size of the parts of all shards, the epoch included; shared parts count for each.
     """
 
-    url: str
+    path: Path | str
     manifest: ShardsManifest
     n_bytes: int
 
 
 def back_up_shards(
-    folder: Path,
-    url: str | Path,
+    folder: str | Path,
+    to: str | Path,
     *,
+    links: bool = False,
     verify: bool,
     overwrite: bool,
     progress: Report | None = None,
 ) -> ShardedBackup:
-    """Copy the last commit of a sharded index to a URL; see `ShardedIndex.backup`."""
-    if (to := url_of(url)) is None or url_of(folder) is not None:
-        raise InvalidInputError(
-            "a sharded index is copied from a folder to a URL, such as s3://bucket/folder or "
-            f"file:///folder; {folder} and {url} are not that."
-        )
+    """Copy the last commit of a sharded index; see `ShardedIndex.backup`."""
+    folder, report = url_of(folder) or checked_path(folder).absolute(), progress or silent
+    if (url := url_of(to)) is not None:
+        return _back_up_to_url(folder, url, verify, overwrite, report)
+    target = checked_path(to).absolute()
+    if isinstance(folder, Path):
+        check_apart(folder, target)
+    copier = Copier(links, verify, report)
+    with replacing_index(target, KIND, overwrite=overwrite) as work:
+
+        def copy(manifest: ShardsManifest) -> None:
+            for name, checksum in _folders(manifest).items():
+                with _stored(folder, name, checksum) as store:
+                    copier.commit(store, work / name, checksum)
+
+        stated, manifest, _ = _of_one_commit(folder, copy)
+        for left in {one.name for one in work.iterdir()} - set(_folders(manifest)):
+            shutil.rmtree(work / left)  # the epoch before
+        write_manifest(stated, work / MANIFEST)
+        sync(work / MANIFEST)
+        n_bytes = settled(work)
+    return ShardedBackup(target, manifest, n_bytes)
+
+
+def _back_up_to_url(
+    folder: str | Path, url: str, verify: bool, overwrite: bool, report: Report
+) -> ShardedBackup:
     there = None
     with suppress(FileNotFoundError):
-        there = ShardsManifest.read(to)
+        there = ShardsManifest.read(url)
         if not overwrite:
-            raise AlreadyExistsError(f"{to} exists already; choose another URL, or overwrite it.")
-        _rename_announced(to, there)
-    while True:
-        stated = stated_manifest(folder)
-        manifest = ShardsManifest.of(stated, folder)
-        try:
-            copies = _uploaded(folder, to, manifest, verify, progress or silent)
-            break
-        except OSError:
-            if ShardsManifest.read(folder).checksum == manifest.checksum:
-                raise  # else a commit has deleted files meanwhile
+            raise AlreadyExistsError(f"{url} exists already; choose another URL, or overwrite it.")
+        _rename_announced(url, there)
+    stated, manifest, copies = _of_one_commit(
+        folder, lambda manifest: _uploaded(folder, url, manifest, verify, report)
+    )
     for one in copies:
         one.announce()
-    Uploader(RemoteFolder(to), verify, silent).publish(stated)
+    Uploader(RemoteFolder(url), verify, silent).publish(stated)
     for one in copies:
         one.end()
     for left in set() if there is None else set(_folders(there)) - set(_folders(manifest)):
-        RemoteFolder(to).remove(left)
-    return ShardedBackup(to, manifest, sum(one.parts.n_bytes for one in copies))
+        RemoteFolder(url).remove(left)
+    return ShardedBackup(url, manifest, sum(one.parts.n_bytes for one in copies))
+
+
+def _of_one_commit(
+    folder: str | Path, copy: Callable[[ShardsManifest], _T]
+) -> tuple[dict[str, Any], ShardsManifest, _T]:
+    """Return the last manifest, stated and read, and what `copy` makes of its files.
+
+    If a commit deletes files meanwhile, they are those of the newer one.
+    """
+    while True:
+        stated = stated_manifest(folder)
+        manifest = ShardsManifest.of(stated, Path(folder))
+        try:
+            return stated, manifest, copy(manifest)
+        except OSError:
+            if ShardsManifest.read(folder).checksum == manifest.checksum:
+                raise
+
+
+@contextmanager
+def _stored(folder: str | Path, name: str, checksum: str | None) -> Iterator[Store]:
+    """Yield a shard, or the epoch; of a URL the local copy of the commit."""
+    store = open_store(f"{folder}/{name}")
+    commit = None if store.keeps_paths else store.read(checksum=checksum)
+    yield store if commit is None else Store(commit.path)
+    del commit  # which keeps the copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +157,15 @@ class _Copy:
 
 
 def _uploaded(
-    folder: Path, url: str, manifest: ShardsManifest, verify: bool, progress: Report
+    folder: str | Path, url: str, manifest: ShardsManifest, verify: bool, progress: Report
 ) -> list[_Copy]:
     """Upload the parts of a commit of all shards."""
     copies = []
     for name, checksum in _folders(manifest).items():
         uploader = Uploader(RemoteFolder(f"{url}/{name}"), verify, progress)
         old = uploader.last()
-        parts = uploader.parts(Store.open(folder / name), old, checksum)
+        with _stored(folder, name, checksum) as store:
+            parts = uploader.parts(store, old, checksum)
         changed = old is None or old["checksum"] != parts.manifest["checksum"]
         # Readers look for a second manifest in shards only; an epoch's folder is named by content.
         first = MANIFEST if checksum is None else NEW

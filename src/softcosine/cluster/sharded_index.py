@@ -333,38 +333,41 @@ class ShardedIndex(Searchable):
 
     def backup(
         self,
-        url: str,
+        path: str | Path,
         *,
+        links: bool = False,
         verify: bool = True,
         overwrite: bool = False,
         progress: Report | None = None,
     ) -> ShardedBackup:
-        """Copy the last commit of all shards to a URL, where it becomes visible at once.
+        """Copy the last commit of all shards to a folder or a URL, where it appears at once.
 
-        A writer may commit at the same time.
+        A writer may commit at the same time. A copy from a URL to a folder can be changed.
 
         Parameters
         ----------
-        url : str
-            Such as ``s3://bucket/big.shards``.
+        path : path of the copy, or URL
+            The parent of a folder must exist; a URL is such as ``s3://bucket/big.shards``.
+        links : bool
+            Whether files of a folder are shared by hard links; see `SoftIndex.backup`.
         verify : bool
             Whether to check the checksum of every copied file.
         overwrite : bool
-            Whether to replace a sharded index at the URL, such as an earlier copy; only new parts
-            are copied.
+            Whether to replace a sharded index there, such as an earlier copy. To a URL, only new
+            parts are copied.
         progress : callable, optional
             Called with (task, files copied, all files).
 
         Raises
         ------
-        InvalidInputError, AlreadyExistsError, CorruptIndexError, ServerError, PermissionError
+        InvalidInputError, AlreadyExistsError, IndexLockedError, CorruptIndexError
+        FileNotFoundError, ServerError, OSError
         """
         from softcosine.cluster.sharded_backup import back_up_shards
 
         return back_up_shards(
-            self._folder("shards are copied from"), url, verify=verify, overwrite=overwrite,
-            progress=progress,
-        )  # fmt: skip
+            self._path, path, links=links, verify=verify, overwrite=overwrite, progress=progress
+        )
 
     def _folder(self, what: str) -> Path:
         """Return the folder; InvalidInputError if it is a URL, since `what` is one."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,15 +34,21 @@ from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock
 from softcosine.index.writer.merging import MergePolicy
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.storage import checked_path, sync
+from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
+    from softcosine.encoders.encoder import Encoder
     from softcosine.index.encoding import IndexEncoder
+    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["ShardedWriter"]
 
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 24  # bytes for each shard
+_DRAWN = ".epoch"  # folder of the epoch of the next commit, until that begins
 
 
 class ShardedWriter:
@@ -105,7 +111,9 @@ class ShardedWriter:
         self._met: set[int] = set()  # shards that the meeting has heard
         self._receipt: Receipt | None = None
         self._publishing = threading.Lock()
+        self._drawn: Path | None = None  # the epoch of the next commit, if it changes
         self._open = True
+        self._sweep()
 
     def __enter__(self) -> Self:
         return self
@@ -204,22 +212,48 @@ class ShardedWriter:
             reduce(add, of_field)
             for of_field in zip(*(one.counted() for one in writers), strict=True)
         ]
-        before = self.path / epoch_folder(self._epoch)
-        with TemporaryDirectory(prefix=".epoch-", dir=self.path) as scratch:
-            epoch = SoftIndex.open(before).shard(Path(scratch) / "epoch")
-            with epoch.writer() as writer:
-                writer.set_statistics(counted)
-            target = self.path / epoch_folder(epoch.epoch)
-            if not target.exists():
-                (Path(scratch) / "epoch").replace(target)
-                sync(self.path)
-        if target != before:
-            self._epoch = epoch.epoch
-            for one in writers:
-                one.set_statistics(counted)
+        with self._epoch_writer() as epoch:
+            epoch.set_statistics(counted)
         self.commit()
-        if target != before:
-            shutil.rmtree(before, ignore_errors=True)
+
+    def set_similarity(
+        self,
+        S: TermSimilarityMatrix,
+        *,
+        source: TermSimilaritySource | None = None,
+        note: str = "",
+    ) -> None:
+        """Use another S in all shards from the next commit on; see `IndexWriter.set_similarity`.
+
+        Its terms are those of the index, since shards get no new ones.
+        """
+        with self._epoch_writer() as epoch:
+            epoch.set_similarity(S, source=source, note=note)
+
+    def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
+        """Use other term weights, and another default ranking, from the next commit on."""
+        with self._epoch_writer() as epoch:
+            epoch.set_weighting(weighting, ranking=ranking)
+
+    def encode(
+        self,
+        encoder: str | Encoder | None = None,
+        *,
+        cache: str | Path | None = None,
+        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning: float | Mapping[str, float] | None = None,
+    ) -> int:
+        """Encode all documents that no encoder has read yet, shard by shard; return how many.
+
+        Visible in all shards after a commit; see `IndexWriter.encode`. `cache` keeps encoded texts,
+        so that a call that was stopped continues where it was.
+        """
+        own: dict[str, Any] = {"cache": cache, "meaning_space": meaning_space}
+        with self._epoch_writer() as epoch:
+            epoch.encode(encoder, **own, meaning=meaning)
+        self._follow_epoch()
+        shards = range(self._manifest.n_shards)
+        return sum(self._writer(number).encode(encoder, **own) for number in shards)
 
     def commit(self, refresh: bool | None = None) -> None:
         """Make all changes of all shards visible at once.
@@ -240,6 +274,7 @@ class ShardedWriter:
         if refresh:
             self.refresh()
             return
+        self._follow_epoch()
         before = self._manifest.checksum
         meeting = Meeting(len(self._writers), self._publish)
         self._meeting, self._met = meeting, set()
@@ -264,6 +299,8 @@ class ShardedWriter:
         self._meeting = None
         if self._on_commit is not None and self._manifest.checksum != before:
             self._on_commit()
+        if self._manifest.checksum != before:
+            self._sweep()
         failed = sorted(filter(None, errors), key=lambda one: one.__cause__ is not None)
         if failed:
             raise failed[0]  # the one that made the others fail
@@ -273,7 +310,7 @@ class ShardedWriter:
         self._check_open()
         for writer in self._writers.values():
             writer.rollback()
-        self._receipt = None
+        self._receipt, self._drawn = None, None
         self._next, self._epoch = self._manifest.next_number, self._manifest.epoch
 
     def close(self) -> None:
@@ -285,6 +322,8 @@ class ShardedWriter:
             for writer in self._writers.values():
                 writer.close()
         finally:
+            if self._lock.held:  # not in a forked process
+                self._sweep()
             self._lock.release()
 
     def _writer_of(self, id: str) -> IndexWriter:
@@ -305,6 +344,42 @@ class ShardedWriter:
                 replace(directory, announce=announce), **self._options
             )
         return self._writers[number]
+
+    @contextmanager
+    def _epoch_writer(self) -> Iterator[IndexWriter]:
+        """Open the epoch of the next commit; readers do not see it."""
+        self._check_open()
+        if self._drawn is None:
+            before = SoftIndex.open(self.path / epoch_folder(self._epoch))
+            before.shard(self.path / _DRAWN, overwrite=True)
+            self._drawn = self.path / _DRAWN
+        _, directory = FolderDirectory.open(self._drawn)
+        own = {name: self._options[name] for name in ("encoder", "progress")}
+        with IndexWriter(directory, of_shards=True, **own) as writer:
+            yield writer
+
+    def _follow_epoch(self) -> None:
+        """Give all shards the epoch of the next commit, if it is another one."""
+        if self._drawn is None:
+            return
+        _, directory = FolderDirectory.open(self._drawn)
+        if directory.epoch != self._epoch:
+            target = self.path / epoch_folder(directory.epoch)
+            if not target.exists():
+                self._drawn.replace(target)
+                sync(self.path)
+            self._drawn = target
+            snapshot, directory = FolderDirectory.open(target)
+            for number in range(self._manifest.n_shards):
+                self._writer(number).follow(directory.generation, snapshot)
+            self._epoch = directory.epoch
+        self._drawn = None
+
+    def _sweep(self) -> None:
+        """Delete the epochs that the manifest does not name, also those of a killed writer."""
+        for folder in (*self.path.glob(epoch_folder("*")), *self.path.glob(".*epoch*")):
+            if folder.name != self._manifest.epoch_folder:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _announce(self, number: int, facts: ShardFacts) -> None:
         if self._meeting is None or number in self._met:  # merged segments: the same documents

@@ -16,7 +16,7 @@ from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.models import Addition, BulkAnswer, Change, Deletion, MetadataUpdate
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import IdempotencyKey
-from softcosine.serve.served_index import EitherWriter, whole
+from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.server import Served, Shared, may
 from softcosine.serve.spooling import (
     JSON_LINES,
@@ -30,7 +30,6 @@ from softcosine.text.weighting import Weighting
 
 __all__ = ["router"]
 
-_WEIGHTS = "the change of term weights"
 _change: TypeAdapter[Change] = TypeAdapter(Change)
 
 router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
@@ -97,5 +96,5 @@ def _made(writer: EitherWriter, change: Change) -> dict[str, int]:
         writer.update_metadata(change.id, change.metadata, replace=change.replace)
         return {"updated": 1}
     weighting = Weighting.from_dict(change.weighting.model_dump())
-    whole(writer, _WEIGHTS).set_weighting(weighting, ranking=change.ranking)
+    writer.set_weighting(weighting, ranking=change.ranking)
     return {}

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from softcosine._progress import Report, silent
 from softcosine.cluster.opening import EitherIndex
+from softcosine.index.directory.backup import Backup
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
 from softcosine.serve.models import (
@@ -22,7 +23,7 @@ from softcosine.serve.models import (
     TaskAnswer,
 )
 from softcosine.serve.repeats import IdempotencyKey, Repeatable, once, replayed
-from softcosine.serve.served_index import Change, EitherWriter, whole
+from softcosine.serve.served_index import Change, EitherWriter
 from softcosine.serve.server import Served, Shared, may
 from softcosine.serve.similarities import similarities_answer, with_decisions
 from softcosine.serve.tags import IfMatch, matching
@@ -31,7 +32,6 @@ from softcosine.serve.task_routes import started
 __all__ = ["router"]
 
 _INDEX = "/indexes/{i}"
-_DECIDING, _ENCODING = "deciding about words", "encoding"
 _reading = [may("search")]
 _writing, _administering = [may("write", changes=True)], [may("admin", changes=True)]
 Prefer = Annotated[
@@ -71,11 +71,10 @@ async def change_similarities(
     is the answer.
     """
     commit = matching(if_match)
-    whole(served.view.index, _DECIDING)
 
     async def changed(report: Report, repeatable: Repeatable | None = None) -> Change[None]:
         def work(writer: EitherWriter, index: EitherIndex) -> None:
-            with_decisions(whole(writer, _DECIDING), index, body, report)
+            with_decisions(writer, index, body, report)
 
         return await served.change(
             server.writers, work, if_match=commit, once=repeatable, progress=report
@@ -156,13 +155,14 @@ async def backup(
 ) -> Response:
     """Copy the last commit to another index of the same folder."""
     to = server.catalog.new_path(body.to, overwrite=body.overwrite)
-    index = whole(served.view.index, "a backup")
+    index = served.view.index
 
     async def work(report: Report) -> dict[str, Any]:
         def copied() -> dict[str, Any]:
             report("copying", 0, None)
             made = index.backup(to, overwrite=body.overwrite)
-            return {"index": body.to, "generation": made.generation, "bytes": made.n_bytes}
+            of_one = {"generation": made.generation} if isinstance(made, Backup) else {}
+            return {"index": body.to, **of_one, "bytes": made.n_bytes}
 
         return await asyncio.get_running_loop().run_in_executor(server.writers, copied)
 
@@ -181,12 +181,11 @@ async def encode(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Give coordinates of meaning to all documents that have none."""
-    whole(served.view.index, _ENCODING)
 
     async def work(report: Report) -> dict[str, Any]:
         def encoded(writer: EitherWriter, _: EitherIndex) -> int:
             report("encoding", 0, None)
-            return whole(writer, _ENCODING).encode(body.encoder, meaning=body.meaning)
+            return writer.encode(body.encoder, meaning=body.meaning)
 
         done = await served.change(server.writers, encoded, progress=report)
         return {"encoded": done.result, "commit": done.commit}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar
 
 from softcosine._progress import Report
 from softcosine.cluster.opening import EitherIndex, ShardOptions, open_either
@@ -29,20 +29,9 @@ EitherWriter = IndexWriter | ShardedWriter
 _T = TypeVar("_T")
 
 
-@overload
-def whole(one: EitherIndex, what: str) -> SoftIndex: ...
-@overload
-def whole(one: EitherWriter, what: str) -> IndexWriter: ...
-def whole(one: EitherIndex | EitherWriter, what: str) -> SoftIndex | IndexWriter:
-    """Return an index, or its writer, that is not sharded; else raise Problem.
-
-    Parameters
-    ----------
-    one : SoftIndex, ShardedIndex, IndexWriter or ShardedWriter
-    what : str
-        What needs that; the subject of the message.
-    """
-    if isinstance(one, SoftIndex | IndexWriter):
+def whole(one: EitherIndex, what: str) -> SoftIndex:
+    """Return an index that is not sharded, which `what` needs; else raise Problem."""
+    if isinstance(one, SoftIndex):
         return one
     raise Problem("invalid-input", f"{what} needs an index that is not sharded.")
 

@@ -9,8 +9,8 @@ from softcosine._progress import Report
 from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import InvalidInputError
 from softcosine.index.writer.growing import rebuilt
-from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.serve.models import SimilaritiesBody
+from softcosine.serve.served_index import EitherWriter
 from softcosine.similarity.overrides.decisions import (
     DecidedSimilarity,
     Decision,
@@ -42,7 +42,7 @@ def similarities_answer(index: EitherIndex) -> dict[str, Any]:
 
 
 def with_decisions(
-    writer: IndexWriter, index: EitherIndex, body: SimilaritiesBody, report: Report
+    writer: EitherWriter, index: EitherIndex, body: SimilaritiesBody, report: Report
 ) -> None:
     """Change the decisions of an index, and build S anew from its source.
 

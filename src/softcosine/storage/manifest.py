@@ -41,6 +41,12 @@ def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict
     return manifest
 
 
+_SHARDS = (
+    " Open it by ShardedIndex.open, or name its shards one by one, whose documents have the scores "
+    "that they have among all: {}/shard-0000."
+)
+
+
 def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:
     """Write the result of `signed_manifest` to a new file, replacing any of that name."""
     text = json.dumps(manifest, ensure_ascii=True, indent=1, sort_keys=True)
@@ -105,8 +111,10 @@ def parsed_manifest(
         ) from error
     if found != f"softcosine-{kind}":
         held = named(str(found).removeprefix("softcosine-"))
+        shards = (found, kind) == ("softcosine-shards", "index")
         raise IndexFormatError(
             f"{folder} holds a softcosine {held}; a softcosine {named(kind)} was needed."
+            + (_SHARDS.format(folder) if shards else "")
         )
     if given != version:
         newer = isinstance(given, int) and given > version

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from softcosine.errors import AlreadyExistsError
 from softcosine.storage.disk import checked_path, naming_a_full_disk, naming_the_target, sync
-from softcosine.storage.manifest import is_stored
+from softcosine.storage.manifest import is_stored, named
 
 __all__ = ["check_target", "replacing"]
 
@@ -65,7 +65,7 @@ def _check_free(target: Path, kind: str, overwrite: bool) -> None:
         return
     if not is_stored(target, kind):
         raise AlreadyExistsError(
-            f"{target} exists and is no softcosine {kind}, so it is not overwritten; "
+            f"{target} exists and is no softcosine {named(kind)}, so it is not overwritten; "
             "choose another name."
         )
     if not overwrite:

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from softcosine.storage import (
 )
 from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = ["Backup", "Uploaded", "Uploader", "back_up"]
+__all__ = ["Backup", "Copier", "Uploaded", "Uploader", "back_up", "check_apart", "settled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +88,12 @@ def back_up(
         uploader = Uploader(RemoteFolder(url), verify, progress or silent)
         return uploader.backup(store, overwrite=overwrite)
     target = checked_path(to).absolute()
-    _check_apart(store.path, target)
-    copier = _Copier(links, verify, progress or silent)
+    check_apart(store.path, target)
+    copier = Copier(links, verify, progress or silent)
     with replacing_index(target, overwrite=overwrite) as work:
-        manifest = copier.parts(store, work)
-        write_manifest(manifest, work / MANIFEST)
-        sync(work / MANIFEST)
-        copy = open_commit(work, manifest, {})
+        copy = copier.commit(store, work)
         engines, left_out = copier.engines(store, work, copy.scores_checksum)
-        for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
-            sync(folder)
-        n_bytes = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
+        n_bytes = settled(work)
     return Backup(
         target,
         copy.number,
@@ -108,7 +103,8 @@ def back_up(
     )
 
 
-def _check_apart(source: Path, target: Path) -> None:
+def check_apart(source: Path, target: Path) -> None:
+    """Raise InvalidInputError if a copy is the index itself, or one lies inside the other."""
     source, target = source.resolve(), target.resolve()
     if source == target or source in target.parents or target in source.parents:
         raise InvalidInputError(
@@ -117,9 +113,16 @@ def _check_apart(source: Path, target: Path) -> None:
         )
 
 
+def settled(work: Path) -> int:
+    """Wait until all folders of a copy are on disk, and return the size of its files in bytes."""
+    for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
+        sync(folder)
+    return sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
+
+
 @dataclass(frozen=True, slots=True)
-class _Copier:
-    """Copies stored folders.
+class Copier:
+    """Copies stored folders; equal ones, as shards of one epoch have, share their files.
 
     Attributes
     ----------
@@ -128,22 +131,32 @@ class _Copier:
     verify : bool
         Whether to check the checksum of every copied file.
     progress : callable
+    copied : dict of checksums to Path
     """
 
     links: bool
     verify: bool
     progress: Report
+    copied: dict[str, Path] = field(default_factory=dict)
 
-    def parts(self, store: Store, work: Path) -> dict[str, Any]:
-        """Copy all parts of the last commit, and return its manifest.
+    def commit(self, store: Store, work: Path, checksum: str | None = None) -> Commit:
+        """Copy all parts of a commit, then its manifest, to a folder; return the copy.
 
-        If a commit deletes parts during the copy, the missing parts of the newer commit are copied.
-        Large parts come first, because they are replaced least often.
+        What an earlier call has copied to the folder is not copied again, or deleted.
+
+        Parameters
+        ----------
+        store : Store
+        work : Path
+        checksum : str, optional
+            Of the commit; CommitNotFoundError if the folder has another by now. By default the last
+            one, and the missing parts of a newer one if parts are deleted meanwhile. Large parts
+            come first, because they are replaced least often.
         """
         copied: dict[str, Folder] = {}
-        (work / PARTS).mkdir()
+        (work / PARTS).mkdir(parents=True, exist_ok=True)
         while True:
-            manifest = current_manifest(store.path)
+            manifest = _stated(store.path, checksum)
             try:
                 parts = open_commit(store.path, manifest, copied).parts
                 for name in sorted(parts.keys() - copied.keys(), key=lambda n: -_n_bytes(parts[n])):
@@ -151,12 +164,15 @@ class _Copier:
                     copied[name] = parts[name]
             # Windows reports a file that is being deleted as unreadable.
             except (IndexFormatError, FileNotFoundError, PermissionError):
-                if current_manifest(store.path)["checksum"] == manifest["checksum"]:
+                if _stated(store.path, checksum)["checksum"] == manifest["checksum"]:
                     raise
                 continue
-            for name in copied.keys() - parts.keys():
-                shutil.rmtree(work / PARTS / name)
-            return manifest
+            for part in (work / PARTS).iterdir():
+                if part.name not in parts:
+                    shutil.rmtree(part)
+            write_manifest(manifest, work / MANIFEST)
+            sync(work / MANIFEST)
+            return open_commit(work, manifest, {})
 
     def engines(self, store: Store, work: Path, scores: str) -> tuple[list[Folder], list[str]]:
         """Copy the engines built from a commit; return them, and why others are left out."""
@@ -199,8 +215,15 @@ class _Copier:
                     raise
 
     def folder(self, source: Folder, target: Path) -> None:
-        """Copy a stored folder completely, or leave nothing."""
-        copy_folder(source, target, links=self.links, verify=self.verify, progress=self.progress)
+        """Copy a stored folder completely, unless it is copied, or leave nothing."""
+        if target.exists():
+            return
+        first = self.copied.setdefault(source.checksum, target)
+        twin = first != target and first.exists()
+        copy_folder(
+            replace(source, path=first) if twin else source, target,
+            links=self.links or twin, verify=self.verify and not twin, progress=self.progress,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,9 @@ __all__ = ["check_index"]
 _ROUNDING = 1e-9
 
 
-def check_index(store: Store, progress: Report | None = None) -> Commit:
+def check_index(
+    store: Store, progress: Report | None = None, checksum: str | None = None
+) -> Commit:
     """Check the last commit of an index: every checksum, then every invariant.
 
     Checksums detect files that changed; invariants detect invalid data that was written. Arrays
@@ -52,6 +54,8 @@ def check_index(store: Store, progress: Report | None = None) -> Commit:
     store : Store
     progress : callable, optional
         Called with (task, parts done, all parts).
+    checksum : str, optional
+        Of the commit, if it is not the last one; see `Store.read`.
 
     Returns
     -------
@@ -62,6 +66,8 @@ def check_index(store: Store, progress: Report | None = None) -> Commit:
     ------
     CorruptIndexError
         Names the part and, if a file has changed, the file.
+    CommitNotFoundError
+        If the index has another commit than that of the checksum.
     """
 
     def check(generation: Commit) -> Commit:
@@ -69,7 +75,7 @@ def check_index(store: Store, progress: Report | None = None) -> Commit:
         _check(generation, progress or silent)
         return generation
 
-    return store.opened(check)
+    return store.opened(check, checksum=checksum)
 
 
 def _check(generation: Commit, progress: Report) -> None:

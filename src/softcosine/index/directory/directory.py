@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
+    from softcosine.storage import Folder
 
 __all__ = ["Directory", "DirectoryWriter"]
 
@@ -107,6 +108,10 @@ class DirectoryWriter(Protocol):
 
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit with these settings; empty if norms are not stored."""
+        ...
+
+    def adopt_shared(self, kind: str, part: Folder, own: str | None) -> str:
+        """Add a part of `SHARED` kind of another index; return its name, `own` if that is equal."""
         ...
 
     def adopt(

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
+    from softcosine.storage import Folder
 
 __all__ = ["Announce", "FolderDirectory", "FolderWriter", "save"]
 
@@ -243,6 +244,12 @@ class FolderWriter:
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit with these settings."""
         return self._writer.epoch(settings.to_dict())
+
+    def adopt_shared(self, kind: str, part: Folder, own: str | None) -> str:
+        """Add a part of another index by hard links, unless `own` is equal; return its name."""
+        if own is not None and self._writer.part(own).checksum == part.checksum:
+            return own
+        return self._writer.adopt(kind, part)
 
     def adopt(
         self, generation: Commit, stated: SegmentSettings

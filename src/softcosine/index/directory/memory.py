@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
+    from softcosine.storage import Folder
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]
 
@@ -168,6 +169,10 @@ class MemoryWriter:
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return an empty string: norms are not stored."""
         return ""
+
+    def adopt_shared(self, kind: str, part: Folder, own: str | None) -> str:
+        """Return a new part name."""
+        return _name(kind)
 
     def adopt(
         self, generation: Commit, stated: SegmentSettings

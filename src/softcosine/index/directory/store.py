@@ -233,7 +233,7 @@ class Store:
 
 
 @contextlib.contextmanager
-def replacing_index(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
+def replacing_index(path: str | Path, kind: str = KIND, *, overwrite: bool) -> Iterator[Path]:
     """Yield a new folder, which replaces an index on exit unless an exception is raised.
 
     Like `softcosine.storage.replacing`, while holding the write lock of the replaced index.
@@ -244,11 +244,11 @@ def replacing_index(path: str | Path, *, overwrite: bool) -> Iterator[Path]:
     IndexLockedError
         If a writer has the replaced index open.
     """
-    check_target(path, KIND, overwrite=overwrite)
+    check_target(path, kind, overwrite=overwrite)
     target = Path(path).absolute()
     lock = WriteLock(target) if target.exists() else None
     try:
-        with replacing(target, KIND, overwrite=overwrite) as work:
+        with replacing(target, kind, overwrite=overwrite) as work:
             yield work
             if lock is not None and os.name == "nt":
                 lock.release()  # Windows cannot rename a folder with an open file

@@ -63,6 +63,8 @@ from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
+    from softcosine.index.directory.commit import Commit
+    from softcosine.index.directory.snapshot import Snapshot
     from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["IndexWriter"]
@@ -108,6 +110,9 @@ class IndexWriter:
         Reads new documents; by default that of the directory, or the installed light one.
     coordinates : DocumentEncoder, optional
         In its place: returns coordinates that are known.
+    of_shards : bool
+        Whether this is the epoch of shards: it may change S and weights although it is frozen,
+        since all shards will `follow` it.
     progress : callable, optional
         Called with (task, done, total); total may be None.
     threads : int, optional
@@ -136,6 +141,7 @@ class IndexWriter:
         builder: SimilarityBuilder | None = None,
         encoder: IndexEncoder | None = None,
         coordinates: DocumentEncoder | None = None,
+        of_shards: bool = False,
         progress: Report | None = None,
         threads: int | None = None,
     ) -> None:
@@ -153,6 +159,7 @@ class IndexWriter:
         self._builder = builder
         self._encoder = encoder or directory.encoder
         self._coordinates = coordinates
+        self._of_shards = of_shards
         self._report = progress or silent
         self._policy = merge
         self._default = default
@@ -606,13 +613,21 @@ class IndexWriter:
         return self._pending.counted()
 
     def set_statistics(self, statistics: Sequence[FieldStatistics]) -> None:
-        """Use other statistics from the next commit on: those of all shards, in each of them.
-
-        The only way to change the epoch of a frozen index without new terms.
-        """
+        """Use other statistics from the next commit on, those of all shards; frozen or not."""
         self._check_open()
         self._settle()
         self._pending.set_statistics(statistics)
+
+    def follow(self, epoch: Commit, snapshot: Snapshot) -> None:
+        """Take the epoch of a commit of another index from the next commit on, frozen or not.
+
+        S, statistics, term weights and the space of meaning become those of the other index, which
+        has the same terms. The only way to change the epoch of a shard, for all shards together.
+        """
+        self._check_open()
+        self._flush()
+        self._settle()
+        self._pending.follow(epoch, snapshot)
 
     def remember(self, key: str, value: Any) -> None:
         """Store a value with the next commit, so that `remembered` finds it, also after a crash.
@@ -791,7 +806,7 @@ class IndexWriter:
     def _check_thawed(self, what: str) -> None:
         self._check_open()
         self._settle()
-        if self._pending.settings.frozen:
+        if self._pending.settings.frozen and not self._of_shards:
             raise InvalidInputError(
                 f"this index is frozen, so it cannot {what}: its scores would no longer be those "
                 "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "

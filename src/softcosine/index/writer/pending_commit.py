@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
-from softcosine.index.directory.commit import Commit
+from softcosine.index.directory.commit import SHARED, Commit
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
@@ -204,6 +204,7 @@ class PendingCommit:
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
         self._given_statistics: tuple[FieldStatistics, ...] | None = None  # of all shards
+        self._changes_epoch = False  # whether a frozen index was given another S, or weights
         self._meaning = snapshot.meaning
         self._piece_frequencies = snapshot.stored_pieces
         self._correction: StaticCorrection | None = None  # once documents are estimated
@@ -364,7 +365,8 @@ class PendingCommit:
                 continue
             entries[number] = self._with_coordinates(entry, own)
             n_read += n_own
-        self.changed |= n_read > 0 or self._meaning != meaning or self.settings != settings
+        self._changes_epoch |= self._meaning != meaning or self.settings != settings
+        self.changed |= n_read > 0 or self._changes_epoch
         self._segments, self.settings, self._meaning = entries, settings, meaning
         self._correction = None
         return n_read
@@ -542,18 +544,40 @@ class PendingCommit:
         """Use another S, over the first terms of the vocabulary."""
         self._space = Space(S, source, None)
         self.settings = replace(self.settings, note=note, plain=False)
-        self.changed = self._stale = True
+        self.changed = self._stale = self._changes_epoch = True
 
     def set_weighting(self, weighting: Weighting, ranking: str) -> None:
         """Use other term weights, and another ranking."""
         self._stale = self._stale or weighting != self.settings.weighting
         self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
-        self.changed = True
+        self.changed = self._changes_epoch = True
 
     def set_statistics(self, statistics: Sequence[FieldStatistics]) -> None:
         """Use given statistics from the next commit on, frozen or not."""
         self._given_statistics = tuple(statistics)
-        self.changed = True
+        self.changed = self._changes_epoch = True
+
+    def follow(self, epoch: Commit, snapshot: Snapshot) -> None:
+        """Take the epoch of a commit of another index with the same terms, frozen or not."""
+        own, given = self.settings, snapshot.settings
+        taken: dict[str, Any] = {
+            kind: self._writer.adopt_shared(kind, epoch.part(name), getattr(own, kind))
+            for kind in SHARED
+            if (name := getattr(given, kind)) is not None
+        }
+        for name in ("weighting", "ranking", "note", "plain", "meaning_weights"):
+            taken[name] = getattr(given, name)
+        self.settings = replace(own, **taken)
+        self._stale = self._stale or (own.space, own.statistics, own.weighting) != (
+            self.settings.space, self.settings.statistics, self.settings.weighting
+        )  # fmt: skip
+        if self._meaning != snapshot.meaning:
+            self._segments = [entry.without_coordinates() for entry in self._segments]
+            self._correction = None
+        self._space = Space(snapshot.S, snapshot.source, self.settings.space)
+        self._statistics, self._statistics_part = snapshot.statistics, self.settings.statistics
+        self._meaning, self._piece_frequencies = snapshot.meaning, snapshot.stored_pieces
+        self.changed = self._changes_epoch = True
 
     def freeze(self, frozen: bool) -> None:
         """Keep the epoch from the next commit on, or not."""
@@ -707,7 +731,7 @@ class PendingCommit:
             note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
         )
         epoch = self._writer.epoch_of(settings)
-        assert epoch == self._epoch or self._given_statistics or not settings.frozen
+        assert epoch == self._epoch or self._changes_epoch or not settings.frozen
         if epoch != self._epoch:  # unchanged norms also belong to the new epoch
             entries = [replace(entry, norms_part=None) for entry in entries]
         entries = [self._written(entry, epoch) for entry in entries]
@@ -723,7 +747,7 @@ class PendingCommit:
         self._piece_frequencies, self._given_statistics = piece_frequencies, None
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
-        self.changed = self._stale = self._updated = False
+        self.changed = self._stale = self._updated = self._changes_epoch = False
         self._unwritten = 0
         self._note = ""
         if part is not None:
