@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from scipy.sparse import csr_array
 
 from measure import Timing, interleave, parser_of, peak_memory, write_report
 from neighbors import made
-from softcosine.matrix.assembly import assemble
+from softcosine.matrix.columns import GrowingColumns
+from softcosine.matrix.rules import column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.neighbors import Neighbors
@@ -158,10 +160,14 @@ def race(
 def assembly(n: int, *, runs: int) -> list[dict[str, object]]:
     """Time the assembly alone, its kernels compiled."""
     vocabulary, given = Vocabulary.numbered(n), candidates(n, LIMIT)
+
+    def assemble(strategy: str) -> csr_array:
+        columns = GrowingColumns(n, limit=LIMIT, dominant=strategy == "dominant")
+        columns.enter(given, column_order(vocabulary, "rare_first"))
+        return columns.to_csr()
+
     racing: dict[str, Callable[[], object]] = {
-        f"assembly, {strategy}": lambda s=strategy: assemble(  # type: ignore[misc]
-            given, vocabulary, max_neighbors=LIMIT, strategy=s
-        )
+        f"assembly, {strategy}": partial(assemble, strategy)
         for strategy in ("symmetric", "dominant")
     }
     memory = {name: peak_memory(call) for name, call in racing.items()}

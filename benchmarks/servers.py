@@ -24,7 +24,8 @@ from scatter import each
 from softcosine import FirstStage, SoftIndex
 from softcosine.evaluate import load as load_judged
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.index.search.execution import CandidateQuery, SearchRequest, execute_among
+from softcosine.index.search.candidate_queries import CandidateQuery, execute_among
+from softcosine.index.search.execution import SearchRequest
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits
 from softcosine.index.search.top_docs import Top

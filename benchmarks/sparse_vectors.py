@@ -21,7 +21,7 @@ from first_stage import drawn_queries
 from measure import interleave, write_report
 from newsgroups import newsgroups
 from softcosine import FirstStage, SoftIndex
-from softcosine.index.search.execution import vectors_of
+from softcosine.index.search.candidate_queries import vectors_of
 from softcosine.servers.documents import documents_of
 from softcosine.servers.query_terms import SentTerms, query_terms
 from softcosine.servers.server_index import ServerIndex

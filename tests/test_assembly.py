@@ -14,8 +14,9 @@ import strategies as own
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.assembly import assemble_symmetric
 from softcosine.matrix import neighbor_chunks as answers
-from softcosine.matrix.assembly import assemble
-from softcosine.matrix.rules import column_order
+from softcosine.matrix.building import best_of_rows, with_diagonal
+from softcosine.matrix.columns import GrowingColumns
+from softcosine.matrix.rules import Rules, column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import Neighbors
 from softcosine.text.vocabulary import Vocabulary
@@ -49,6 +50,22 @@ def neighbors_of(candidates, terms):
         among=terms,
         max_neighbors=len(terms),
     )
+
+
+def assemble(
+    neighbors, vocabulary, *, max_neighbors, order="rare_first", strategy="symmetric", **settings
+):
+    """S from the candidates of every term, where the columns choose once."""
+    n = len(vocabulary)
+    rules = Rules(max_neighbors, strategy=strategy, **settings)
+    sequence = column_order(vocabulary, order)
+    checked = answers.checked_answer(neighbors, n_asked=n, n_among=n, first=0)
+    admitted = rules.admitted(checked)
+    if strategy == "rows":
+        return with_diagonal(best_of_rows(admitted, max_neighbors))
+    columns = GrowingColumns(n, limit=max_neighbors, dominant=rules.dominant)
+    columns.enter(admitted, sequence)
+    return columns.to_csr()
 
 
 ORDERS = ("rare_first", "frequent_first", "idf", "vocabulary")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import strategies as own
 from softcosine import SoftIndex, SoftNeighbors
-from softcosine.index.search.execution import vectors_of
+from softcosine.index.search.candidate_queries import vectors_of
 from softcosine.index.search.ranked_vectors import RankedVectors
 from toys import similarity_matrix
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
-from softcosine.index.search.execution import vectors_of
+from softcosine.index.search.candidate_queries import vectors_of
 from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector

@@ -493,7 +493,7 @@ def test_documents_hold_impacts_whose_products_with_expanded_queries_are_scores(
         marker = Marker.of(snapshot, ranking, vectors=False)
         (searcher,) = snapshot.searcher(ranking).searchers
         scores = {hit.id: hit.score for hit in index.search("wb wf", k=60)}
-        from softcosine.index.search.execution import vectors_of
+        from softcosine.index.search.candidate_queries import vectors_of
 
         ((vector,),) = vectors_of(snapshot, ["wb wf"], ranking)
         expanded = searcher.expanded(vector)

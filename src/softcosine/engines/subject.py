@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from softcosine._validation import check_list, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.execution import CandidateQuery, SearchRequest, candidate_queries
+from softcosine.index.search.candidate_queries import CandidateQuery, candidate_queries
+from softcosine.index.search.execution import SearchRequest
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.query_encoding import Ask, meaning_weight
 from softcosine.index.search.ranked_vectors import RankedVectors

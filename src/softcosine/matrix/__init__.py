@@ -2,7 +2,7 @@
 
 - ``term_similarity_matrix.py``: `TermSimilarityMatrix`, the public class;
 - ``recipe.py``: `SimilarityRecipe`, how S is made, as a value;
-- ``building.py``: S from a source; ``assembly.py``: S from neighbours; ``rules.py``: its limits;
+- ``building.py``: S from a source; ``columns.py``: its columns; ``rules.py``: its limits;
 - ``balance.py``, ``definiteness.py``: scaling that makes S positive semidefinite;
 - ``stored.py``: S in a folder; ``outside.py``: rows of words that are not terms;
 - ``difference.py``, ``list_use.py``, ``statistics.py``, ``picture.py``: reports about S.

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, eye_array
 
 from softcosine._progress import Progress
+from softcosine._ragged import running_sum
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.additions import AddedColumns, with_added
-from softcosine.matrix.assembly import best_of_rows, with_diagonal
 from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
 from softcosine.matrix.checkpoint import NeighborCheckpoint
 from softcosine.matrix.columns import GrowingColumns
@@ -31,7 +31,7 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
-__all__ = ["Built", "build", "described", "extend", "prepared"]
+__all__ = ["Built", "best_of_rows", "build", "described", "extend", "prepared", "with_diagonal"]
 
 # Up to one new term in this many terms, new entries are stored beside the large S.
 _FEW = 4
@@ -334,3 +334,30 @@ def _added_rows(
     added.eliminate_zeros()
     added.sort_indices()
     return added
+
+
+def best_of_rows(neighbors: Neighbors, limit: int) -> csr_array:
+    """Return the first `limit` candidates of every row.
+
+    Raises
+    ------
+    InvalidInputError
+        If a row contains a candidate twice.
+    """
+    n = len(neighbors)
+    lengths = np.diff(neighbors.indptr)
+    place = np.arange(len(neighbors.indices)) - np.repeat(neighbors.indptr[:-1], lengths)
+    kept = place < limit
+    indptr = running_sum(np.minimum(lengths, limit))
+    rows = csr_array((neighbors.similarities[kept], neighbors.indices[kept], indptr), shape=(n, n))
+    rows.sort_indices()
+    if not rows.has_canonical_format:
+        raise InvalidInputError("the source gives a term twice among the neighbours of another.")
+    return rows
+
+
+def with_diagonal(entries: csr_array) -> csr_array:
+    """Return the matrix plus the identity, as float32 with ascending column indices."""
+    S = csr_array(entries + eye_array(entries.shape[0], dtype=np.float32), dtype=np.float32)
+    S.sort_indices()
+    return S

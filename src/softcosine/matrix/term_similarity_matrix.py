@@ -164,8 +164,10 @@ class TermSimilarityMatrix(TermEntries):
             each query word has at most `max_neighbors`. gensim's ``symmetric=False`` limits
             *columns*, the documents' side, so that a query word may have any number of neighbours.
             See docs/gensim.md.
-        order
-            See `softcosine.matrix.assembly.assemble`.
+        order : {"rare_first", "frequent_first", "idf", "vocabulary"} or array of shape (n_terms,)
+            Order in which columns choose, ties ordered by string; ``"vocabulary"`` orders by string
+            only. ``"idf"`` (greatest first) equals ``"rare_first"``. With an array, the greatest
+            weights choose first.
         balanced : bool
             Whether to divide s_ij by the square roots of the sums of similarities of both terms,
             where these exceed 1, so that the neighbours of a term together do not outweigh it. S is

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.execution import CandidateQuery, SearchRequest, execute_among
+from softcosine.index.search.candidate_queries import CandidateQuery, execute_among
+from softcosine.index.search.execution import SearchRequest
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan

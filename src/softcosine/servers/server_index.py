@@ -11,7 +11,8 @@ from softcosine._validation import check_flag, check_list, check_number, check_t
 from softcosine.errors import ServerError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
-from softcosine.index.search.execution import SearchRequest, execute_among
+from softcosine.index.search.candidate_queries import execute_among
+from softcosine.index.search.execution import SearchRequest
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits

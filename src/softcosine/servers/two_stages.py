@@ -13,7 +13,7 @@ from softcosine.errors import ServerError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
 from softcosine.index.search.bounds import SUM_MARGIN, cosine_error
-from softcosine.index.search.execution import CandidateQuery
+from softcosine.index.search.candidate_queries import CandidateQuery
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.meaning import FLOOR, QueryMeaning
 from softcosine.index.search.plan import Plan

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
 from softcosine.similarity.in_terms import (
@@ -20,7 +21,7 @@ from softcosine.similarity.in_terms import (
     known_as_written,
     lists_in,
 )
-from softcosine.similarity.neighbors import Neighbors, Pairs, StringOrder
+from softcosine.similarity.neighbors import NO_PAIRS, Neighbors, StringOrder
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
@@ -33,7 +34,17 @@ from softcosine.similarity.source import (
     usual_neighbors,
 )
 
-__all__ = ["MappedSource", "SourceOfOne", "SourceOfSources", "mapped_neighbors"]
+__all__ = [
+    "MappedSource",
+    "Settled",
+    "SourceOfOne",
+    "SourceOfSources",
+    "mapped_neighbors",
+    "neighbors_in_rounds",
+]
+
+# Neighbours of some terms, and for each term whether these are final.
+Settled = tuple[Neighbors, NDArray[np.bool_]]
 
 
 class SourceOfSources:
@@ -228,33 +239,59 @@ def mapped_neighbors(
     order : StringOrder
         Caches the order of the strings of `among`.
     """
-    asked = np.arange(len(terms))
-    limit = max_neighbors + 1
-    pairs: list[Pairs] = []
-    while True:
-        words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
+
+    def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
         found = neighbors_by(source, words, among, max_neighbors=limit)
         values = apply(found.similarities)
-        again = _cut_within_a_tie(found, values, max_neighbors, limit)
-        if limit >= len(among):
-            again[:] = False
+        again = np.zeros(len(words), np.bool_)
+        if limit < len(among):
+            again = _cut_within_a_tie(found, values, max_neighbors, limit)
         collapsed = (values[1:] == values[:-1]) & (np.diff(found.similarities) != 0.0)
-        if not pairs and not again.any() and not collapsed.any():  # sorted already
-            whole = Neighbors(found.indptr, found.indices, values)
-            return whole.where(values > 0.0, max_neighbors=max_neighbors)
-        stay = ~again[found.rows()]
-        pairs.append((asked[found.rows()[stay]], found.indices[stay], values[stay]))
-        if not again.any():
-            break
-        asked = asked[again]
-        limit *= 2
-    return Neighbors.from_pairs(
-        *map(np.concatenate, zip(*pairs, strict=True)),
-        n_terms=len(terms),
-        among=among,
-        max_neighbors=max_neighbors,
-        order=order,
-    )
+        if not collapsed.any():  # sorted already
+            mapped = Neighbors(found.indptr, found.indices, values)
+            return mapped.where(values > 0.0, max_neighbors=max_neighbors), ~again
+        mapped = Neighbors.from_pairs(
+            found.rows(), found.indices, values,
+            n_terms=len(words), among=among, max_neighbors=max_neighbors, order=order,
+        )  # fmt: skip
+        return mapped, ~again
+
+    return neighbors_in_rounds(best, terms, [(np.arange(len(terms)), max_neighbors + 1)])
+
+
+def neighbors_in_rounds(
+    best: Callable[[Sequence[str], NDArray[np.int64], int], Settled],
+    terms: Sequence[str],
+    groups: Sequence[tuple[NDArray[np.int64], int]],
+) -> Neighbors:
+    """Return the neighbours of terms, requested with a limit that doubles until they are final.
+
+    Parameters
+    ----------
+    best : callable
+        Takes some terms, their positions in `terms`, and a limit of what sources list. Returns
+        their best neighbours by that, and for each term whether these are final.
+    terms : sequence of str
+    groups : sequence of (ndarray of integers, int)
+        Positions of terms, and their first limit. Terms in no group have no neighbours.
+    """
+    waiting, pairs = list(groups), [NO_PAIRS]
+    while waiting:
+        asked, limit = waiting.pop()
+        if len(asked) == 0:
+            continue
+        words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
+        found, final = best(words, asked, limit)
+        if len(asked) == len(terms) and final.all():
+            return found
+        stay = final[found.rows()]
+        pairs.append((asked[found.rows()[stay]], found.indices[stay], found.similarities[stay]))
+        waiting.append((asked[~final], 2 * limit))
+    rows, columns, similarities = map(np.concatenate, zip(*pairs, strict=True))
+    by_row = np.argsort(rows, kind="stable")
+    indptr = running_sum(np.bincount(rows, minlength=len(terms)))
+    columns, similarities = columns.astype(np.int32), similarities.astype(np.float32)
+    return Neighbors(indptr, columns[by_row], similarities[by_row])
 
 
 def _cut_within_a_tie(

@@ -79,16 +79,12 @@ if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
 
 __all__ = [
-    "CandidateQuery",
     "Page",
     "ReadyQuery",
     "Search",
     "SearchRequest",
-    "candidate_queries",
     "document_words",
-    "execute_among",
     "soft_cosines",
-    "vectors_of",
 ]
 
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
@@ -202,124 +198,6 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateQuery:
-    """A query whose candidates another system finds.
-
-    Attributes
-    ----------
-    vectors : tuple of QueryVector
-        One per field, by the ranking that finds the candidates.
-    """
-
-    _search: Search
-    _query: ReadyQuery
-    vectors: tuple[QueryVector, ...]
-
-    @property
-    def meaning(self) -> QueryMeaning | None:
-        """The meaning of the query; None for a search by words alone."""
-        return self._query.meaning
-
-    def rank(self, documents: NDArray[np.int64]) -> Top:
-        """Return the best of some documents, given by number, which may repeat.
-
-        They pass the filter and the constraints, and have the scores and the order of the index.
-        """
-        return self._search.best_of(self._query, documents)
-
-    def nearest(self, n: int) -> Top:
-        """Return the n nearest documents that pass these, of a cosine of at least `FLOOR`.
-
-        The scores are the cosines. Only for a query with a meaning.
-        """
-        return self._search.nearest(self._query, n)
-
-    def best(self) -> Top:
-        """Return the best documents of the whole index."""
-        (found,) = self._search.found([self._query])
-        return self._search.best(self._query, found)
-
-    def plan(self, plan: Plan) -> Plan:
-        """Return the plan of the other system with the origin of the query's coordinates."""
-        return self._search.planned(self._query, plan)
-
-    def hits(self, top: Top) -> Hits:
-        """Return the page of some results, with their documents."""
-        (hits,) = self._search.hits([Page(self._query, self._search.page(top), {})])
-        return hits
-
-
-def candidate_queries(
-    snapshot: Snapshot,
-    queries: Sequence[str | Sequence[str]],
-    request: SearchRequest,
-    encoder: IndexEncoder | None = None,
-    *,
-    vectors_by: str | None = None,
-    plain: bool = False,
-) -> list[CandidateQuery]:
-    """Return queries whose candidates another system finds.
-
-    Parameters
-    ----------
-    snapshot, queries, request, encoder
-        See `execute`. Of the orders of the request, the order by score is the only one.
-    vectors_by : str, optional
-        The ranking that finds the candidates; by default that of the request.
-    plain : bool
-        Whether the other system has no constraints.
-
-    Raises
-    ------
-    InvalidInputError
-        Also if a query has constraints, and `plain` is true.
-    """
-    search = Search.of_queries(snapshot, request, encoder)
-    ready = search.all_ready(queries)
-    if plain and any(query.constraints for query in ready):
-        raise InvalidInputError(
-            "+words, -words and phrases are for the index's own search; leave them out, or search "
-            "the index itself."
-        )
-    by = search.searcher if vectors_by is None else snapshot.searcher(vectors_by)
-    return [
-        CandidateQuery(
-            search, one,
-            one.vectors if by is search.searcher else _vectors(snapshot, by, one.parsed),
-        )
-        for one in ready
-    ]  # fmt: skip
-
-
-def execute_among(
-    find: Callable[[CandidateQuery], Top],
-    snapshot: Snapshot,
-    queries: Sequence[str | Sequence[str]],
-    request: SearchRequest,
-    encoder: IndexEncoder | None = None,
-) -> list[Hits]:
-    """Return the hits of queries among candidates that another system finds.
-
-    `find` returns a result of `CandidateQuery.rank` with its own plan. Of the request's orders, the
-    order by score is the only one.
-    """
-
-    def hits(query: CandidateQuery) -> Hits:
-        top = find(query)
-        return query.hits(replace(top, plan=query.plan(top.plan)))
-
-    return [hits(query) for query in candidate_queries(snapshot, queries, request, encoder)]
-
-
-def vectors_of(
-    snapshot: Snapshot, queries: Sequence[str | Sequence[str]], ranking: str | None = None
-) -> list[tuple[QueryVector, ...]]:
-    """Return the vectors of queries without constraints: one tuple per query, one per field."""
-    request = SearchRequest(ranking=ranking, ask="words")
-    return [query.vectors for query in candidate_queries(snapshot, queries, request, plain=True)]
-
-
-@dataclass(frozen=True, slots=True)
 class Search:
     """What the queries of a request have in common.
 
@@ -404,13 +282,12 @@ class Search:
 
     def ready(self, query: Query) -> ReadyQuery:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
-        snapshot, request, constraints = self.snapshot, self.request, None
-        stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
-        n_fields, n_terms = len(snapshot.fields), request.max_terms
+        snapshot, constraints = self.snapshot, None
+        n_fields = len(snapshot.fields)
         texts: tuple[tuple[str, float], ...] | None = None  # those of meaning
         if isinstance(query, Mapping):
-            columns = [[(text, 1.0, True)] for text in _by_field(query, snapshot)]
-        elif isinstance(query, str) and request.syntax:
+            own = [self._parsed([(text, 1.0, True)]) for text in _by_field(query, snapshot)]
+        elif isinstance(query, str) and self.request.syntax:
             syntax = parse_syntax(query)
             if not syntax.plain:
                 constraints = constraints_of(syntax, snapshot)
@@ -419,36 +296,47 @@ class Search:
                 for clause in syntax.clauses
                 if clause.kind != "must_not"
             ]
-            columns = [clauses]
+            own = [self._parsed(clauses)] * n_fields
             texts = tuple((text, weight) for text, weight, _ in clauses)
         else:
-            columns = [[(query, 1.0, True)]]
-        own = [
-            parse_clauses(
-                clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
-            )
-            for clauses in columns
-        ]
+            own = [self._parsed([(query, 1.0, True)])] * n_fields
+        parsed, vectors = self._limited(tuple(own), alike=not isinstance(query, Mapping))
         shown = query_text(query)
         if texts is None:
             texts = ((shown, 1.0),)
-        if request.fuzzy:
-            own = [
-                respelled(one, snapshot.S, snapshot.spellings) if one.unknown else one
-                for one in own
-            ]
-        parsed = tuple(own) if isinstance(query, Mapping) else (own[0],) * n_fields
-        vectors = self.vectors(parsed)
-        if n_terms is not None and any(len(one.terms) > n_terms for one in parsed):
-            weights = [vector.weights for vector in vectors]
-            if not isinstance(query, Mapping):
-                pairs = zip(self.searcher.weights, weights, strict=True)
-                none = np.zeros(len(own[0].terms))
-                weights = [sum((weight * one for weight, one in pairs), none)] * n_fields
-            parsed = tuple(map(heaviest, parsed, weights, [n_terms] * n_fields))
-            vectors = self.vectors(parsed)
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
         return ReadyQuery(shown, parsed, vectors, constraints, meaning, texts)
+
+    def _parsed(self, clauses: Iterable[tuple[str | Sequence[str], float, bool]]) -> ParsedQuery:
+        """Return clauses as terms, with unknown words respelled if requested."""
+        snapshot, request = self.snapshot, self.request
+        stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
+        parsed = parse_clauses(
+            clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+        )
+        if request.fuzzy and parsed.unknown:
+            return respelled(parsed, snapshot.S, snapshot.spellings)
+        return parsed
+
+    def _limited(
+        self, parsed: tuple[ParsedQuery, ...], *, alike: bool
+    ) -> tuple[tuple[ParsedQuery, ...], tuple[QueryVector, ...]]:
+        """Return a query with its `max_terms` heaviest terms, and its vector for every field.
+
+        If the fields have queries that are `alike`, the weights of all fields count together.
+        """
+        limit, vectors = self.request.max_terms, self.vectors(parsed)
+        if limit is None or all(len(one.terms) <= limit for one in parsed):
+            return parsed, vectors
+        weights = [vector.weights for vector in vectors]
+        if alike:
+            pairs = zip(self.searcher.weights, weights, strict=True)
+            none = np.zeros(len(parsed[0].terms))
+            weights = [sum((weight * one for weight, one in pairs), none)] * len(parsed)
+        parsed = tuple(
+            heaviest(one, of_terms, limit) for one, of_terms in zip(parsed, weights, strict=True)
+        )
+        return parsed, self.vectors(parsed)
 
     def completed(self, query: ReadyQuery) -> ReadyQuery:
         """Return a query with what depends on all documents of the index."""

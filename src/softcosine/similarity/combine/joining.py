@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
+from softcosine.similarity.composite import Settled, neighbors_in_rounds
 from softcosine.similarity.neighbors import Neighbors, Pairs, StringOrder
 from softcosine.similarity.source import TermSimilaritySource
 
@@ -49,39 +50,25 @@ def joined_neighbors(
     """
     if max_neighbors == 0 or len(terms) == 0:
         return Neighbors.none(len(terms))
-    asked = np.arange(len(terms))
-    limit = min(2 * max_neighbors, max(len(among), 1))
-    pairs: list[Pairs] = []
-    while len(asked):
+
+    def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
+        limit = min(limit, max(len(among), 1))
         step = max(1, _BLOCK_PAIRS // limit)
-        unsettled = []
-        for start in range(0, len(asked), step):
-            block = asked[start : start + step]
-            words = [terms[i] for i in block.tolist()]
-            listed, bound = _from_lists(sources, join, words, among, limit)
+        parts, settled = [], []
+        for start in range(0, len(words), step):
+            block = words[start : start + step]
+            listed, bound = _from_lists(sources, join, block, among, limit)
             found = Neighbors.from_pairs(
-                *listed,
-                n_terms=len(block),
-                among=among,
-                max_neighbors=max_neighbors,
-                order=order,
+                *listed, n_terms=len(block), among=among, max_neighbors=max_neighbors, order=order
             )
             last = np.zeros(len(block), np.float32)
             full = np.diff(found.indptr) == max_neighbors
             last[full] = found.similarities[found.indptr[1:][full] - 1]
-            settled = (bound == 0.0) | (last > bound)
-            stay = settled[found.rows()]
-            pairs.append((block[found.rows()[stay]], found.indices[stay], found.similarities[stay]))
-            unsettled.append(block[~settled])
-        asked = np.concatenate(unsettled)
-        limit = min(2 * limit, len(among))
-    return Neighbors.from_pairs(
-        *map(np.concatenate, zip(*pairs, strict=True)),
-        n_terms=len(terms),
-        among=among,
-        max_neighbors=max_neighbors,
-        order=order,
-    )
+            parts.append(found)
+            settled.append((bound == 0.0) | (last > bound))
+        return Neighbors.concatenated(parts), np.concatenate(settled)
+
+    return neighbors_in_rounds(best, terms, [(np.arange(len(terms)), 2 * max_neighbors)])
 
 
 def _from_lists(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
-from softcosine.similarity.composite import SourceOfOne
+from softcosine.similarity.composite import Settled, SourceOfOne, neighbors_in_rounds
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import (
     PersonsList,
@@ -21,7 +21,7 @@ from softcosine.similarity.in_terms import (
     known_as_written,
     lists_in,
 )
-from softcosine.similarity.neighbors import NO_PAIRS, Neighbors, Pairs, StringOrder
+from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
 from softcosine.similarity.overrides.decision_table import DecisionTable, Searched
@@ -239,27 +239,17 @@ class DecidedSimilarity(SourceOfOne):
         # A term can lose at most as many neighbours as it has decided pairs.
         plain = (self._table.n_pairs[words] == 0) & (self._table.weights[words] == 1.0)
         n_more = 1 + int(self._table.n_pairs[words].max(initial=0))
-        waiting = [
+        groups = [
             (np.flatnonzero(~free), 0),
             (np.flatnonzero(free & plain), max_neighbors),
             (np.flatnonzero(free & ~plain), max_neighbors + n_more),
         ]
-        pairs: list[Pairs] = [NO_PAIRS]
-        while waiting:
-            asked, limit = waiting.pop()
-            if len(asked) == 0:
-                continue
-            names = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
-            best, settled = self._best(names, words[asked], searched, max_neighbors, limit)
-            stay = settled[best.rows()]
-            pairs.append((asked[best.rows()[stay]], best.indices[stay], best.similarities[stay]))
-            waiting.append((asked[~settled], 2 * limit))
-        return Neighbors.from_pairs(
-            *map(np.concatenate, zip(*pairs, strict=True)),
-            n_terms=len(terms),
-            among=among,
-            max_neighbors=max_neighbors,
-            order=self._order,
+        return neighbors_in_rounds(
+            lambda some, asked, limit: self._best(
+                some, words[asked], searched, max_neighbors, limit
+            ),
+            terms,
+            groups,
         )
 
     def _best(
@@ -269,7 +259,7 @@ class DecidedSimilarity(SourceOfOne):
         searched: Searched,
         max_neighbors: int,
         limit: int,
-    ) -> tuple[Neighbors, NDArray[np.bool_]]:
+    ) -> Settled:
         """Best neighbours among the source's neighbours and the pinned ones.
 
         The second result is true for terms whose neighbours are final, that is, where no neighbour

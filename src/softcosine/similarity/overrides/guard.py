@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -13,10 +14,10 @@ from numpy.typing import NDArray
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
-from softcosine.similarity.composite import SourceOfOne
+from softcosine.similarity.composite import Settled, SourceOfOne, neighbors_in_rounds
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import are_pinned
-from softcosine.similarity.neighbors import Neighbors, Pairs
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
 from softcosine.similarity.source import (
@@ -203,36 +204,24 @@ class Guarded(SourceOfOne):
         """Return the most similar strings of `among` of every term, after the guard."""
         check_limit(max_neighbors)
         free, positions = self._free.get(among, lambda: self._not_alone(among))
-        asked = np.flatnonzero(~self._alone(terms))
-        if len(asked) == 0 or len(free) == 0 or max_neighbors == 0:
+        every = np.flatnonzero(~self._alone(terms))
+        if len(every) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        n_opposites = np.array([self._n_opposites(terms[i]) for i in asked.tolist()])
-        pairs: list[Pairs] = []
-        limit = max_neighbors + int(n_opposites.max())
-        while len(asked):
-            words = terms if len(asked) == len(terms) else [terms[i] for i in asked.tolist()]
+        n_opposites = np.zeros(len(terms), np.int64)
+        n_opposites[every] = [self._n_opposites(terms[i]) for i in every.tolist()]
+
+        def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
+            opposites = n_opposites[asked]
             found = neighbors_by(self._source, words, free, max_neighbors=limit)
-            stay = self._may_stay(words, free, found, n_opposites)
+            stay = self._may_stay(words, free, found, opposites)
             kept = found.where(stay, max_neighbors=max_neighbors)
             # Request more neighbours for terms whose list was full but has too few after the guard.
             lengths, n_kept = np.diff(found.indptr), np.diff(kept.indptr)
-            more = (n_kept < max_neighbors) & (lengths >= limit) & (n_opposites > 0)
-            of = kept.rows()
-            done = ~more[of]
-            columns = positions[kept.indices[done]]
-            pairs.append((asked[of[done]], columns, kept.similarities[done]))
-            asked, n_opposites = asked[more], n_opposites[more]
-            limit *= 2
-        if len(pairs) == 1:  # sorted already
-            rows, columns, similarities = pairs[0]
-            indptr = np.searchsorted(rows, np.arange(len(terms) + 1))
-            return Neighbors(indptr.astype(np.int64), columns, similarities)
-        return Neighbors.from_pairs(
-            *map(np.concatenate, zip(*pairs, strict=True)),
-            n_terms=len(terms),
-            among=among,
-            max_neighbors=max_neighbors,
-        )
+            more = (n_kept < max_neighbors) & (lengths >= limit) & (opposites > 0)
+            return replace(kept, indices=positions[kept.indices]), ~more
+
+        first = max_neighbors + int(n_opposites.max())
+        return neighbors_in_rounds(best, terms, [(every, first)])
 
     def _may_stay(
         self,
