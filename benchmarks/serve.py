@@ -64,7 +64,9 @@ def measured(
     with tempfile.TemporaryDirectory() as folder:
         index.save(Path(folder) / "symbols")
         opened = sc.SoftIndex.open(Path(folder) / "symbols")
-        rows = [_row("in process", 1, _timed([_in_process(opened)], queries, seconds))]
+        in_process = _in_process(opened)
+        in_process(queries[0])  # kernels are compiled
+        rows = [_row("in process", 1, _timed([in_process], queries, seconds))]
         began = time.perf_counter()
         with running_server(Path(folder)) as (address, pid), ExitStack() as connections:
             connected = partial(_connected, address, connections)
@@ -77,6 +79,14 @@ def measured(
                 with _writing(address):
                     way = "HTTP, beside a writer"
                     rows.append(_served(way, pid, n, connected, queries, seconds))
+        workers = running_server(Path(folder), "--workers", "2")
+        with workers as (address, pid), ExitStack() as connections:
+            connected = partial(_connected, address, connections)
+            for _ in range(20):  # both have opened the index
+                connected()(queries[0])
+            rows += [
+                _served("HTTP, 2 workers", pid, n, connected, queries, seconds) for n in clients
+            ]
         texts = Path(folder) / "texts.json"
         texts.write_text(json.dumps([document.text for document in index.get(index)]))
         for peer in peers:
@@ -174,8 +184,14 @@ def _served(
 
 
 def processor_ms(pid: int) -> float | None:
-    """Return the processor time of a process so far; None where there is no /proc."""
-    threads = list(Path(f"/proc/{pid}/task").glob("*/schedstat"))
+    """Return the processor time so far of a process and those it started; None without /proc."""
+    tasks = Path(f"/proc/{pid}/task")
+    children = [one for task in tasks.glob("*/children") for one in task.read_text().split()]
+    threads = [
+        thread
+        for one in (pid, *children)
+        for thread in Path(f"/proc/{one}/task").glob("*/schedstat")
+    ]
     return sum(int(one.read_text().split()[0]) for one in threads) / 1e6 if threads else None
 
 

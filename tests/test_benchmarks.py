@@ -452,7 +452,8 @@ def test_the_http_server_is_measured(benchmark, texts):
     peers = [name for name in ("bm25s", "tantivy") if find_spec(name)]
     rows, facts = benchmark("serve").measured(index, [2], seconds=0.3, peers=peers)
     assert [row["way"] for row in rows] == [
-        "in process", "HTTP", "HTTP, beside a writer", *(f"HTTP, {name}" for name in peers)
+        "in process", "HTTP", "HTTP, beside a writer", "HTTP, 2 workers",
+        *(f"HTTP, {name}" for name in peers),
     ]  # fmt: skip
     assert facts["documents"] == 60
 
