@@ -54,7 +54,7 @@ def check(one, path):
         id = next(iter(one.documents.all_ids()))
         assert seen(many.similar(id)) == seen(one.similar(id))
         assert list(many.pairs(min_similarity=0.3)) == list(one.pairs(min_similarity=0.3))
-    assert [file.name for file in path.glob("*epoch*")] == [f"epoch-{one.epoch}"]
+    assert [file.name for file in path.glob("*epoch*")] == [ShardsManifest.read(path).epoch_folder]
     assert not list(path.glob(".*"))
     assert not check_shards(path).damage
 
@@ -86,6 +86,18 @@ def test_searches_equal_those_of_one_index_with_the_same_changes(tmp_path, seed)
                 writer.add_many(*zip(*added[1:], strict=True))
                 writer.commit(refresh)
         check(one, path)
+    before = ShardsManifest.read(path)
+    for number in range(3):  # what an epoch does not cover
+        with ShardedWriter(path) as many, one.writer() as alone:
+            for writer in (many, alone):
+                if number < 2:
+                    writer.set_weighting(one.weighting, ranking=RANKINGS[number])
+                else:
+                    writer.set_similarity(S, source=source, note="another")
+        check(one, path)
+    after = ShardsManifest.read(path)
+    assert after.epoch == before.epoch
+    assert after.epoch_folder != before.epoch_folder
 
 
 def test_decisions_change_all_shards_as_one_index(tmp_path):

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 KIND, VERSION = "shards", 1
+_VARIANT = re.compile(r"(-[0-9a-f]{8})?")
 BUILT_EPOCH = "epoch"  # folder of the index without documents, until its shards are built
 
 
@@ -54,9 +56,9 @@ def shard_folder(number: int) -> str:
     return f"shard-{number:04}"
 
 
-def epoch_folder(epoch: str) -> str:
+def epoch_folder(epoch: str, variant: str = "") -> str:
     """Return the name of the folder of the index without documents."""
-    return f"epoch-{epoch}"
+    return f"epoch-{epoch}{variant}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,9 @@ class ShardsManifest:
         In the order of `softcosine.cluster.ownership.owner_of`.
     checksum : str
         Of the file; empty before it is written.
+    variant : str
+        End of the name of `epoch_folder`; not empty after a change of the epoch, or of what it does
+        not cover: the default ranking and the note.
     receipts : mapping of keys to Receipt
         Those of the last commits that have one, the oldest first.
     """
@@ -100,12 +105,13 @@ class ShardsManifest:
     next_number: int
     shards: tuple[ShardFacts, ...]
     checksum: str = ""
+    variant: str = ""
     receipts: Mapping[str, Receipt] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def epoch_folder(self) -> str:
         """Name of the folder of the index without documents."""
-        return epoch_folder(self.epoch)
+        return epoch_folder(self.epoch, self.variant)
 
     @property
     def n_shards(self) -> int:
@@ -140,6 +146,7 @@ class ShardsManifest:
         try:
             shards = tuple(map(_facts, stated["shards"]))
             epoch, number = str(stated["epoch"]), int(stated["next_number"])
+            variant = str(stated.get("variant", ""))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptIndexError(
                 f"{folder / MANIFEST} lacks a part of a sharded index: {error!r}; build it anew."
@@ -149,8 +156,12 @@ class ShardsManifest:
             raise CorruptIndexError(
                 f"{folder / MANIFEST} names the shards {names!r:.80}; build it anew."
             )
+        if not _VARIANT.fullmatch(variant):
+            raise CorruptIndexError(
+                f"{folder / MANIFEST} names the epoch {variant!r:.80}; build it anew."
+            )
         receipts = receipts_of(stated, folder / MANIFEST)
-        return cls(epoch, number, shards, stated["checksum"], receipts)
+        return cls(epoch, number, shards, stated["checksum"], variant, receipts)
 
     def write(self, folder: Path, receipt: Receipt | None = None) -> Self:
         """Write the manifest, replacing that of the folder atomically; return it as written.
@@ -163,6 +174,7 @@ class ShardsManifest:
         """
         content = {
             "epoch": self.epoch,
+            "variant": self.variant,
             "next_number": self.next_number,
             "shards": [asdict(one) for one in self.shards],
             "receipts": with_receipt(self.receipts, receipt),

@@ -29,6 +29,7 @@ from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.receipts import Receipt
+from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.index.writer.index_writer import IndexWriter
@@ -100,7 +101,8 @@ class ShardedWriter:
         except BaseException:
             self._lock.release()
             raise
-        self._next, self._epoch = self._manifest.next_number, self._manifest.epoch
+        self._next = self._manifest.next_number
+        self._epoch = self._manifest.epoch, self._manifest.variant
         self._options: dict[str, Any] = {
             "timeout": timeout, "merge": merge, "encoder": encoder, "progress": progress,
             "memory": max(memory // self._manifest.n_shards, _LEAST_MEMORY),
@@ -311,7 +313,8 @@ class ShardedWriter:
         for writer in self._writers.values():
             writer.rollback()
         self._receipt, self._drawn = None, None
-        self._next, self._epoch = self._manifest.next_number, self._manifest.epoch
+        self._next = self._manifest.next_number
+        self._epoch = self._manifest.epoch, self._manifest.variant
 
     def close(self) -> None:
         """Undo all changes since the last commit, and release the write locks."""
@@ -350,7 +353,7 @@ class ShardedWriter:
         """Open the epoch of the next commit; readers do not see it."""
         self._check_open()
         if self._drawn is None:
-            before = SoftIndex.open(self.path / epoch_folder(self._epoch))
+            before = SoftIndex.open(self.path / epoch_folder(*self._epoch))
             before.shard(self.path / _DRAWN, overwrite=True)
             self._drawn = self.path / _DRAWN
         _, directory = FolderDirectory.open(self._drawn)
@@ -362,17 +365,17 @@ class ShardedWriter:
         """Give all shards the epoch of the next commit, if it is another one."""
         if self._drawn is None:
             return
-        _, directory = FolderDirectory.open(self._drawn)
-        if directory.epoch != self._epoch:
-            target = self.path / epoch_folder(directory.epoch)
-            if not target.exists():
-                self._drawn.replace(target)
-                sync(self.path)
-            self._drawn = target
-            snapshot, directory = FolderDirectory.open(target)
+        before, now = map(
+            FolderDirectory.open, (self.path / epoch_folder(*self._epoch), self._drawn)
+        )
+        if _rules(*now) != _rules(*before):
+            epoch, variant = now[1].epoch, f"-{now[1].checksum[:8]}"
+            self._drawn = self._drawn.replace(self.path / epoch_folder(epoch, variant))
+            sync(self.path)
+            snapshot, directory = FolderDirectory.open(self._drawn)
             for number in range(self._manifest.n_shards):
                 self._writer(number).follow(directory.generation, snapshot)
-            self._epoch = directory.epoch
+            self._epoch = epoch, variant
         self._drawn = None
 
     def _sweep(self) -> None:
@@ -395,8 +398,9 @@ class ShardedWriter:
                 announced.get(number, facts) for number, facts in enumerate(self._manifest.shards)
             )
             manifest = replace(
-                self._manifest, epoch=self._epoch, shards=shards, next_number=self._next
-            )
+                self._manifest, epoch=self._epoch[0], variant=self._epoch[1], shards=shards,
+                next_number=self._next,
+            )  # fmt: skip
             try:
                 self._manifest = manifest.write(self.path, self._receipt)
             except OSError:
@@ -409,3 +413,9 @@ class ShardedWriter:
     def _check_open(self) -> None:
         if not self._open:
             raise InvalidInputError("this writer is closed; open another one.")
+
+
+def _rules(snapshot: Snapshot, directory: FolderDirectory) -> tuple[Any, ...]:
+    """Return what shards follow of an epoch."""
+    settings = snapshot.settings
+    return directory.epoch, settings.ranking, settings.note, settings.plain
