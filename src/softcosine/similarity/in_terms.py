@@ -104,7 +104,7 @@ class TermKeys:
         return [self._terms.get(word, word) for word in words]
 
 
-class PersonsList:
+class PersonsList(TermSimilaritySource):
     """Base of sources that hold a list written by hand."""
 
     __slots__ = ()
@@ -122,20 +122,6 @@ class PersonsList:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that the source knows."""
-        raise NotImplementedError
-
-    def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each term is in the list, shape (n_terms,)."""
-        raise NotImplementedError
-
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Similarity of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
-        raise NotImplementedError
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term."""
         raise NotImplementedError
 
     def renamed(self, names: Callable[[str], Sequence[str]]) -> Self:

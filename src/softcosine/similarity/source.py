@@ -44,6 +44,8 @@ class TermSimilaritySource(Protocol):
     and `similarities` return the same bits for the same pair.
     """
 
+    __slots__ = ()
+
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source has data about each term, shape (n_terms,)."""
         ...
