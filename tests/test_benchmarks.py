@@ -498,6 +498,16 @@ def test_shards(benchmark, texts, tmp_path):
 
 @pytest.mark.skipif(not JIT, reason="starts processes that search without the compiler")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_shards_answer_as_one_index(benchmark, texts, tmp_path, monkeypatch):
+    pytest.importorskip("joblib")
+    script = benchmark("shards_equal")
+    monkeypatch.setattr(script, "KINDS", [(*script.KINDS[0][:2], ("soft_bm25",))])
+    found = list(script.rows("small", texts * 7, 2, 3, tmp_path))
+    assert [row["state"] for row in found] == ["built", "changed", "refreshed"]
+    assert [row["different"] for row in found] == [0, 0, 0]
+    assert {row["searches"] for row in found} == {3 * len(script.WAYS)}
+
+
 def test_shards_on_ray(benchmark, texts, tmp_path):
     pytest.importorskip("ray")
     script = benchmark("shards")
