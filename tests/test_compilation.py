@@ -77,10 +77,10 @@ def test_a_terminal_is_told_once_and_only_where_something_is_compiled(
     assert (logger.level, logger.handlers) == before
 
 
-SEVERAL = """
+SHARED = """
 from softcosine.kernels.jit import kernel
 
-@kernel("float64(float64)", "float32(float32)", "int64(int64)")
+@kernel("float64(float64)")  # of several, each may be compiled by another process
 def squared(x):
     return x * x
 """
@@ -89,7 +89,7 @@ import logging, os, sys, tempfile, time
 from pathlib import Path
 
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-from several_kernels import squared
+from shared_kernel import squared
 
 if "refused" in sys.argv:  # as in a folder that is only readable
 
@@ -108,7 +108,7 @@ print("answered")
 @pytest.fixture
 def workers(tmp_path, monkeypatch):
     """Run processes that use one kernel at the same moment; returns the lines that they print."""
-    (tmp_path / "several_kernels.py").write_text(SEVERAL)
+    (tmp_path / "shared_kernel.py").write_text(SHARED)
     (tmp_path / "worker.py").write_text(WORKER)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
 
@@ -134,14 +134,14 @@ def workers(tmp_path, monkeypatch):
 
 
 def test_of_processes_that_start_together_one_compiles(workers):
-    assert workers(4).count("compiling several_kernels.squared") == 1
-    assert workers(2).count("compiling several_kernels.squared") == 0
+    assert workers(4).count("compiling shared_kernel.squared") == 1
+    assert workers(2).count("compiling shared_kernel.squared") == 0
 
 
 def test_a_filled_cache_in_a_read_only_folder_is_used(workers, tmp_path):
     workers(1)
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
-    assert "compiling several_kernels.squared" not in workers(2, "refused")
+    assert "compiling shared_kernel.squared" not in workers(2, "refused")
     assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
 
 
@@ -151,8 +151,8 @@ def test_a_damaged_cache_is_filled_again(workers, tmp_path, suffix):
     for file in (tmp_path / "cache").rglob(f"*.{suffix}"):
         file.write_bytes(file.read_bytes()[:20])
     lines = workers(2)
-    assert lines.count("compiling several_kernels.squared") == 1
-    assert "compiling several_kernels.squared" not in workers(1)
+    assert lines.count("compiling shared_kernel.squared") == 1
+    assert "compiling shared_kernel.squared" not in workers(1)
 
 
 def test_a_kernel_answers_where_the_disk_of_its_cache_is_full(fresh, monkeypatch):
