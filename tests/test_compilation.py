@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 import time
+from uuid import uuid4
 
 import pytest
 
@@ -32,7 +33,7 @@ def halved(x):
 @pytest.fixture
 def fresh(tmp_path, monkeypatch):
     """Two kernels of a file that no cache knows, as a new process has them at every call."""
-    (tmp_path / "tiny_kernels.py").write_text(SOURCE)
+    (tmp_path / "tiny_kernels.py").write_text(f"# {uuid4()}: no earlier run's{SOURCE}")
     monkeypatch.syspath_prepend(tmp_path)
 
     def make():
