@@ -27,7 +27,8 @@ def invert_in_place(A: NDArray[Any], *, progress: Progress | None = None) -> Non
     lower triangle of blocks is read and updated, so it takes n³ multiply-adds, as many as
     a Cholesky factorisation with the inversion of the factor. LAPACK divides the work by the number
     of threads, which changes its last bits. Here all work is matrix products of fixed sizes,
-    multiples of BLOCK, in which a BLAS sums each entry in one order.
+    multiples of BLOCK, in which many a BLAS sums each entry in one order; some, on some processors,
+    sum otherwise where the rows of another number of threads end.
 
     Parameters
     ----------

@@ -112,7 +112,8 @@ class RegressionSimilarity(LearnedPairs):
         Returns
         -------
         RegressionSimilarity
-            The same corpus and settings give the same bits on any number of threads.
+            The same corpus and settings give the same bits; with other numbers of threads, too,
+            where the BLAS sums in one order (see `invert_in_place`).
 
         Raises
         ------
