@@ -7,11 +7,14 @@ import json
 import mmap
 import os
 import shutil
+import signal
 import stat
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -28,7 +31,13 @@ from softcosine.errors import (
 )
 from softcosine.storage import folder as folders
 from softcosine.storage import manifest as manifests
-from softcosine.storage import open_folder, replacement, write_folder, written_beside
+from softcosine.storage import (
+    open_folder,
+    open_regular,
+    replacement,
+    write_folder,
+    written_beside,
+)
 
 ARRAYS = {
     "numbers": np.arange(5),
@@ -509,3 +518,26 @@ def test_many_writers_of_one_name_leave_one_whole(tmp_path):
         list(pool.map(lambda n: written(tmp_path / "x", overwrite=True), range(8)))
     open_folder(tmp_path / "x", "thing").verify()
     assert names(tmp_path) == ["x"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no interval timer there")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # unclosed files
+def test_an_interrupted_opening_closes_its_descriptor_once(tmp_path):
+    def interrupt(*_):
+        raise InterruptedError
+
+    def open_until_interrupted():
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 8e-5))
+        open_regular(file).close()
+        time.sleep(1)
+
+    file, random = tmp_path / "a", Random(1)
+    file.write_text("x")
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(300):
+            with pytest.raises(InterruptedError):  # not of a descriptor that was closed before
+                open_until_interrupted()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _JUNCTION = 0xA0000003  # reparse tag of a directory junction of Windows
-_READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -61,20 +61,22 @@ def open_regular(path: str | Path) -> BufferedReader:
     """
     if not _NO_LINK:
         file_size(path)
+    # By an opener: the descriptor has one owner, also when a signal comes in between.
+    return open(path, "rb", opener=_descriptor)
+
+
+def _descriptor(path: str | Path, flags: int) -> int:
     try:
-        descriptor = os.open(path, _READ_ONLY | _NO_LINK)
+        descriptor = os.open(path, flags | _NO_LINK | _NO_WAIT)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):  # a link; the number depends on the system
             file_size(path)
         raise
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise _not_regular(path, "regular file")
-        return open(descriptor, "rb")  # noqa: PTH123  (raises for folders)
-    except BaseException:
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         os.close(descriptor)
-        raise
+        raise _not_regular(path, "regular file")
+    return descriptor
 
 
 def file_size(path: str | Path) -> int:
