@@ -262,6 +262,17 @@ def test_facets_filter_and_can_be_taken_back(show):
     assert not page.get_by_label("wheels").is_checked()
 
 
+def test_a_filter_keeps_the_focus_when_its_counts_come(show):
+    page = show(q="tyre OR tea")
+    hits(page)
+    page.get_by_label("wheels").focus()
+    page.keyboard.press("Space")
+    page.wait_for_selector("text=Remove all filters")
+    hits(page)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.activeElement.value") == "wheels"
+
+
 def test_pages_follow_each_other(show):
     page = show(q="spoke")
     first = hits(page)

@@ -155,7 +155,7 @@ export function showFacets(facets, filters, change) {
     const scattered = counts.length > 30 && counts[0].documents < 3;
     if (!telling || (scattered && !chosen.length)) return null;
     return el("fieldset", {}, el("legend", {}, short(name)), [...missing, ...counts].slice(0, 10).map((one) => {
-      const box = el("input", { type: "checkbox", checked: chosen.includes(one.value) });
+      const box = el("input", { type: "checkbox", name, value: one.value, checked: chosen.includes(one.value) });
       box.addEventListener("change", () => {
         const others = chosen.filter((value) => value !== one.value);
         change(name, box.checked ? [...others, one.value] : others);
@@ -169,5 +169,7 @@ export function showFacets(facets, filters, change) {
   // Closed at first on a narrow screen, where the hits would be far below.
   const was = place.querySelector("details");
   const open = was ? was.open : matchMedia("(min-width: 46rem)").matches;
+  const before = place.querySelector("input:focus"); // somebody who ticks by keyboard stays there
   place.replaceChildren(el("details", { open }, el("summary", {}, "Filters"), groups, clear));
+  [...place.querySelectorAll("input")].find((box) => box.name === before?.name && box.value === before.value)?.focus();
 }

@@ -16,7 +16,7 @@ let indexes = [];
 let running = null;
 let typing = 0;
 let facetKeys = {}; // of each index
-let countedFor = ""; // what the filters count
+let counts = { of: "", index: null, facets: null }; // documents for each filter, and of which search
 
 const input = byId("q");
 const results = byId("results");
@@ -86,8 +86,9 @@ async function search({ typed = false } = {}) {
     }
     if (signal.aborted) return;
     show(answer, plain, performance.now() - started);
-    if (wanted.like) byId("facets").hidden = true;
-    else showCounts(body, answer.commit, signal, typed ? LONG_PAUSE : 0);
+    if (wanted.like || counts.index !== wanted.index) byId("facets").hidden = true;
+    else if (!byId("facets").hidden) showFilters(); // ticks at once, counts when they come
+    if (!wanted.like) showCounts(body, answer.commit, signal, typed ? LONG_PAUSE : 0);
   } catch (problem) {
     if (problem.name === "AbortError" || signal.aborted) return;
     results.replaceChildren();
@@ -106,20 +107,25 @@ async function search({ typed = false } = {}) {
 async function showCounts(body, commit, signal, pause) {
   await new Promise((resume) => setTimeout(resume, pause));
   if (signal.aborted) return;
-  let facets = null, whatFor = "";
+  const { index } = wanted;
+  let facets = null, of = "";
   try {
-    const names = await keysOf(wanted.index);
+    const names = await keysOf(index);
     const asked = { ...body, k: 0, offset: 0, fields: [], facets: names.map(escaped) };
-    whatFor = JSON.stringify([wanted.index, commit, asked]);
-    if (whatFor === countedFor && !byId("facets").hidden) return; // another page of the same hits
-    if (names.length) facets = (await ask("POST", at(wanted.index, "search"), asked, { signal })).facets;
+    of = JSON.stringify([index, commit, asked]);
+    if (of === counts.of && !byId("facets").hidden) return; // another page of the same hits
+    if (names.length) facets = (await ask("POST", at(index, "search"), asked, { signal })).facets;
   } catch (problem) {
     if (problem.name !== "AbortError" && !(problem instanceof Problem)) throw problem;
-    whatFor = ""; // hits need no counts: filters can be removed without them
+    of = ""; // hits need no counts: filters can be removed without them
   }
   if (signal.aborted) return;
-  countedFor = whatFor;
-  showFacets(unescapedFacets(facets), wanted.filters, (name, values) => {
+  counts = { of, index, facets: unescapedFacets(facets) };
+  showFilters();
+}
+
+function showFilters() {
+  showFacets(counts.facets, wanted.filters, (name, values) => {
     if (name === null) go({ filters: {}, offset: 0 });
     else {
       const { [name]: _, ...others } = wanted.filters;
