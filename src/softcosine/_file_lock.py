@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 __all__ = ["FileLock", "is_open_as", "lock_descriptor", "unlock_descriptor"]
@@ -65,12 +64,7 @@ class FileLock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.release()
 
     def __del__(self) -> None:

@@ -7,7 +7,6 @@ import json
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError
@@ -83,12 +82,7 @@ class TableWriter:
             self._file = self._new.open("x", encoding="utf-8", errors="surrogatepass", newline="")
         return _FORMATS[self._path.suffix.lower()](self._file, self._names)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         assert self._file is not None
         try:
             self._file.close()

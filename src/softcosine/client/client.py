@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterator
 from ssl import SSLContext
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -110,12 +109,7 @@ class Client(_Connected, Blocking):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _run(self, steps: Steps[_T]) -> _T:
@@ -156,12 +150,7 @@ class AsyncClient(_Connected, Awaiting):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
     async def _run(self, steps: Steps[_T]) -> _T:
@@ -248,12 +237,7 @@ class RemoteWriter(WriterCalls, Blocking):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         try:
             if kind is None and self._lines:
                 self.commit()
@@ -276,12 +260,7 @@ class AsyncRemoteWriter(WriterCalls, Awaiting):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         try:
             if kind is None and self._lines:
                 await self.commit()

@@ -18,7 +18,6 @@ from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from softcosine._progress import Report
@@ -120,12 +119,7 @@ class ShardedWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         try:
             if kind is None and self._open:
                 self.commit()
