@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,18 +41,17 @@ if TYPE_CHECKING:
     from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.files import Fields
     from softcosine.index.search.searchable import Searchable
-    from softcosine.index.soft_index import SoftIndex
     from softcosine.index.writer.index_writer import IndexWriter
 
 __all__ = [
     "add",
+    "changing",
     "delete",
     "join",
     "merge",
     "refresh",
     "shard",
     "show_change",
-    "writing",
     "written",
 ]
 
@@ -384,9 +383,10 @@ def join(
     JSON: index, joined, documents, segments, generation, bytes, seconds.
     """
     from softcosine.cli.progress import Reporter
+    from softcosine.index.soft_index import SoftIndex
 
-    started = time.perf_counter()
-    with Reporter() as report, writing(index, wait=wait) as (opened, writer):
+    started, opened = time.perf_counter(), SoftIndex.open(index)
+    with Reporter() as report, closing(_writer_of(opened, wait)) as writer:
         report("joining", 0, None)
         n_docs = writer.add_segments(shards)
         writer.commit()
@@ -395,7 +395,7 @@ def join(
 
 
 @contextmanager
-def writing(
+def changing(
     path: Path,
     *,
     wait: float,
@@ -403,8 +403,8 @@ def writing(
     progress: Report | None = None,
     encoder: str | None = None,
     encoder_cache: Path | None = None,
-) -> Iterator[tuple[SoftIndex, IndexWriter]]:
-    """Open an index and its writer; uncommitted changes are rolled back at the end.
+) -> Iterator[tuple[EitherIndex, IndexWriter | ShardedWriter]]:
+    """Open an index or a sharded index, and its writer; changes not committed are rolled back.
 
     Parameters
     ----------
@@ -422,7 +422,7 @@ def writing(
 
     Yields
     ------
-    SoftIndex, IndexWriter
+    SoftIndex or ShardedIndex, and its writer
         The index follows each commit, and starts from the last commit of other writers.
 
     Raises
@@ -431,53 +431,27 @@ def writing(
         If another writer still has the index open.
     """
     from softcosine.cli.meaning import open_index
-
-    opened = open_index(path, encoder, encoder_cache)
-    with _waiting_longer():
-        writer = opened.writer(timeout=wait, memory=memory, progress=progress)
-    try:
-        opened.refresh()
-        yield opened, writer
-    finally:
-        writer.close()
-
-
-@contextmanager
-def changing(
-    path: Path,
-    *,
-    wait: float,
-    memory: int = 1 << 30,
-    progress: Report | None = None,
-    encoder: str | None = None,
-    encoder_cache: Path | None = None,
-) -> Iterator[tuple[EitherIndex, IndexWriter | ShardedWriter]]:
-    """Open an index or a sharded index, and its writer; see `writing`."""
     from softcosine.cluster.opening import is_sharded
     from softcosine.cluster.sharded_index import ShardedIndex
 
-    if not is_sharded(path):
-        with writing(
-            path, wait=wait, memory=memory, progress=progress, encoder=encoder,
-            encoder_cache=encoder_cache,
-        ) as one:  # fmt: skip
-            yield one
-        return
-    with ShardedIndex.open(path, encoder=encoder, encoder_cache=encoder_cache) as opened:
-        with _waiting_longer():
-            writer = opened.writer(timeout=wait, memory=memory, progress=progress)
-        try:
-            opened.refresh()
-            yield opened, writer
-        finally:
-            writer.close()
+    with ExitStack() as stack:
+        opened: EitherIndex
+        if is_sharded(path):
+            opened = stack.enter_context(
+                ShardedIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
+            )
+        else:
+            opened = open_index(path, encoder, encoder_cache)
+        writer = _writer_of(opened, wait, memory=memory, progress=progress)
+        stack.callback(writer.close)
+        opened.refresh()
+        yield opened, writer
 
 
-@contextmanager
-def _waiting_longer() -> Iterator[None]:
-    """Give the option that waits longer, if another writer has the index open."""
+def _writer_of(opened: EitherIndex, wait: float, **options: Any) -> Any:
+    """Return a writer; the error if another one has the index open names the option to wait."""
     try:
-        yield
+        return opened.writer(timeout=wait, **options)
     except IndexLockedError as error:
         advice = "wait longer by --wait SECONDS"
         raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
