@@ -641,10 +641,10 @@ def test_the_seconds_of_waiting_count_anew_with_each_writer(tmp_path, monkeypatc
 
 
 def test_an_unforeseen_error_of_the_lock_is_passed_on(tmp_path, monkeypatch):
-    def fail(descriptor):
+    def fail(descriptor, *, shared):
         raise OSError(errno.ENOLCK, "no locks available")
 
-    monkeypatch.setattr(locks, "lock_descriptor", fail)
+    monkeypatch.setattr("softcosine._file_lock._lock_descriptor", fail)
     with pytest.raises(OSError, match="no locks available"):
         WriteLock(tmp_path)
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-__all__ = ["FileLock", "is_open_as", "lock_descriptor", "unlock_descriptor"]
+__all__ = ["FileLock", "locked_or_closed", "unlock_descriptor"]
 
 _PAUSE = 0.02  # seconds between two attempts
 # On Windows a locked byte cannot be read, so the lock is on a byte beyond the end of the file.
@@ -81,21 +81,28 @@ def _locked(file: Path, shared: bool) -> int | None:
         if error.errno not in _READ_ONLY:
             raise
         descriptor = os.open(file, os.O_RDONLY | _NO_LINK)
+    return descriptor if locked_or_closed(file, descriptor, shared=shared) else None
+
+
+def locked_or_closed(file: Path, descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file; where it cannot be locked, close it and return False.
+
+    That is, if another process has the lock, or the file was deleted or replaced meanwhile.
+    """
     try:
-        # The file may have been deleted or replaced during the wait.
-        if lock_descriptor(descriptor, shared=shared) and is_open_as(file, descriptor):
-            return descriptor
+        if _lock_descriptor(descriptor, shared=shared) and _is_open_as(file, descriptor):
+            return True
     except BaseException:
         os.close(descriptor)
         raise
     os.close(descriptor)
-    return None
+    return False
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    def lock_descriptor(descriptor: int, *, shared: bool = False) -> bool:
+    def _lock_descriptor(descriptor: int, *, shared: bool = False) -> bool:
         """Lock an open file; return False if another process has the lock."""
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:
@@ -116,7 +123,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def lock_descriptor(descriptor: int, *, shared: bool = False) -> bool:
+    def _lock_descriptor(descriptor: int, *, shared: bool = False) -> bool:
         """Lock an open file; return False if another process has the lock."""
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -133,7 +140,7 @@ else:
         os.close(descriptor)
 
 
-def is_open_as(file: Path, descriptor: int) -> bool:
+def _is_open_as(file: Path, descriptor: int) -> bool:
     """Whether a descriptor is of the file that has this name now."""
     try:
         return os.path.samestat(file.lstat(), os.fstat(descriptor))

@@ -12,7 +12,7 @@ import time
 import weakref
 from pathlib import Path
 
-from softcosine._file_lock import is_open_as, lock_descriptor, unlock_descriptor
+from softcosine._file_lock import locked_or_closed, unlock_descriptor
 from softcosine.errors import IndexLockedError, InvalidInputError
 
 __all__ = ["LOCK_FILE", "WRITER_TIMEOUT", "WriteLock", "checked_timeout"]
@@ -116,15 +116,7 @@ def _locked(file: Path) -> int | None:
             "to a folder of your own, or ask for the right to write",
             str(file.parent),
         ) from error
-    try:
-        # The folder, and the file in it, may have been replaced during the wait.
-        if lock_descriptor(descriptor) and is_open_as(file, descriptor):
-            return descriptor
-    except BaseException:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
-    return None
+    return descriptor if locked_or_closed(file, descriptor) else None
 
 
 def _sign(descriptor: int) -> None:
