@@ -37,7 +37,8 @@ async def sign_in(request: Request, server: Shared, body: _SignIn) -> Response:
     if server.sessions is None:
         return json_response(_record(server, None, None))
     key, token = await server.sessions.begin(body.key)
-    await server.sessions.end(request)  # the one before: its cookie is replaced, so nobody can
+    # The answer replaces the cookie of an earlier session, which nobody could end later.
+    await server.sessions.end(request)
     request.state.key = key.name
     answer = json_response(_record(server, key, second_token(token)))
     server.sessions.keep(request, answer, token)

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 _logger = logging.getLogger(__name__)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.+)")  # a Path has one slash less
-_BLOCK = 8 << 20  # bytes of a request; after a cut connection only its block is asked for again
+_BLOCK = 8 << 20  # bytes of a request; a cut connection costs one block, which is read again
 _TIMEOUT = 60.0  # seconds for a block
 _PAUSES = (0.2, 1.0, 5.0)  # seconds before the second, third and last attempt
 _LONGEST_MANIFEST = 64 << 20

@@ -47,7 +47,7 @@ _VARIABLE = "SOFTCOSINE_CACHE_SIZE"
 _DEFAULT = 50 << 30  # bytes
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _PAUSE = 0.02  # seconds between two attempts to fetch what another process fetches
-_ABSENT = 2.0  # seconds after which a locked commit that nobody fetches is taken for deleted
+_ABSENT = 2.0  # seconds after which a commit that is locked but not fetched counts as deleted
 _CONNECTIONS = 8  # files fetched at a time
 
 
