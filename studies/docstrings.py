@@ -83,9 +83,10 @@ def page(made: Evaluation, seconds: float) -> list[str]:
     return [
         "# Docstrings of Python's standard library",
         "",
-        f"{len(made.dataset.documents):,} first sentences of docstrings ask for the rest of them. "
-        "Nothing was chosen on these texts; every system is as it comes. Values times 100; nDCG@10 "
-        "against cosine with its 95 % paired bootstrap interval.",
+        f"Each of {len(made.dataset.documents):,} queries is the first sentence of a docstring; the "
+        "answer is the rest of that docstring. Nothing was chosen on these texts, and every system "
+        "has its default settings. Values times 100; nDCG@10 against cosine with its 95 % paired "
+        "bootstrap interval.",
         "",
         *markdown(columns, rows),
         "",
