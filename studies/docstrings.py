@@ -84,9 +84,9 @@ def page(made: Evaluation, seconds: float) -> list[str]:
         "# Docstrings of Python's standard library",
         "",
         f"Each of {len(made.dataset.documents):,} queries is the first sentence of a docstring; "
-        "the answer is the rest of that docstring. Nothing was chosen on these texts, and every system "
-        "has its default settings. Values times 100; nDCG@10 against cosine with its 95 % paired "
-        "bootstrap interval.",
+        "the answer is the rest of that docstring. Nothing was chosen on these texts, and every "
+        "system has its default settings. Values times 100; nDCG@10 against cosine with its 95 % "
+        "paired bootstrap interval.",
         "",
         *markdown(columns, rows),
         "",
