@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from softcosine.errors import (
 from softcosine.evaluate.runs import Run
 from softcosine.index import blocks
 from softcosine.index.search import offline
+from toy_encoder import ToyEncoder
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 IDS = [f"q{number}" for number in range(len(QUERIES))]
@@ -301,9 +303,18 @@ def test_bad_input_is_named(both, tmp_path, small):
             index.search_batch(queries, to=tmp_path / to, **options)
     with pytest.raises(FileNotFoundError):
         one.search_batch(tmp_path / "none.jsonl", to=tmp_path / "hits.jsonl")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="none does not exist"):
         one.search_batch(["tea"], to=tmp_path / "none" / "hits.jsonl")
+    for queries, options in (
+        (tmp_path / "queries.txt", {}), (["tea"], {"ids": ["a"]}), (["tea"], {"jobs": 2}),
+        (["tea"], {"overwrite": True}), (["tea"], {"progress": print}),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInputError, match="pass to=FILE"):
+            one.search_batch(queries, **options)
     assert not list(tmp_path.iterdir())
+    (tmp_path / "a.jsonl").mkdir()
+    with pytest.raises(AlreadyExistsError, match="is a folder"):
+        one.search_batch(["tea"], to=tmp_path / "a.jsonl", overwrite=True)
 
 
 def test_an_index_in_memory_leaves_no_blocks(tmp_path, small):
@@ -318,9 +329,35 @@ def test_an_index_in_memory_leaves_no_blocks(tmp_path, small):
     assert memory.search_batch(["tea"] * 5, to=tmp_path / "hits.jsonl") == 5
 
 
+def test_hits_by_a_given_source_are_not_continued_by_those_of_another(tmp_path, small):
+    sc.SoftIndex.from_texts(["tea cup", "car", "green tea"]).save(tmp_path / "x.index")
+    file, queries = tmp_path / "hits.jsonl", ["teas", "tee", "cups", "cars", "tea", "cup"]
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    for source in (sc.EditDistanceSimilarity(), sc.CharacterNgramSimilarity()):
+        index = sc.SoftIndex.open(tmp_path / "x.index", source=source)
+        with pytest.raises(KeyboardInterrupt):
+            index.search_batch(queries, to=file, progress=stop)
+        assert not list(tmp_path.glob("hits*"))
+
+
+def test_jobs_use_the_encoder_of_the_index(tmp_path):
+    encoder = ToyEncoder()
+    sc.SoftIndex.from_texts(["tea cup", "car"], encoder=encoder).save(tmp_path / "x.index")
+    index = sc.SoftIndex.open(tmp_path / "x.index", encoder=encoder)
+    file = tmp_path / "hits.jsonl"
+    assert index.search_batch(["tea", "motor"], to=file, jobs=2, ask="encoder") == 2
+    assert rows_of(file) == expected(index, ["tea", "motor"], ["1", "2"], ask="encoder")
+    encoder.open_file = threading.Lock()
+    with pytest.raises(InvalidInputError, match=r"can be pickled.*leave jobs out"):
+        index.search_batch(["tea"], to=file, jobs=2, ask="encoder", overwrite=True)
+
+
 def test_a_later_commit_is_refused_by_jobs(tmp_path):
     sc.SoftIndex.from_texts(["tea"], plain=True).save(tmp_path / "x.index")
-    source = offline.pickle.dumps((sc.SoftIndex.open(tmp_path / "x.index"), "other", None))
+    source = offline.pickle.dumps((sc.SoftIndex.open(tmp_path / "x.index"), None, "other", None))
     with pytest.raises(CommitNotFoundError, match="later commit"):
         offline._opened(source)
 

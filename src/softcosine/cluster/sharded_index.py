@@ -182,6 +182,10 @@ class ShardedIndex(Searchable):
             other.__dict__.update(self.__dict__, _refreshing=threading.Lock(), _refreshes=False)
             return other
 
+    @property
+    def _given_source(self) -> bool:
+        return self._options.get("source") is not None
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _opened, (type(self), self._path, self._options)
 

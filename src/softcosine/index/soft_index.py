@@ -721,6 +721,10 @@ class SoftIndex(Searchable):
             ranking=self.ranking if ranking is None else check_ranking(ranking),
         )
 
+    @property
+    def _given_source(self) -> bool:
+        return getattr(self._directory, "source", None) is not None
+
     def __getstate__(self) -> dict[str, Any]:
         if not isinstance(self._directory, MemoryDirectory):
             return {"_reopening": self._directory.reopening}

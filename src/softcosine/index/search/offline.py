@@ -19,7 +19,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from softcosine.index.query.query_vectors import Query
 from softcosine.index.search.execution import Search, SearchRequest
 from softcosine.storage import checked_path, naming_a_full_disk, sync, written_beside
 
+if TYPE_CHECKING:
+    from softcosine.index.encoding import IndexEncoder
+
 __all__ = ["FORMATS", "read_queries", "with_ids", "write_hits"]
 
 _BLOCK = 1024  # queries
@@ -53,7 +56,10 @@ class _Index(Protocol):
     def commit(self) -> str: ...
 
     @property
-    def note(self) -> str: ...
+    def encoder(self) -> IndexEncoder | None: ...
+
+    @property
+    def _given_source(self) -> bool: ...
 
     def _search(self, request: SearchRequest) -> Search: ...
 
@@ -102,24 +108,25 @@ def write_hits(
     _check_target(target, overwrite=overwrite)
     commit, search = index.commit, index._search(request)
     request = _decided(search)
+    # Nothing recognises an index in memory, or a source that was passed to `open`.
+    resumable = bool(commit) and not index._given_source
     question = {
-        "commit": commit or uuid.uuid4().hex,
+        "commit": commit if resumable else uuid.uuid4().hex,
         "request": asdict(request),
-        "source": index.note,
         "format": target.suffix,
     }
     path = target.with_name(f"{target.name}.blocks")
     with ExitStack() as ending:
         ending.enter_context(naming_a_full_disk(path))
         folder = ending.enter_context(BlockFolder(path, question, "hits"))
-        ending.callback(_sweep, folder, resumable=bool(commit))
+        ending.callback(_sweep, folder, resumable=resumable)
         ending.callback(_opened.cache_clear)  # jobs may be threads of this process
         _check_target(target, overwrite=overwrite)  # again: another search may have ended meanwhile
         sizes = _store(queries, folder)
         if format is FORMATS[".run"]:
             for number in range(len(sizes)):
                 check_trec_ids("query", _read(_queries_file(path, number))[0])
-        source = search if jobs is None else pickle.dumps((index, commit, request))
+        source = search if jobs is None else _pickled(index, commit, request)
         files = [path / f"hits-{number:07}{target.suffix}" for number in range(len(sizes))]
         calls = [
             (source, _queries_file(path, number), file, threads)
@@ -138,14 +145,18 @@ def write_hits(
 
 
 def _check_target(target: Path, *, overwrite: bool) -> None:
-    if target.is_dir() or (target.exists() and not overwrite):
+    if not target.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first.")
+    if target.is_dir():
+        raise AlreadyExistsError(f"{target} is a folder; choose another name.")
+    if target.exists() and not overwrite:
         raise AlreadyExistsError(
             f"{target} exists already; choose another name, or pass overwrite=True."
         )
 
 
 def _sweep(folder: BlockFolder, *, resumable: bool) -> None:
-    """Delete a folder with nothing to resume from: an index in memory has no name to know it by."""
+    """Delete the folder if no search can resume from it."""
     if not (resumable and any(folder.path.glob("hits-*"))):
         folder.remove()
 
@@ -216,7 +227,10 @@ def _format_of(target: Path) -> _Format:
 
 
 def _decided(search: Search) -> SearchRequest:
-    """Return the request with what depends on this machine: whether an encoder is installed."""
+    """Return the request with `ask` and `meaning`, whose defaults depend on this machine.
+
+    That is, on whether the encoder is installed.
+    """
     if search.encoding is None:
         return replace(search.request, ask="words", meaning=None)
     return replace(search.request, ask=search.encoding.ask, meaning=search.encoding.weight)
@@ -283,12 +297,25 @@ def _write_block(source: Search | bytes, queries: Path, target: Path, threads: i
         sync(new)
 
 
+def _pickled(index: _Index, commit: str, request: SearchRequest) -> bytes:
+    """Return an index, with an encoder that was passed to `open`, and its request."""
+    encoder = index.encoder and replace(index.encoder, cache=None)  # of documents
+    try:
+        return pickle.dumps((index, encoder, commit, request))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidInputError(
+            "jobs need an encoder and a source that can be pickled; leave jobs out, or pass "
+            f"others to open(): {error}."
+        ) from error
+
+
 @lru_cache(maxsize=1)
 def _opened(pickled: bytes) -> Search:
     """Return the search of an index that was pickled; blocks of a process share it."""
-    index, commit, request = pickle.loads(pickled)
+    index, encoder, commit, request = pickle.loads(pickled)
     if index.commit != commit:
         raise CommitNotFoundError("the index has a later commit than this search; start it again.")
+    index._encoder = encoder
     search: Search = index._search(request)
     return search
 

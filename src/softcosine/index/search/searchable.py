@@ -57,6 +57,11 @@ class Searchable:
         """Return the search of queries."""
         return Search.of_queries(self._snapshot, request, self._encoder)
 
+    @property
+    def _given_source(self) -> bool:
+        """Whether a source is used in place of the stored one."""
+        return False
+
     def _search_like(self, request: SearchRequest) -> Search:
         """Return the search of queries that are documents of the index."""
         return Search.of_documents(self._snapshot, request)
@@ -439,8 +444,14 @@ class Searchable:
         """
         request = SearchRequest(**options)
         if to is None:
-            check_list("queries", queries, "queries, or call search with a single one")
+            of_files = isinstance(queries, Path), ids is not None, jobs is not None, overwrite
+            if any(of_files) or progress is not None:
+                raise InvalidInputError(
+                    "a file of queries, ids, jobs, overwrite and progress are for hits that go "
+                    "into a file; pass to=FILE, or leave them out."
+                )
             assert not isinstance(queries, Path)
+            check_list("queries", queries, "queries, or call search with a single one")
             return self._search(request).execute(list(queries), threads)
         return write_hits(
             self, with_ids(queries, ids), to, request, threads=threads, jobs=jobs,
@@ -452,7 +463,8 @@ class Searchable:
     ) -> list[Top]:
         """Return the numbers and scores of the hits of many queries, without their documents.
 
-        Parameters and errors are those of `search_batch`; for thousands of hits it is much faster.
+        For thousands of hits it is much faster than `search_batch`; the options are those of
+        `search`.
 
         Returns
         -------
