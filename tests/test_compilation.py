@@ -156,6 +156,15 @@ def test_a_damaged_cache_is_filled_again(workers, tmp_path, suffix):
     assert "compiling shared_kernel.squared" not in workers(1)
 
 
+def test_a_kernel_answers_where_no_cache_that_was_chosen_can_be_written(fresh, monkeypatch):
+    monkeypatch.setattr("numba.core.config.CACHE_LOCATOR_CLASSES", "UserProvidedCacheLocator")
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
+    assert fresh()[0](2.0) == 4.0
+    monkeypatch.setattr("numba.core.config.CACHE_LOCATOR_CLASSES", "NoLocator")
+    with pytest.raises(RuntimeError, match="NoLocator"):
+        fresh()[0](2.0)
+
+
 def test_a_kernel_answers_where_the_disk_of_its_cache_is_full(fresh, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

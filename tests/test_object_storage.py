@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -466,6 +468,25 @@ def test_a_damaged_copy_is_fetched_again(local, url, cache):
     local.backup(url)
     copy = sc.SoftIndex.open(url).path
     next(copy.glob("parts/segment-*/*.npys")).unlink()
+    same(sc.SoftIndex.open(url), local)
+
+
+def test_a_damaged_copy_of_another_commit_does_not_matter(local, url, cache):
+    local.backup(url)
+    manifest = next(sc.SoftIndex.open(url).path.glob("parts/segment-*/manifest.json"))
+    add(local, new="black tea")
+    local.backup(url, overwrite=True)
+    manifest.write_text("[]")
+    same(sc.SoftIndex.open(url), local)
+
+
+def test_a_cache_on_a_read_only_disk_is_read(local, url, cache, monkeypatch):
+    def refuse(path):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    local.backup(url)
+    sc.SoftIndex.open(url)
+    monkeypatch.setattr(os, "utime", refuse)
     same(sc.SoftIndex.open(url), local)
 
 

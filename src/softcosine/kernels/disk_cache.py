@@ -1,10 +1,10 @@
 """The disk cache of one kernel, shared by processes: numba's files, under a lock.
 
 numba looks for a folder where it may write: ``NUMBA_CACHE_DIR``, ``__pycache__`` beside the
-source, the user's cache. It does so without locks, and skips folders that are read-only. Then
-processes that start together all compile, a file may be filled by one process and named in the
-index by another, and a cache in a read-only image is of no use. Here the first process compiles
-while the others wait, and read-only folders are read.
+source, the user's cache. It does so without locks, and skips folders that are read-only. As a
+result, processes that start together all compile, the index may name a file that another process
+has overwritten, and a cache in a read-only image is not used. Here the first process compiles while
+the others wait, and read-only folders are read.
 """
 
 from __future__ import annotations
@@ -103,7 +103,13 @@ class DiskCache:
 def _caches(function: Callable[..., Any]) -> Iterator[FunctionCache]:
     """Yield numba's caches of a function in its order, also in folders that are only readable."""
     if getattr(config, "CACHE_LOCATOR_CLASSES", ""):  # the user chose them
-        yield FunctionCache(function)
+        try:
+            cache = FunctionCache(function)
+        except RuntimeError as error:
+            if "cannot cache function" not in str(error):  # but a misspelt name of a class
+                raise
+            return
+        yield cache
         return
     for locator in CompileResultCacheImpl._locator_classes:
         own = type(locator.__name__, (_ReadOnlyToo, locator), {})

@@ -89,6 +89,7 @@ def ask(
     step = max(n, 1) if unwatched and kept is None else CHUNK_TERMS
     if kept is not None and jobs is not None:
         _in_jobs(search, kept, jobs, progress)
+        progress = None
     answers = []
     for number, start in enumerate(range(0, n, step)):
         chunk = terms if n <= step else terms[start : start + step]
@@ -126,14 +127,19 @@ def _in_jobs(search: _Search, kept: NeighborStore, jobs: int, progress: Progress
     """Store the results of all chunks, computed in other processes."""
     n = len(search.terms)
     numbers = kept.missing(-(-n // CHUNK_TERMS))
+    if progress is not None:
+        progress(max(0, n - len(numbers) * CHUNK_TERMS), n)
     if not numbers:
         return
     file = kept.share(pickle.dumps(search))
     parts = (slice(number * CHUNK_TERMS, (number + 1) * CHUNK_TERMS) for number in numbers)
     calls = [(kept, file, *one) for one in zip(numbers, parts, strict=True)]
-    for done, _ in enumerate(finished_tasks(_answer_chunk, calls, jobs=jobs), 1):
-        if progress is not None:
-            progress(max(0, n - (len(calls) - done) * CHUNK_TERMS), n)
+    try:
+        for done, _ in enumerate(finished_tasks(_answer_chunk, calls, jobs=jobs), 1):
+            if progress is not None:
+                progress(max(0, n - (len(calls) - done) * CHUNK_TERMS), n)
+    finally:
+        _shared.cache_clear()  # jobs may be threads of this process
 
 
 def _answer_chunk(kept: NeighborStore, file: Path, number: int, part: slice) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "checksum",
     "is_manifest",
     "is_stored",
+    "named",
     "parsed_manifest",
     "read_manifest",
     "signed_manifest",
@@ -24,6 +25,10 @@ __all__ = [
 ]
 
 _ANEW = "Build it anew with this one"
+_SHARDS = (
+    " Open it with ShardedIndex.open, or open a single shard, such as {}/shard-0000; its documents "
+    "have the same scores as in the whole index."
+)
 FORMAT_VERSION = 2  # version of kinds that name no other
 MANIFEST = "manifest.json"
 
@@ -39,12 +44,6 @@ def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict
             "strings, numbers, lists and dictionaries."
         ) from error
     return manifest
-
-
-_SHARDS = (
-    " Open it by ShardedIndex.open, or name its shards one by one, whose documents have the scores "
-    "that they have among all: {}/shard-0000."
-)
 
 
 def write_manifest(manifest: Mapping[str, Any], file: Path) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._progress import Report, silent
+from softcosine._ragged import running_sum
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError
 from softcosine.index.directory.commit import SHARED, Commit
 from softcosine.index.directory.manifest import IndexSettings
@@ -173,7 +174,7 @@ def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSetting
         if segment.positions is not None:
             own = segment.positions[number]
             if settings.analyzer is not None and settings.analyzer.max_ngram == 1:
-                running = np.concatenate([[0], np.cumsum(own.tokens >= 0)])
+                running = running_sum(own.tokens >= 0)
                 lengths = np.diff(running[own.token_offsets])
                 phrases = settings.analyzer.longest > 1  # phrase terms beside their words
                 _require(

@@ -47,6 +47,7 @@ _VARIABLE = "SOFTCOSINE_CACHE_SIZE"
 _DEFAULT = 50 << 30  # bytes
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _PAUSE = 0.02  # seconds between two attempts to fetch what another process fetches
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 _ABSENT = 2.0  # seconds after which a commit that is locked but not fetched counts as deleted
 _CONNECTIONS = 8  # files fetched at a time
 
@@ -105,7 +106,7 @@ class CommitCache:
         while True:
             shared = FileLock(lock, shared=True)
             if folder.is_dir():
-                with contextlib.suppress(PermissionError):  # another user's
+                with contextlib.suppress(OSError):  # another user's, or a read-only disk
                     os.utime(folder)
                 return folder, shared
             shared.release()
@@ -115,7 +116,7 @@ class CommitCache:
                 if work.is_dir():
                     absent = time.monotonic()
                 elif time.monotonic() - absent > _ABSENT:
-                    lock.unlink(missing_ok=True)  # of one who has files open that are deleted
+                    lock.unlink(missing_ok=True)  # another process has the deleted commit open
                 time.sleep(_PAUSE)
                 continue
             with exclusive:
@@ -205,7 +206,8 @@ class _Fetching:
         for name in facts:
             if not PART_NAME.fullmatch(name):
                 raise CorruptIndexError(
-                    f"{self.remote.url}/{MANIFEST} names a part {name!r}, which is no name."
+                    f"{self.remote.url}/{MANIFEST} names a part {name!r}, which is not a valid "
+                    "name; copy the index there again."
                 )
         (self.work / PARTS).mkdir(parents=True)
         known = dict(self._known())
@@ -274,7 +276,7 @@ def _sizes(folder: Path) -> dict[str, int]:
     """Return the size of every part of a commit, by its checksum."""
     sizes = {}
     for file in folder.glob(f"{PARTS}/*/{MANIFEST}"):
-        with contextlib.suppress(OSError, ValueError, KeyError):  # deleted meanwhile
+        with contextlib.suppress(*_UNREADABLE):  # deleted meanwhile, or damaged
             manifest = json.loads(file.read_bytes())
             sizes[manifest["checksum"]] = sum(
                 int(facts["bytes"]) for facts in manifest["files"].values()

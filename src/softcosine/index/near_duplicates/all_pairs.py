@@ -198,11 +198,8 @@ def nearest_neighbors(
     IndexFormatError, IndexLockedError
         If the folder is not a checkpoint, was altered, or is in use.
     """
-    k, minimum, threads = (
-        check_k(k),
-        check_min_score(min_similarity, "min_similarity"),
-        n_threads(threads),
-    )
+    k, threads = check_k(k), n_threads(threads)
+    minimum = check_min_score(min_similarity, "min_similarity")
     best = _Best(documents, min(k, max(len(documents.numbers) - 1, 1)), minimum)
     if checkpoint is None:
         for _ in best.panels(threads, progress):

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._ragged import running_sum
 from softcosine.errors import CorruptIndexError
 from softcosine.kernels.phrases import find_phrase
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts
@@ -136,8 +137,7 @@ class Positions:
     def from_documents(cls, documents: Iterable[Sequence[int] | NDArray[np.int32]]) -> Self:
         """Return the positions of documents, given their running term numbers; read once."""
         rows = [np.asarray(row, np.int32) for row in documents]
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([row.shape[0] for row in rows], out=offsets[1:])
+        offsets = running_sum(row.shape[0] for row in rows)
         return cls(np.concatenate([np.empty(0, np.int32), *rows]), offsets)
 
     @property
@@ -202,8 +202,7 @@ class Positions:
             else:
                 tokens.append(part.tokens[np.repeat(kept, sizes)])
                 lengths.append(sizes[kept])
-        offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
-        return cls(np.concatenate(tokens), offsets)
+        return cls(np.concatenate(tokens), running_sum(np.concatenate(lengths)))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, for storage."""

@@ -474,7 +474,7 @@ class Search:
 
     @property
     def in_stages(self) -> bool:
-        """Whether candidates are found first, and scored exactly then."""
+        """Whether a first stage finds candidates, which are then scored exactly."""
         return FirstStage.of(self.request.first_stage) is not None and self.request.expand
 
     def candidates(self, query: ReadyQuery) -> Top:

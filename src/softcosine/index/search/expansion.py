@@ -186,12 +186,7 @@ class Expander:
 
 def _joined(parts: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return arrays as one, and the offset of each."""
-    pointers = np.zeros(len(parts) + 1, np.int64)
-    if len(parts) == 1:
-        pointers[1] = parts[0].shape[0]
-    else:
-        np.cumsum([part.shape[0] for part in parts], out=pointers[1:])
-    return _all(parts), pointers
+    return _all(parts), running_sum(part.shape[0] for part in parts)
 
 
 def _all(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

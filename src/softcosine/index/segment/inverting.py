@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, Positions
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.text.analyzer import Analyzer
@@ -114,7 +115,7 @@ def renumbered(segment: Segment, numbers: NDArray[np.int32], n_terms: int) -> Se
     """Return a segment of counts with other term numbers, -1 for removed terms."""
     terms = numbers[segment.terms]
     kept = terms >= 0
-    pointers = np.concatenate([[0], np.cumsum(kept)])[segment.pointers]
+    pointers = running_sum(kept)[segment.pointers]
     counts = csr_array(
         (segment.frequencies[segment.levels[kept]].astype(np.int64), terms[kept], pointers),
         shape=(segment.n_docs, n_terms),

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from softcosine._ragged import running_sum
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.kernels.postings import FEW, bound_impacts, invert_counts, invert_reals
 from softcosine.matrix.ranges import (
@@ -516,5 +517,4 @@ def _directory(term_groups: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:
-    counts = np.bincount(keys, minlength=n)
-    return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)[:n]
+    return running_sum(np.bincount(keys, minlength=n))[:n]
