@@ -40,7 +40,9 @@ class Server:
         self.limits = settings.limits
         self.catalog = Catalog(settings)
         self.gate = SearchGate(settings.limits)
-        self.comparisons = SearchGate(settings.limits.of_comparisons())
+        self.comparisons = SearchGate(
+            settings.limits.of_comparisons(), "comparisons", waiting_counts=False
+        )
         self.writers = ThreadPoolExecutor(_WRITERS, "softcosine-write")
         self.store = StateStore(self.catalog.state)
         self.sessions = (
