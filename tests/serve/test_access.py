@@ -95,7 +95,9 @@ def test_a_key_that_starts_a_task_can_read_it(secured):
     assert ended(client, task)["result"]["lines"] == ["kettle = pot 0.9"]
     url = f"/v1/tasks/{task['id']}"
     assert client.get(url, headers=bearer(secrets["search"])).status_code == 200
-    assert problem(client.get(url, headers=bearer(secrets["admin"])), 403) == "wrong-scope"
+    refused = client.get(url, headers=bearer(secrets["admin"]))
+    assert problem(refused, 403) == "wrong-scope"
+    assert refused.json()["detail"].endswith("this request needs write or search.")
 
 
 def test_the_list_above_is_complete(secured):

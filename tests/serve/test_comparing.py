@@ -9,6 +9,7 @@ import pytest
 
 import softcosine as sc
 from serve_answers import FAQ, ended, problem
+from softcosine._deadline import check_deadline
 from softcosine.serve.keys import KeyRing
 
 
@@ -69,6 +70,7 @@ def test_comparisons_are_tasks_with_a_deadline_of_their_own(serving, root, route
     assert (record["step"], record["kind"]) == ("comparing", route)
     late = compared(serving(limits={"comparison_ms": 0}), route, body)
     assert late["problem"]["type"] == "urn:softcosine:deadline"
+    assert "comparison was ended after its deadline of 0 s" in late["problem"]["detail"]
 
 
 @pytest.fixture
@@ -101,12 +103,28 @@ def test_comparisons_are_cancelled_repeated_and_limited(serving, slow):
     while third.status_code == 202:  # until the second one waits
         third = client.post(f"{FAQ}/dedupe", json={})
     assert problem(third, 429) == "too-many-searches"
+    assert third.json()["detail"].startswith("2 comparisons run or wait")
     again = client.post(f"{FAQ}/pairs", json={"k": 1}, headers=headers)
     assert again.json() == first.json()
     assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
     for task in (first.json(), second):
         assert client.delete(f"/v1/tasks/{task['id']}").status_code == 200
         assert ended(client, task)["state"] == "cancelled"
+
+
+def test_a_comparison_that_waits_has_its_deadline_from_its_start(serving, monkeypatch):
+    def pairs(*_, **__):
+        time.sleep(0.6)
+        check_deadline()
+        return iter(())
+
+    monkeypatch.setattr(sc.SoftIndex, "pairs", pairs)
+    client = serving()
+    body = {"k": 1, "timeout_ms": 1000}
+    tasks = [client.post(f"{FAQ}/pairs", json=body).json() for _ in range(3)]
+    assert [ended(client, task)["state"] for task in tasks] == ["done"] * 3
+    late = ended(client, client.post(f"{FAQ}/pairs", json={"k": 1, "timeout_ms": 200}).json())
+    assert "after its deadline of 0.2 seconds; raise" in late["problem"]["detail"]
 
 
 def test_who_may_compare_may_cancel_that_alone(serving, tmp_path, slow):

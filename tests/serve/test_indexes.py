@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import softcosine as sc
 from serve_answers import FAQ, problem
-from softcosine.serve import ServeSettings, create_app
+from softcosine.serve import ServeSettings, catalog, create_app
+from softcosine.serve.served_index import ServedIndex
 
 
 def test_all_indexes_of_a_folder_are_listed(client, root):
@@ -90,8 +94,6 @@ def test_a_recipe_reads_no_files_of_the_server(client, similarity):
 
 
 def test_an_index_that_is_gone_is_unknown(client, root):
-    import time
-
     assert client.get(FAQ).status_code == 200
     shutil.rmtree(root / "faq")
     end = time.monotonic() + 5
@@ -99,6 +101,34 @@ def test_an_index_that_is_gone_is_unknown(client, root):
         assert time.monotonic() < end
         time.sleep(0.05)
     assert client.get("/health").status_code == 200
+
+
+def test_commits_and_aliases_are_seen_while_another_index_is_opened(client, root, monkeypatch):
+    assert client.get(FAQ).status_code == 200
+    shutil.copytree(root / "faq", root / "large")
+    opens, opened = threading.Event(), threading.Event()
+
+    class Slow(ServedIndex):
+        def __init__(self, *arguments):
+            opens.set()
+            assert opened.wait(30)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(catalog, "ServedIndex", Slow)
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(client.get, "/v1/indexes/large")
+        assert opens.wait(30)
+        try:
+            assert client.put("/v1/aliases/best", json={"index": "faq"}).status_code < 300
+            with sc.SoftIndex.open(root / "faq").writer() as writer:
+                writer.add("new", "tea")
+            end = time.monotonic() + 5
+            while client.get("/v1/indexes/best/documents/new").status_code != 200:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        finally:
+            opened.set()
+        assert opening.result().status_code == 200
 
 
 def test_what_cannot_be_served_is_an_error(tmp_path):

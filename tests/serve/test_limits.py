@@ -75,6 +75,7 @@ def test_more_searches_than_may_wait_are_refused(serving, monkeypatch):
         refused = client.post(f"{FAQ}/search", json={"q": "tea"})
         slow.release.set()
         assert problem(refused, 429) == "too-many-searches"
+        assert refused.json()["detail"].startswith("2 searches run or wait")
         assert refused.headers["retry-after"] == "1"
         assert [one.result().status_code for one in running] == [200, 200]
     assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
@@ -93,6 +94,8 @@ def test_a_search_ends_at_its_deadline(serving, monkeypatch):
     for asked in ({"q": "tea"}, {"q": "tea", "timeout_ms": 1}, {"q": "tea", "timeout_ms": 10**6}):
         answer = client.post(f"{FAQ}/search", json=asked)
         assert problem(answer, 504) == "deadline"
+        seconds = min(0.3, asked.get("timeout_ms", 300) / 1000)
+        assert f"after its deadline of {seconds:g} seconds" in answer.json()["detail"]
     monkeypatch.undo()
     assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
 

@@ -340,6 +340,30 @@ def test_a_person_pins_and_forbids_words(show):
     page.wait_for_selector("#word-answer:not(:has-text('Forbidden'))")
 
 
+@pytest.mark.parametrize(
+    ("state", "told"), [("cancelled", "nothing was changed"), ("failed", "see whether it was made")]
+)
+def test_a_change_without_a_result_says_what_is_known(show, state, told):
+    page = show(key="write", q="cold")
+    hits(page)
+    record = {"id": "t", "state": "waiting"}
+
+    def started(route):
+        if route.request.method == "PATCH":
+            route.fulfill(status=202, json=record)
+        else:
+            route.continue_()
+
+    page.route("**/similarities", started)
+    page.route("**/v1/tasks/t", lambda route: route.fulfill(json=record | {"state": state}))
+    page.get_by_role("button", name="Words").click()
+    page.fill("#word", "cold")
+    page.keyboard.press("Enter")
+    page.get_by_label("Other word").fill("tea")
+    page.get_by_role("button", name="Pin").click()
+    page.wait_for_selector(f"#word-problem:has-text('{told}')")
+
+
 def test_a_reader_has_no_buttons_for_changes(show):
     page = show(q="bike")
     hits(page)

@@ -14,13 +14,14 @@ import threading
 import time
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from unittest.mock import Mock
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from softcosine.cluster.opening import ShardOptions, open_either
 from softcosine.serve.keys import KeyRing
-from softcosine.serve.process import SETTINGS, Bind, _listening, app_of_environment
+from softcosine.serve.process import Bind, _listening, app_of_environment, serve
 from softcosine.serve.settings import Limits, ServeSettings
 
 FAQ = "/v1/indexes/faq"
@@ -223,11 +224,18 @@ def test_a_change_is_not_made_twice_if_the_server_dies_before_its_answer(
 
 
 def test_workers_get_the_settings_of_their_server(root, tmp_path, monkeypatch):
+    name = b"/\xff" if sys.platform == "linux" else b"/x"  # elsewhere names are UTF-8
+    folder = root.rename(os.fsdecode(bytes(tmp_path) + name))
+    KeyRing(tmp_path / "keys.json").add("me", ["search"])
     settings = ServeSettings(
-        root, Limits(k=7), keys=tmp_path / "keys.json", origins=("http://a",), hosts=("b",),
+        folder, Limits(k=7), keys=tmp_path / "keys.json", origins=("http://a",), hosts=("b",),
         shards=ShardOptions(timeout=2.0),
     )  # fmt: skip
-    monkeypatch.setenv("SOFTCOSINE_SERVE", SETTINGS.dump_json(settings).decode())
+    for variable in ("SOFTCOSINE_SERVE", "PROMETHEUS_MULTIPROC_DIR"):  # set by the server
+        monkeypatch.setenv(variable, "")
+    monkeypatch.setattr("uvicorn.supervisors.Multiprocess", Mock())
+    serve(settings, Bind(port=0, workers=2), print)
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR")
     assert app_of_environment().state.server.settings == settings
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 
 import pytest
 
@@ -70,6 +74,25 @@ def test_a_task_that_ends_just_before_its_process_has_its_result(tmp_path, monke
 
     monkeypatch.setattr(store, "_runs", ended)
     assert store.task("a") == {"state": "done"}
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_store, "_MOST_BYTES", 5000)
+    result = {"result": "x" * 3000}
+    with closing(sqlite3.connect(tmp_path / "state.sqlite3")) as connection, connection:
+        connection.execute(
+            "create table tasks"
+            " (id text primary key, record text, ended integer, cancelled integer, since real)"
+        )
+        old = json.dumps(result), time.time()
+        connection.execute("insert into tasks values ('old', ?, 1, 0, ?)", old)
+    store = StateStore(tmp_path)
+    assert store.task("old") == result
+    store.put_task("new", {"result": ""}, ended=True)
+    assert [store.task(id) for id in ("old", "new")] == [result, {"result": ""}]
+    store.put_task("new", result, ended=True)
+    assert [store.task(id) for id in ("old", "new")] == [None, result]
+    store.close()
 
 
 def test_the_oldest_results_make_room(tmp_path, monkeypatch):

@@ -568,7 +568,10 @@ class IndexCalls:
 
     def _document(self, id: str) -> str:
         if not checked_id(id):
-            raise InvalidInputError("the empty id has no address on a server; add it by add_many.")
+            raise InvalidInputError(
+                "the empty id has no address on a server; read such a document by a search, and "
+                "add it by add_many."
+            )
         return f"{self._path}/documents/{segment(id)}"
 
     def _term(self, word: str, k: int) -> Steps[dict[str, Any]]:

@@ -6,11 +6,15 @@
     What requests and answers hold.
 ``catalog.py``, ``served_index.py``
     The indexes by name; one index, its searches and its writes.
-``search_routes.py``, ``document_routes.py``, ``index_routes.py``, ``status_routes.py``
+``*_routes.py``
     The routes.
-``keys.py``, ``sessions.py``, ``session_routes.py``
+``changing.py``, ``repeats.py``
+    Changes, made once for each Idempotency-Key.
+``tasks.py``, ``state_store.py``
+    Long changes and comparisons; what the processes of a server share.
+``keys.py``, ``sessions.py``
     Keys of requests, and the cookies that browsers send in their place.
-``page_routes.py``, ``page/``
+``page/``
     The page at ``/``: HTML, a style sheet and modules in JavaScript, which call these routes.
 ``problems.py``
     Errors as answers of RFC 9457.

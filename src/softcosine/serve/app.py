@@ -37,9 +37,9 @@ from softcosine.version import __version__
 __all__ = ["create_app"]
 
 _REFRESH = 0.5  # seconds between two looks at the commits of other processes
-# That web pages of other origins may send.
+# Request headers that pages of other origins may send.
 _HEADERS = ("Authorization", "Content-Type", "If-Match", "Idempotency-Key", "Prefer")
-# That they may read.
+# Response headers that they may read.
 _EXPOSED = (
     "ETag", "Location", "Retry-After", "X-Request-Id", "Idempotency-Replayed", "Preference-Applied",
 )  # fmt: skip

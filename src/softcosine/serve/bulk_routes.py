@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import Annotated
 
@@ -11,21 +10,13 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from softcosine.cluster.opening import EitherIndex
-from softcosine.serve.changing import changed
+from softcosine.serve.changing import Changes
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.models import Addition, BulkAnswer, Change, Deletion, MetadataUpdate
 from softcosine.serve.problems import Problem
-from softcosine.serve.repeats import IdempotencyKey
 from softcosine.serve.served_index import EitherWriter
-from softcosine.serve.server import Served, Shared, may
-from softcosine.serve.spooling import (
-    JSON_LINES,
-    content_type,
-    digest_of,
-    read_lines,
-    spooled,
-)
-from softcosine.serve.tags import IfMatch
+from softcosine.serve.server import may
+from softcosine.serve.spooling import JSON_LINES, content_type, read_lines, spooled
 from softcosine.text.weighting import Weighting
 
 __all__ = ["router"]
@@ -47,14 +38,11 @@ router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
 )  # fmt: skip
 async def change_index(
     request: Request,
-    server: Shared,
-    served: Served,
+    changes: Changes,
     refresh: Annotated[
         bool | None,
         Query(description="Whether the statistics of the terms are computed anew; else the rule."),
     ] = None,
-    if_match: IfMatch = None,
-    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Make several changes in one commit, or none of them; the body has a JSON line for each.
 
@@ -77,11 +65,7 @@ async def change_index(
                 "updated": counts["updated"],
             }
 
-        digest = b"" if idempotency_key is None else await asyncio.to_thread(digest_of, body)
-        return await changed(
-            request, server, served, work, if_match=if_match, key=idempotency_key, body=digest,
-            refresh=refresh,
-        )  # fmt: skip
+        return await changes.make(work, body=body, refresh=refresh)
 
 
 def _made(writer: EitherWriter, change: Change) -> dict[str, int]:

@@ -64,7 +64,7 @@ class Catalog:
         self._only = path.name if self.elsewhere or (path / _MANIFEST).exists() else None
         self.root = path.parent if self._only is not None else path
         self._open: dict[str, ServedIndex] = {}
-        self._opening = threading.Lock()
+        self._opening, self._aliasing = threading.Lock(), threading.Lock()
         self._aliases_file = self.root / _STATE / _ALIASES
         self._aliases: dict[str, str] = {}
         self._aliases_read: tuple[int, int] | None = None
@@ -148,7 +148,7 @@ class Catalog:
 
     def refresh(self) -> None:
         """Let searches see the commits of other processes, and close indexes that are gone."""
-        with self._opening:
+        with self._aliasing:
             self.read_aliases()
         for served in self.opened:
             try:
@@ -237,7 +237,7 @@ class Catalog:
                 raise self._unknown(index)
             self.get(index)
         self._aliases_file.parent.mkdir(parents=True, exist_ok=True)
-        with self._opening:
+        with self._aliasing:
             self.read_aliases()
             changed = dict(self._aliases)
             changed.pop(alias, None)

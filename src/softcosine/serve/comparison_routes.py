@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from softcosine._deadline import check_deadline
 from softcosine._progress import Progress, Report
+from softcosine.errors import DeadlineExceededError
 from softcosine.serve.answers import explanation_record
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.models import (
@@ -32,6 +33,7 @@ from softcosine.serve.task_routes import started
 __all__ = ["router"]
 
 _INDEX = "/indexes/{i}"
+_ADVICE = "raise min_similarity or lower k, or compare where the index is: softcosine pairs FOLDER."
 
 router = APIRouter(
     prefix="/v1", tags=["search"], route_class=CheckedRoute, dependencies=[may("search")]
@@ -147,7 +149,13 @@ async def _compared(
             progress(0, None)
             return found(progress)
 
-        return await server.comparisons.run(compared, body.timeout_ms)
+        try:
+            return await server.comparisons.run(compared, body.timeout_ms)
+        except DeadlineExceededError as error:
+            seconds = server.comparisons.seconds(body.timeout_ms)
+            raise DeadlineExceededError(
+                f"the comparison was ended after its deadline of {seconds:g} seconds; {_ADVICE}"
+            ) from error
 
     return await started(request, server, key, kind, served.name, work, server.comparisons.check)
 
@@ -155,6 +163,6 @@ async def _compared(
 def _too_many(most: int) -> Problem:
     return Problem(
         "over-limit",
-        f"there are more than {most:,} pairs, and this server allows no more in one result; raise "
-        "min_similarity or lower k, or compare where the index is: softcosine pairs FOLDER.",
+        f"there are more than {most:,} pairs, and this server allows no more in one result; "
+        f"{_ADVICE}",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import IO, Annotated
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from starlette.responses import Response
 
 from softcosine.cluster.opening import EitherIndex
 from softcosine.serve.answers import document_record, listing_answer
-from softcosine.serve.changing import changed
+from softcosine.serve.changing import Changes
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_bytes, json_response, json_value
 from softcosine.serve.models import (
@@ -27,17 +26,10 @@ from softcosine.serve.models import (
     NewDocument,
 )
 from softcosine.serve.problems import Problem, validation_problem
-from softcosine.serve.repeats import IdempotencyKey
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.server import Served, Shared, may
-from softcosine.serve.spooling import (
-    JSON_LINES,
-    content_type,
-    digest_of,
-    read_lines,
-    spooled,
-)
-from softcosine.serve.tags import IfMatch, IfNoneMatch, not_modified
+from softcosine.serve.spooling import JSON_LINES, content_type, read_lines, spooled
+from softcosine.serve.tags import IfNoneMatch, not_modified
 
 __all__ = ["router"]
 
@@ -84,13 +76,7 @@ async def list_documents(
         },
     }
 })  # fmt: skip
-async def add_documents(
-    request: Request,
-    server: Shared,
-    served: Served,
-    if_match: IfMatch = None,
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
+async def add_documents(request: Request, changes: Changes) -> Response:
     """Add or replace documents in one commit, or none of them.
 
     The body is ``{"documents": [...]}``, or JSON lines of one document each, which can be larger.
@@ -114,21 +100,11 @@ async def add_documents(
             n_new = writer.n_docs - len(index)
             return {"added": n_new, "replaced": n_read - n_new}
 
-        digest = b"" if idempotency_key is None else await asyncio.to_thread(digest_of, body)
-        return await changed(
-            request, server, served, add, if_match=if_match, key=idempotency_key, body=digest
-        )
+        return await changes.make(add, body=body)
 
 
 @router.post(f"{_PATH}/delete", response_model=Deleted, dependencies=_writing)
-async def delete_documents(
-    request: Request,
-    server: Shared,
-    served: Served,
-    body: DeleteBody,
-    if_match: IfMatch = None,
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
+async def delete_documents(changes: Changes, body: DeleteBody) -> Response:
     """Delete documents by their ids, by a filter, or by both, in one commit."""
     if body.ids is None and body.where is None:
         raise Problem("invalid-input", "give the ids of documents to delete, or a filter: where.")
@@ -139,7 +115,7 @@ async def delete_documents(
         )
         return {"deleted": n + (0 if body.where is None else writer.delete(where=body.where))}
 
-    return await changed(request, server, served, delete, if_match=if_match, key=idempotency_key)
+    return await changes.make(delete)
 
 
 @router.get(_PATH + "/{id:any_text}", response_model=DocumentAnswer, dependencies=_reading)
@@ -158,15 +134,7 @@ async def get_document(
     _PATH + "/{id:any_text}", response_model=Changed, dependencies=_writing,
     responses={201: {"model": Changed}},
 )  # fmt: skip
-async def put_document(
-    request: Request,
-    server: Shared,
-    served: Served,
-    id: str,
-    body: DocumentBody,
-    if_match: IfMatch = None,
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
+async def put_document(changes: Changes, id: str, body: DocumentBody) -> Response:
     """Add a document, or replace the one with the same id."""
 
     def put(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
@@ -174,27 +142,18 @@ async def put_document(
         writer.add(id, body.text, body.metadata)
         return {"added": int(new), "replaced": int(not new)}
 
-    created = f"/v1/indexes/{served.name}/documents/{quote(id, safe='')}"
-    return await changed(
-        request, server, served, put, if_match=if_match, key=idempotency_key, created=created
-    )
+    created = f"/v1/indexes/{changes.served.name}/documents/{quote(id, safe='')}"
+    return await changes.make(put, created=created)
 
 
 @router.delete(_PATH + "/{id:any_text}", response_model=Deleted, dependencies=_writing)
-async def delete_document(
-    request: Request,
-    server: Shared,
-    served: Served,
-    id: str,
-    if_match: IfMatch = None,
-    idempotency_key: IdempotencyKey = None,
-) -> Response:
+async def delete_document(changes: Changes, id: str) -> Response:
     """Delete a document."""
 
     def delete(writer: EitherWriter, _: EitherIndex) -> dict[str, int]:
         return {"deleted": writer.delete(id)}
 
-    return await changed(request, server, served, delete, if_match=if_match, key=idempotency_key)
+    return await changes.make(delete)
 
 
 def _of_json(body: IO[bytes]) -> Iterator[NewDocument]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from softcosine._deadline import check_deadline, using_deadline
@@ -21,14 +21,26 @@ _T = TypeVar("_T")
 class SearchGate:
     """Runs searches in threads; kernels release the interpreter lock.
 
+    Parameters
+    ----------
+    limits : Limits
+    noun : str
+        What runs, in messages.
+    waiting_counts : bool
+        Whether deadlines include the time until a thread is free.
+
     Attributes
     ----------
     n_running : int
         Searches that run or wait.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(
+        self, limits: Limits, noun: str = "searches", *, waiting_counts: bool = True
+    ) -> None:
         self._limits = limits
+        self._noun = noun
+        self._waiting_counts = waiting_counts
         self._pool = ThreadPoolExecutor(limits.threads, "softcosine-search")
         self.n_running = 0
 
@@ -37,14 +49,17 @@ class SearchGate:
         if self.n_running >= self._limits.threads + self._limits.waiting:
             raise Problem(
                 "too-many-searches",
-                f"{self.n_running} searches run or wait, and no more may; send the request again "
-                "later.",
+                f"{self.n_running} {self._noun} run or wait, and no more may; send the request "
+                "again later.",
             )
+
+    def seconds(self, timeout_ms: int | None) -> float:
+        """Return the deadline of a request in seconds, at most that of the limits."""
+        asked = self._limits.timeout_ms if timeout_ms is None else timeout_ms
+        return min(asked, self._limits.timeout_ms) / 1000
 
     async def run(self, work: Callable[[], _T], timeout_ms: int | None = None) -> _T:
         """Return the result of a search.
-
-        The deadline includes the time until a thread is free.
 
         Raises
         ------
@@ -53,17 +68,18 @@ class SearchGate:
         DeadlineExceededError
         """
         self.check()
-        asked = self._limits.timeout_ms if timeout_ms is None else timeout_ms
-        end = time.monotonic() + min(asked, self._limits.timeout_ms) / 1000
+        seconds = self.seconds(timeout_ms)
 
         def timed() -> _T:
-            with using_threads(1), using_deadline(max(0.0, end - time.monotonic())):
+            with using_threads(1), using_deadline(seconds):
                 check_deadline()
                 return work()
 
+        with using_deadline(seconds if self._waiting_counts else None):
+            context = copy_context()  # the time runs from here, and what waits keeps it
         self.n_running += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, timed)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, timed)
         finally:
             self.n_running -= 1
 

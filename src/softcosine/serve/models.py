@@ -69,7 +69,8 @@ Part = Literal["number", "text", "title", "metadata", "highlights"]
 K = Annotated[int, Field(ge=0, description="Maximum number of hits.")]
 Metadata = dict[str, Any]
 Timeout = Annotated[
-    int | None, Field(ge=1, description="Milliseconds after which the search ends without hits.")
+    int | None,
+    Field(ge=1, description="Milliseconds after which the request ends without a result."),
 ]
 
 

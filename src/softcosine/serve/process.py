@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import logging
 import os
 import socket
@@ -26,10 +27,10 @@ from softcosine.serve.logs import JsonLines
 from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 
-__all__ = ["SETTINGS", "Bind", "app_of_environment", "serve"]
+__all__ = ["Bind", "app_of_environment", "serve"]
 
 _VARIABLE = "SOFTCOSINE_SERVE"  # the settings, for the processes of several workers
-SETTINGS = TypeAdapter(ServeSettings)
+_SETTINGS = TypeAdapter(ServeSettings)
 _APP = "softcosine.serve.process:app_of_environment"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BACKLOG = 512
@@ -148,7 +149,8 @@ def _serve_by_workers(
 ) -> None:
     from uvicorn.supervisors import Multiprocess
 
-    os.environ[_VARIABLE] = SETTINGS.dump_json(settings).decode()
+    # Not dump_json, which takes no paths that are not UTF-8.
+    os.environ[_VARIABLE] = json.dumps(_SETTINGS.dump_python(settings), default=os.fspath)
     figures = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-metrics-"))
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures  # read by the workers, before their imports
     config = uvicorn.Config(_APP, factory=True, workers=workers, **options)
@@ -159,7 +161,7 @@ def _serve_by_workers(
 def app_of_environment() -> FastAPI:
     """Return the application of a worker; its settings come from the process that starts it."""
     _log_json()
-    return create_app(SETTINGS.validate_json(os.environ[_VARIABLE]))
+    return create_app(_SETTINGS.validate_python(json.loads(os.environ[_VARIABLE])))
 
 
 def _check_keys(settings: ServeSettings, bind: Bind) -> None:

@@ -40,7 +40,9 @@ class Server:
         self.limits = settings.limits
         self.catalog = Catalog(settings)
         self.gate = SearchGate(settings.limits)
-        self.comparisons = SearchGate(settings.limits.of_comparisons())
+        self.comparisons = SearchGate(
+            settings.limits.of_comparisons(), "comparisons", waiting_counts=False
+        )
         self.writers = ThreadPoolExecutor(_WRITERS, "softcosine-write")
         self.store = StateStore(self.catalog.state)
         self.sessions = (
@@ -127,14 +129,14 @@ def may(scope: Scope | None, *, changes: bool = False) -> Any:
     return Depends(checked)
 
 
-def require(request: Request, server: Server, scope: Scope, *, changes: bool = False) -> None:
-    """Raise Problem if the key of a request lacks a scope; see `may`, which reads the key."""
-    scopes = getattr(request.state, "scopes", (scope,))
-    if scope not in scopes:
+def require(request: Request, server: Server, *scopes: Scope, changes: bool = False) -> None:
+    """Raise Problem if the key of a request has none of the scopes; `may` reads the key."""
+    given = getattr(request.state, "scopes", scopes)
+    if not set(scopes) & set(given):
         raise Problem(
             "wrong-scope",
-            f"the key {request.state.key} is for {', '.join(scopes)}, and this request needs "
-            f"{scope}.",
+            f"the key {request.state.key} is for {', '.join(given)}, and this request needs "
+            f"{' or '.join(dict.fromkeys(scopes))}.",
         )
     if changes and server.read_only is not None:
         raise Problem("read-only", server.read_only)

@@ -13,7 +13,7 @@ from softcosine.serve.json_text import json_response
 from softcosine.serve.keys import SCOPES, Key
 from softcosine.serve.models import Body
 from softcosine.serve.server import Server, Shared
-from softcosine.serve.sessions import second_token
+from softcosine.serve.sessions import csrf_token
 
 __all__ = ["router"]
 
@@ -40,7 +40,7 @@ async def sign_in(request: Request, server: Shared, body: _SignIn) -> Response:
     # The answer replaces the cookie of an earlier session, which nobody could end later.
     await server.sessions.end(request)
     request.state.key = key.name
-    answer = json_response(_record(server, key, second_token(token)))
+    answer = json_response(_record(server, key, csrf_token(token)))
     server.sessions.keep(request, answer, token)
     return answer
 

@@ -26,7 +26,7 @@ from softcosine.serve.keys import Key, KeyRing
 from softcosine.serve.problems import Problem
 from softcosine.serve.state_store import StateStore
 
-__all__ = ["Sessions", "second_token"]
+__all__ = ["Sessions", "csrf_token"]
 
 _LIFETIME = 12 * 3600.0  # seconds
 _HEADER = "X-CSRF-Token"
@@ -62,7 +62,7 @@ class Sessions:
             raise Problem("wrong-key", "the session has ended, or its key is removed; sign in.")
         given = request.headers.get(_HEADER, "")
         if request.method not in _SAFE and not hmac.compare_digest(
-            given.encode(), second_token(token).encode()
+            given.encode(), csrf_token(token).encode()
         ):
             raise Problem(
                 "missing-token",
@@ -71,10 +71,10 @@ class Sessions:
         return key
 
     async def current(self, request: Request) -> tuple[Key, str] | None:
-        """Return the key of the session of a request, and its second token."""
+        """Return the key of the session of a request, and its CSRF token."""
         token = request.cookies.get(_name(request))
         key = None if token is None else await self._signed_in(token)
-        return None if token is None or key is None else (key, second_token(token))
+        return None if token is None or key is None else (key, csrf_token(token))
 
     async def begin(self, secret: str) -> tuple[Key, str]:
         """Return the key of a new session, and its token for `keep`.
@@ -96,7 +96,10 @@ class Sessions:
             await asyncio.to_thread(self._store.end_session, _hashed(token))
 
     def keep(self, request: Request, answer: Response, token: str) -> None:
-        """Let the browser keep a token until it closes; an empty one deletes the last."""
+        """Set the cookie of a session, which lasts until the browser closes.
+
+        An empty token deletes it.
+        """
         answer.set_cookie(
             _name(request), token, max_age=None if token else 0, path="/", httponly=True,
             secure=_secure(request), samesite="strict",
@@ -127,6 +130,6 @@ def _hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def second_token(token: str) -> str:
-    """Return the token that requests need beside the cookie, except GET."""
+def csrf_token(token: str) -> str:
+    """Return the CSRF token of a session, which all requests by cookie except GET and HEAD need."""
     return _hashed(f"changes {token}")

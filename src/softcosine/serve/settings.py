@@ -30,9 +30,9 @@ class Limits:
     pairs : int
         Pairs of similar documents of one answer.
     timeout_ms : int
-        Deadline of a search, also where a request asks for a longer one.
+        Deadline of a search, its waiting included, also where a request asks for a longer one.
     comparison_ms : int
-        Likewise of a task that compares documents with one another.
+        Deadline of a task that compares documents with one another, from its start.
     threads : int
         Searches that run at the same time, one thread each.
     waiting : int

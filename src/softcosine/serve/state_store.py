@@ -25,8 +25,8 @@ _SCHEMA = """
 create table if not exists answers (
     key text primary key, fingerprint blob, status integer, headers text, body blob, since real
 );
-create table if not exists tasks (
-    id text primary key, record text, ended integer, cancelled integer, since real
+create table if not exists tasks ( -- record is last, so that the others are read without it
+    id text primary key, ended integer, cancelled integer, since real, record blob
 );
 create table if not exists sessions (token text primary key, key text, until real);
 """
@@ -112,13 +112,14 @@ class StateStore:
             if self._lock is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._lock = FileLock(self._lock_file(self._process))
-        text = json.dumps({**record, "process": self._process})
+        stored = _bytes_of({**record, "process": self._process})
         with self._opened() as connection:
             connection.execute("delete from tasks where ended and since < ?", (now - _KEPT,))
             connection.execute(
-                "insert into tasks values (?, ?, ?, 0, ?) on conflict (id) do update set"
+                "insert into tasks (id, ended, cancelled, since, record) values (?, ?, 0, ?, ?)"
+                " on conflict (id) do update set"
                 " record = excluded.record, ended = excluded.ended, since = excluded.since",
-                (id, text, ended, now),
+                (id, ended, now, stored),
             )
             row = connection.execute("select cancelled from tasks where id = ?", (id,)).fetchone()
             if ended:
@@ -144,9 +145,10 @@ class StateStore:
         """Store that tasks have failed, unless they have ended by now."""
         with self._opened() as connection:
             for id, record in tasks:
-                text = json.dumps(record | {"state": "failed", "step": "the server ended"})
+                stored = _bytes_of(record | {"state": "failed", "step": "the server ended"})
                 connection.execute(
-                    "update tasks set record = ?, ended = 1 where id = ? and not ended", (text, id)
+                    "update tasks set record = ?, ended = 1 where id = ? and not ended",
+                    (stored, id),
                 )
 
     def _runs(self, process: str) -> bool:
@@ -197,7 +199,7 @@ class StateStore:
         with self._opened() as connection:
             connection.execute("delete from answers where status = 0")
             left = connection.execute("select id, record from tasks where not ended").fetchall()
-        records = [(id, json.loads(text)) for id, text in left]
+        records = [(id, json.loads(stored)) for id, stored in left]
         self._fail([one for one in records if not self._runs(one[1].get("process", ""))])
         for file in self._folder.glob("process-*"):
             self._runs(file.name.removeprefix("process-"))
@@ -211,13 +213,16 @@ class StateStore:
                 self._lock = None
 
 
+def _bytes_of(record: dict[str, Any]) -> bytes:
+    """Return the JSON of a task, as bytes: SQLite reads a whole text to know its length."""
+    return json.dumps(record).encode()
+
+
 def _forget_oldest(connection: sqlite3.Connection, *, but: str) -> None:
-    """Delete the oldest of the ended tasks that take more space than allowed, but never one."""
-    rows = connection.execute(
-        "select id, length(record) from tasks where ended order by id != ?, since desc", (but,)
-    ).fetchall()
-    total = 0
-    for id, size in rows:
-        total += size
-        if total > _MOST_BYTES and id != but:
-            connection.execute("delete from tasks where id = ?", (id,))
+    """Delete the oldest ended tasks beyond the limit of space, except the task `but`."""
+    connection.execute(
+        "delete from tasks where id in (select id from (select id, sum(length(record))"
+        " over (order by id != ?, since desc rows unbounded preceding) as total"
+        " from tasks where ended) where total > ? and id != ?)",
+        (but, _MOST_BYTES, but),
+    )

@@ -1,4 +1,4 @@
-"""`Tasks`: long changes in the background, which any process of the server can look up."""
+"""`Tasks`: long changes and comparisons in the background; any process can look them up."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class ServerIndex:
             Applied by the server if it can, else by the index among ten times as many candidates.
         first_stage : FirstStage, int or None
             The terms that are sent, as in `SoftIndex.search`; None for all. Candidates are by
-            default the best 100 by words; 300 if the ranking is no sum over terms, such as
+            default the best 100 by words; 300 if the ranking is not a sum over terms, such as
             ``soft_tf_bm25``, or the query has a meaning, and then also the nearest 300 by
             coordinates, which the index finds if the server stores none.
         exact : bool

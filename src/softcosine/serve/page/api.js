@@ -64,7 +64,9 @@ export async function ended(task, told) {
     if (one.state === "done") return one.result;
     if (one.problem) throw new Problem(one.problem, one.problem.status);
     if (one.state !== "waiting" && one.state !== "running") {
-      throw new Problem({ title: "Not done", detail: `The change is ${one.state}; nothing was changed.` }, 0);
+      const detail = one.state === "cancelled" ? "The change was cancelled; nothing was changed."
+        : "The server ended during the change; reload the page to see whether it was made.";
+      throw new Problem({ title: "Not done", detail }, 0);
     }
     told(one);
     await new Promise((resume) => setTimeout(resume, pause));
