@@ -220,7 +220,7 @@ def facts_of(opened: Searchable) -> dict[str, Any] | None:
     }
 
 
-def how_to_complete(opened: SoftIndex, path: Path, encoder: str | None) -> str:
+def how_to_complete(opened: Searchable, path: Path, encoder: str | None) -> str:
     """Return how documents get coordinates by the encoder that it has not read, else ""."""
     from softcosine.cli.output import counted
     from softcosine.index.encoding import light_encoder
