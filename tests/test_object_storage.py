@@ -252,6 +252,17 @@ def test_the_command_line_takes_urls(local, s3, run):
     assert "there is no index at s3://bucket/none" in run("search", "s3://bucket/none", "x", code=1)
 
 
+def test_a_damaged_copy_is_mended_as_the_check_advises(local, url, run):
+    run("backup", local.path, url)
+    system, path = system_of(url)
+    system.rm(largest(url))
+    said = run("check", url, code=1)
+    assert f"Delete it there, and run 'softcosine backup FOLDER {url}'." in said
+    system.rm(path, recursive=True)
+    run("backup", local.path, url)
+    assert "is intact" in run("check", url)
+
+
 def test_a_cut_connection_is_tried_again(local, s3, cache, monkeypatch):
     local.backup(s3.url)
     monkeypatch.setattr(remote, "_BLOCK", 4096)  # several requests a file
