@@ -90,8 +90,8 @@ def shard_options(
     found = ShardOptions(cast("Engine | None", engine), replicas or 1, shard_timeout)
     if (engine, replicas, shard_timeout) != (None, None, None) and not any(map(is_sharded, paths)):
         raise InvalidInputError(
-            "--engine ray, --replicas and --shard-timeout are for sharded indexes, as 'shards "
-            "build' makes them, and this is none; leave them out."
+            "--engine ray, --replicas and --shard-timeout need a sharded index, as 'shards build' "
+            "makes it, and there is none here; leave them out."
         )
     return found
 

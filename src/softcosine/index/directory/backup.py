@@ -81,7 +81,8 @@ def back_up(
     progress : callable, optional
         Called with (task, files copied, all files).
     """
-    kept = None if store.keeps_paths else store.read()  # of an index at a URL, its local copy
+    # for an index at a URL, its local copy; this variable keeps it
+    kept = None if store.keeps_paths else store.read()
     if kept is not None:
         store = Store(kept.path)
     if (url := url_of(to)) is not None:
@@ -114,7 +115,7 @@ def check_apart(source: Path, target: Path) -> None:
 
 
 def settled(work: Path) -> int:
-    """Wait until all folders of a copy are on disk, and return the size of its files in bytes."""
+    """Flush all folders of a copy to disk, and return the size of its files in bytes."""
     for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
         sync(folder)
     return sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
