@@ -18,8 +18,6 @@ from softcosine.index.directory.commit import (
     ENGINES,
     PARTS,
     Commit,
-    current_manifest,
-    manifest_of,
     open_commit,
     parsed_commit,
     part_facts,
@@ -157,7 +155,7 @@ class Copier:
         copied: dict[str, Folder] = {}
         (work / PARTS).mkdir(parents=True, exist_ok=True)
         while True:
-            manifest = _stated(store.path, checksum)
+            manifest = store.manifest(checksum)
             try:
                 parts = open_commit(store.path, manifest, copied).parts
                 for name in sorted(parts.keys() - copied.keys(), key=lambda n: -_n_bytes(parts[n])):
@@ -165,7 +163,7 @@ class Copier:
                     copied[name] = parts[name]
             # Windows reports a file that is being deleted as unreadable.
             except (IndexFormatError, FileNotFoundError, PermissionError):
-                if _stated(store.path, checksum)["checksum"] == manifest["checksum"]:
+                if store.manifest(checksum)["checksum"] == manifest["checksum"]:
                     raise
                 continue
             for part in (work / PARTS).iterdir():
@@ -291,7 +289,7 @@ class Uploader:
         facts = {} if old is None else part_facts(Path(), dict(old))
         there = {name: own for name, (_, own) in facts.items()}
         while True:
-            manifest = _stated(store.path, checksum)
+            manifest = store.manifest(checksum)
             try:
                 commit = open_commit(store.path, manifest, {})
                 for name, part in commit.parts.items():
@@ -303,7 +301,7 @@ class Uploader:
                     for part in commit.parts.values()
                 )
             except (IndexFormatError, FileNotFoundError):
-                if _stated(store.path, checksum)["checksum"] == manifest["checksum"]:
+                if store.manifest(checksum)["checksum"] == manifest["checksum"]:
                     raise
             else:
                 return Uploaded(commit, manifest, n_bytes)
@@ -328,10 +326,6 @@ class Uploader:
         for done, file in enumerate((*part.files, MANIFEST)):
             self.progress(f"copying {part.path.name}", done, len(part.files) + 1)
             self.remote.upload(part.path / file, f"{name}/{file}")
-
-
-def _stated(path: Path, checksum: str | None) -> dict[str, Any]:
-    return current_manifest(path) if checksum is None else manifest_of(path, checksum)
 
 
 def _n_bytes(folder: Folder) -> int:
