@@ -198,7 +198,6 @@ def backup(
     from softcosine.cluster.opening import is_sharded
     from softcosine.index.directory.backup import back_up
     from softcosine.index.directory.remote_store import open_store
-    from softcosine.index.soft_index import SoftIndex
 
     if is_sharded(index):
         _back_up_shards(index, to, links=links, overwrite=overwrite, verify=verify, as_json=as_json)
@@ -209,14 +208,13 @@ def backup(
             open_store(index), to, links=links, verify=verify, overwrite=overwrite, progress=report
         )
     seconds = time.perf_counter() - started
-    n_docs = len(SoftIndex.open(made.path if isinstance(made.path, Path) else index))
     if as_json:
         print_json(
             {
                 "index": name_of(index),
                 "backup": name_of(to),
                 "generation": made.generation,
-                "documents": n_docs,
+                "documents": made.n_docs,
                 "bytes": made.n_bytes,
                 "engines": list(made.engines),
                 "left_out": list(made.left_out),
@@ -227,7 +225,7 @@ def backup(
     for message in made.left_out:
         console().print(printable(message), soft_wrap=True)
     console().print(
-        f"Copied {counted(n_docs, 'document')} of commit {made.generation} in "
+        f"Copied {counted(made.n_docs, 'document')} of commit {made.generation} in "
         f"{duration(seconds)}: {printable(name_of(to))} ({size(made.n_bytes)})."
     )
 
