@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import need_engine
+from sharded import built
 from softcosine.cli.app import main
 from softcosine.encoders import loading
 from softcosine.errors import MissingDependencyError
@@ -203,6 +204,29 @@ def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder,
     source_file.write_text('{"id": "newer", "text": "the newest moon"}\n', "utf-8")
     assert json.loads(run("add", folder, source_file, "--json"))["note"] == ""
     assert SoftIndex.open(folder).snapshot.n_encoded == 5
+
+
+def test_a_batch_says_that_the_encoder_is_missing(installed, folder, tmp_path, capsys):
+    del installed["toy"]
+    (tmp_path / "queries.txt").write_text("green moon\n", "utf-8")
+    for asked, told in (([], True), (["--ask", "static"], False)):
+        options = ["-o", tmp_path / "hits.jsonl", "--overwrite", "--json", *asked]
+        with pytest.raises(SystemExit):
+            main([str(one) for one in ("batch", folder, tmp_path / "queries.txt", *options)])
+        shown = capsys.readouterr()
+        assert json.loads(shown.out)["queries"] == 1
+        assert ("because the encoder toy is not installed" in shown.err) == told
+
+
+def test_documents_of_shards_without_coordinates_are_told(run, installed, source_file, tmp_path):
+    path = tmp_path / "all.shards"
+    options = {"encoder": installed["toy"], "plain": True}
+    built(path, TEXTS.values(), meaning_space=toy_space(["moon", "green"]), **options)
+    del installed["toy"]
+    light_encoder.cache_clear()
+    note = json.loads(run("add", path, source_file, "--json"))["note"]
+    assert note.startswith("5 documents with estimated coordinates, because the encoder toy is not")
+    assert note.endswith(f"then run softcosine encode {path}.")
 
 
 def test_without_encoder_and_query_table_words_are_searched(run, installed, source_file, tmp_path):

@@ -127,7 +127,7 @@ def test_where_shards_are_searched_is_passed_on_and_is_for_shards_alone(
         options = asked.pop()
         assert {name: options[name] for name in expected} == expected
         said = run(command, both[1], *rest, *given, code=2)
-        assert "are for sharded indexes, as 'shards build'" in " ".join(said.split())
+        assert "need a sharded index, as 'shards build' makes it" in " ".join(said.split())
     said = run(command, both[0], *rest, "--engine", "faiss", code=2)
     assert "--engine" in said
     assert "None" not in said
@@ -142,4 +142,4 @@ def test_a_server_searches_shards_where_it_is_told(run, both, monkeypatch):
         assert settings.pop().shards == opening.ShardOptions("ray", 2, 0.5)
     run("serve", both[1])
     assert settings.pop().shards == opening.ShardOptions()
-    assert "are for sharded indexes" in run("serve", both[1], *GIVEN, code=2)
+    assert "need a sharded index" in run("serve", both[1], *GIVEN, code=2)

@@ -252,6 +252,64 @@ def test_the_command_line_takes_urls(local, s3, run):
     assert "there is no index at s3://bucket/none" in run("search", "s3://bucket/none", "x", code=1)
 
 
+def test_a_damaged_copy_is_mended_as_the_check_advises(local, url, run):
+    run("backup", local.path, url)
+    system, path = system_of(url)
+    system.rm(largest(url))
+    said = run("check", url, code=1)
+    assert f"Delete it there, and run 'softcosine backup FOLDER {url}'." in said
+    system.rm(path, recursive=True)
+    run("backup", local.path, url)
+    assert "is intact" in run("check", url)
+
+
+def restated(url, **changes):
+    """Write a manifest with other entries, signed if they have no checksum; it must be there."""
+    system, path = system_of(url)
+    manifest = json.loads(system.cat_file(f"{path}/manifest.json")) | changes
+    manifest["checksum"] = changes.get("checksum") or remote_checksum(manifest)
+    system.pipe_file(f"{path}/manifest.json", json.dumps(manifest).encode())
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [({"version": 1}, IndexFormatError), ({"checksum": "0" * 64}, CorruptIndexError)],
+)
+def test_an_old_or_altered_copy_is_replaced_on_request(local, url, changes, error):
+    local.backup(url)
+    restated(url, **changes)
+    with pytest.raises(error):
+        local.backup(url)
+    local.backup(url, overwrite=True)
+    same(sc.SoftIndex.open(url), local)
+
+
+@pytest.mark.parametrize("content", [b'{"format": "other", "version": 1}', b"[]", b"mine"])
+def test_what_is_no_index_is_not_replaced(local, url, content):
+    system, path = system_of(url)
+    system.makedirs(path, exist_ok=True)
+    system.pipe_file(f"{path}/manifest.json", content)
+    with pytest.raises(IndexFormatError):
+        local.backup(url, overwrite=True)
+    assert system.cat_file(f"{path}/manifest.json") == content
+
+
+def test_the_documents_of_the_copied_commit_are_counted(local, tmp_path, url, monkeypatch):
+    with local.writer(merge=None) as writer:
+        for number in range(3):
+            writer.delete(f"d{number}")
+    publish = Uploader.publish
+
+    def overtaken(self, *arguments):
+        add(local, new="a kettle")
+        return publish(self, *arguments)
+
+    assert local.backup(tmp_path / "copy").n_docs == 397
+    monkeypatch.setattr(Uploader, "publish", overtaken)
+    assert local.backup(url).n_docs == 397
+    assert len(sc.SoftIndex.open(url)) == 397
+
+
 def test_a_cut_connection_is_tried_again(local, s3, cache, monkeypatch):
     local.backup(s3.url)
     monkeypatch.setattr(remote, "_BLOCK", 4096)  # several requests a file

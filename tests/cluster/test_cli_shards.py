@@ -186,3 +186,9 @@ def test_the_url_of_a_copy_is_shown_as_given(tmp_path, documents, run, kind):
     run("backup", made, url)
     assert run("info", url).startswith(f"{url}\n")
     assert json.loads(run("info", url, "--json"))["index"] == url
+    if kind == "shards":
+        there, here = (
+            json.loads(run("shards", "info", one, "--json"))["bytes"] for one in (url, made)
+        )
+        own = [made / "manifest.json", *made.rglob("write.lock")]  # not in the cache
+        assert there == here - sum(one.stat().st_size for one in own)

@@ -289,6 +289,33 @@ def test_altered_and_missing_objects_are_named(folder, url, cache):
     fails(FileNotFoundError, r"there is no sharded index at .*big\.shards: it has no manifest")
 
 
+@pytest.mark.parametrize("name", ["", "/shard-0001"])
+@pytest.mark.parametrize(
+    "altered", [(b'"version": ', b'"version": 10'), (b'"checksum": "', b'"checksum": "0')]
+)
+def test_an_old_or_altered_copy_is_replaced_on_request(folder, documents, url, name, altered):
+    with sc.ShardedIndex.open(folder) as index:
+        index.backup(url)
+        system, found = objects(url, f"big.shards{name}/manifest.json")
+        manifest = system.cat(found[0])
+        for left in [found[0], *([f"{found[0]}.new"] if name else [])]:  # of a copy that ended
+            system.pipe(left, manifest.replace(*altered))
+        with pytest.raises((IndexFormatError, AlreadyExistsError)):
+            index.backup(url)
+        index.backup(url, overwrite=True)
+    with sc.ShardedIndex.open(url) as many:
+        check(one_index(epoch("static"), documents), many)
+    assert not objects(url, NEW)[1]
+
+
+def test_what_is_no_sharded_index_is_not_replaced(folder, url):
+    system, path = fsspec.core.url_to_fs(url)
+    system.makedirs(path, exist_ok=True)
+    system.pipe(f"{path}/manifest.json", b'{"format": "softcosine-index", "version": 3}')
+    with sc.ShardedIndex.open(folder) as index, pytest.raises(IndexFormatError, match="was needed"):
+        index.backup(url, overwrite=True)
+
+
 def test_commands_take_urls_of_sharded_indexes(folder, documents, s3, run):
     told = json.loads(run("backup", folder, s3.url, "--json"))
     assert (told["documents"], told["shards"], told["backup"]) == (30, 3, s3.url)

@@ -126,7 +126,7 @@ def _keys() -> None:
       softcosine keys add keys.json web-site
       softcosine serve indexes/ --keys keys.json --host 0.0.0.0
 
-    The file of keys has their hashes alone. A server that other machines reach needs one.
+    The file stores only hashes of the keys. A server that other machines can reach needs a key.
     """
 
 

@@ -98,7 +98,7 @@ def batch(
     from softcosine.cli.conditions import read_where
     from softcosine.cli.failures import saying_how_to_go_on
     from softcosine.cli.meaning import MeaningOptions, open_searchable
-    from softcosine.cli.output import console, duration, print_json
+    from softcosine.cli.output import console, duration, print_json, printable
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import ADVICE, fields_named
     from softcosine.index.search.execution import SearchRequest
@@ -124,6 +124,8 @@ def batch(
             progress=partial(report, "searching"),
         )  # fmt: skip
     seconds = time.perf_counter() - started
+    if asked.note:
+        console(stderr=True).print(printable(asked.note), style="dim")
     if as_json:
         print_json({"queries": n_queries, "seconds": seconds, "file": str(output)})
         return

@@ -54,8 +54,7 @@ def info(
     """
     from softcosine.cli.output import print_json
     from softcosine.cli.remote import is_served, served_index
-    from softcosine.cluster.manifest import ShardsManifest
-    from softcosine.cluster.opening import is_sharded
+    from softcosine.cluster.opening import epoch_path
     from softcosine.index.soft_index import SoftIndex
 
     if is_served(index):
@@ -66,8 +65,8 @@ def info(
         else:
             _show_served(told, name_of(index))
         return
-    sharded = is_sharded(index)
-    folder = index / ShardsManifest.read(index).epoch_folder if sharded else index
+    folder = Path(epoch_path(index))
+    sharded = folder != index
     opened = SoftIndex.open(folder)
     facts = _facts(opened, folder)
     if sharded:
@@ -94,14 +93,16 @@ def check(index: Index, as_json: Json = False) -> None:
     definitions. It also works during a write. 'salvage' copies the intact segments of a damaged
     index. Of a sharded index, it checks every shard, and that they belong together.
 
-    JSON: index, generation (of a sharded index shards, their number), files, bytes, seconds. At the
-    first error (of each shard), the command prints the file or array and ends with exit code 1.
+    JSON: index, generation, files, bytes, seconds; for a sharded index shards (their number) in
+    place of generation. At the first error, for a sharded index the first of each shard, the
+    command prints the file or array and ends with exit code 1.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
     from softcosine.cluster.opening import is_sharded
     from softcosine.index.directory.check import check_index
     from softcosine.index.directory.remote_store import open_store
+    from softcosine.storage.remote import url_of
 
     started = time.perf_counter()
     if is_sharded(index):
@@ -113,10 +114,15 @@ def check(index: Index, as_json: Json = False) -> None:
             try:
                 commits = [check_index(store, report)]
             except CorruptIndexError as error:
-                raise CorruptIndexError(
-                    f"{error} Restore a backup, or run 'softcosine salvage {index} -o NEW' to copy "
-                    "the intact segments."
-                ) from error
+                advice = (
+                    f"Restore a backup, or run 'softcosine salvage {index} -o NEW' to copy the "
+                    "intact segments."
+                )
+                if url_of(index) is not None:  # an overwritten copy keeps its equal parts
+                    advice = (
+                        f"Delete it there, and run 'softcosine backup FOLDER {name_of(index)}'."
+                    )
+                raise CorruptIndexError(f"{error} {advice}") from error
         facts = {"generation": commits[0].number}
     seconds = time.perf_counter() - started
     n_files = sum(map(files_of, commits))
@@ -183,16 +189,15 @@ def backup(
     Exported engines of this commit are copied too, except to a URL. An overwritten URL gets the
     new parts only.
 
-    JSON (of a sharded index without generation, engines and left_out, and with shards, their
-    number): index, backup, generation, documents, bytes, engines (copied), left_out (a message for
-    each engine not copied), seconds.
+    JSON: index, backup, generation, documents, bytes, engines (copied), left_out (a message for
+    each engine not copied), seconds. For a sharded index, shards (their number) replaces
+    generation, engines and left_out.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
     from softcosine.cluster.opening import is_sharded
     from softcosine.index.directory.backup import back_up
     from softcosine.index.directory.remote_store import open_store
-    from softcosine.index.soft_index import SoftIndex
 
     if is_sharded(index):
         _back_up_shards(index, to, links=links, overwrite=overwrite, verify=verify, as_json=as_json)
@@ -203,14 +208,13 @@ def backup(
             open_store(index), to, links=links, verify=verify, overwrite=overwrite, progress=report
         )
     seconds = time.perf_counter() - started
-    n_docs = len(SoftIndex.open(made.path if isinstance(made.path, Path) else index))
     if as_json:
         print_json(
             {
                 "index": name_of(index),
-                "backup": str(to) if isinstance(made.path, Path) else made.path,
+                "backup": name_of(to),
                 "generation": made.generation,
-                "documents": n_docs,
+                "documents": made.n_docs,
                 "bytes": made.n_bytes,
                 "engines": list(made.engines),
                 "left_out": list(made.left_out),
@@ -221,9 +225,8 @@ def backup(
     for message in made.left_out:
         console().print(printable(message), soft_wrap=True)
     console().print(
-        f"Copied {counted(n_docs, 'document')} of commit {made.generation} in "
-        f"{duration(seconds)}: {printable(str(to if isinstance(made.path, Path) else made.path))} "
-        f"({size(made.n_bytes)})."
+        f"Copied {counted(made.n_docs, 'document')} of commit {made.generation} in "
+        f"{duration(seconds)}: {printable(name_of(to))} ({size(made.n_bytes)})."
     )
 
 
@@ -240,14 +243,13 @@ def _back_up_shards(
             index, to, links=links, verify=verify, overwrite=overwrite, progress=report
         )
     seconds, copied = time.perf_counter() - started, made.manifest
-    shown = str(to) if isinstance(made.path, Path) else made.path
     if as_json:
-        facts = {"index": name_of(index), "backup": shown, "documents": copied.n_docs}
+        facts = {"index": name_of(index), "backup": name_of(to), "documents": copied.n_docs}
         print_json({**facts, "shards": copied.n_shards, "bytes": made.n_bytes, "seconds": seconds})
         return
     console().print(
         f"Copied {counted(copied.n_docs, 'document')} of {counted(copied.n_shards, 'shard')} in "
-        f"{duration(seconds)}: {printable(shown)} ({size(made.n_bytes)})."
+        f"{duration(seconds)}: {printable(name_of(to))} ({size(made.n_bytes)})."
     )
 
 

@@ -57,8 +57,8 @@ def mcp(
     and with --writable add_documents and delete_documents. It sees each commit of other processes.
     An index is named after its folder: faq.index is faq. Needs softcosine[mcp].
 
-    --encoder is for indexes whose documents another encoder than minilm has read; --ranking, --ask
-    and --meaning hold for every search of the model, as in 'search'.
+    --encoder names the encoder of indexes that were encoded with another one than minilm;
+    --ranking, --ask and --meaning hold for every search of the model, as in 'search'.
     """
     from softcosine.cli.meaning import MeaningOptions, open_index
     from softcosine.mcp.server import MAX_CHARACTERS, mcp_server
@@ -70,9 +70,9 @@ def mcp(
         encoded = [name for name, own in spaces.items() if own is not None and not own.static]
         for name in encoded or opened:  # without any, the error says why
             opened[name] = open_index(folders[name], encoder)
-    asked = [MeaningOptions.of(one, ask, meaning, ranking, encoder) for one in opened.values()]
+    asked = MeaningOptions.of(next(iter(opened.values())), ask, meaning, ranking, encoder)
     for one in opened.values():
-        one.searcher(ranking)  # a name that is none is an error now, not at the first search
+        one.searcher(ranking)  # an unknown ranking is an error now, not at the first search
     if config:
         if encoder is not None and Path(encoder).exists():
             encoder = str(Path(encoder).absolute())
@@ -88,7 +88,7 @@ def mcp(
         return
     server = mcp_server(
         opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS,
-        ranking=ranking, ask=asked[0].ask, meaning=meaning,
+        ranking=ranking, ask=asked.ask, meaning=meaning,
     )  # fmt: skip
     if sys.stdin.isatty():
         from softcosine.cli.output import console

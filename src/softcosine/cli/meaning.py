@@ -90,8 +90,8 @@ def shard_options(
     found = ShardOptions(cast("Engine | None", engine), replicas or 1, shard_timeout)
     if (engine, replicas, shard_timeout) != (None, None, None) and not any(map(is_sharded, paths)):
         raise InvalidInputError(
-            "--engine ray, --replicas and --shard-timeout are for sharded indexes, as 'shards "
-            "build' makes them, and this is none; leave them out."
+            "--engine ray, --replicas and --shard-timeout need a sharded index, as 'shards build' "
+            "makes it, and there is none here; leave them out."
         )
     return found
 
@@ -220,7 +220,7 @@ def facts_of(opened: Searchable) -> dict[str, Any] | None:
     }
 
 
-def how_to_complete(opened: SoftIndex, path: Path, encoder: str | None) -> str:
+def how_to_complete(opened: Searchable, path: Path, encoder: str | None) -> str:
     """Return how documents get coordinates by the encoder that it has not read, else ""."""
     from softcosine.cli.output import counted
     from softcosine.index.encoding import light_encoder

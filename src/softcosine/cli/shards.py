@@ -238,10 +238,11 @@ def info(
     manifest = ShardsManifest.read(shards)
     epoch = SoftIndex.open(shards / manifest.epoch_folder)
     folders = [shards / one.folder for one in manifest.shards]
-    n_bytes = _bytes_of(shards)
-    if url_of(shards) is not None:
+    if url_of(shards) is None:
+        n_bytes = _bytes_of(shards)
+    else:
         folders = [SoftIndex.open(one).path or one for one in folders]  # their local copies
-        n_bytes = _bytes_of(*folders)
+        n_bytes = _bytes_of(epoch.path or shards, *folders)
     listed = [
         {"folder": one.folder, "documents": one.n_docs, "bytes": _bytes_of(folder)}
         for one, folder in zip(manifest.shards, folders, strict=True)

@@ -347,11 +347,11 @@ def _verified(matrix: Path) -> int:
     from softcosine.storage import open_folder
 
     if stored_kind(matrix) in ("index", "shards"):
-        from softcosine.cluster.opening import open_epoch
+        from softcosine.cluster.opening import epoch_path
         from softcosine.index.directory.check import check_index
         from softcosine.index.directory.store import Store
 
-        return files_of(check_index(Store.open(open_epoch(matrix).path or matrix)))
+        return files_of(check_index(Store.open(epoch_path(matrix))))
     folder = open_folder(matrix, "matrix")
     folder.verify()
     return len(folder.files)

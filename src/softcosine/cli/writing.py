@@ -97,7 +97,6 @@ def add(
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import each_document
-    from softcosine.index.soft_index import SoftIndex
 
     started, n_bytes = time.perf_counter(), bytes_in(memory)
 
@@ -155,7 +154,7 @@ def add(
         "replaced": n_read - new,
         "terms": after.terms,
         "new_terms": after.terms - before.terms,
-        "note": how_to_complete(opened, index, encoder) if isinstance(opened, SoftIndex) else "",
+        "note": how_to_complete(opened, index, encoder),
     }
     if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
         no_source = "The index has no stored source, so new terms have no similar terms."

@@ -10,7 +10,7 @@ from softcosine.cluster.manifest import ShardsManifest, is_sharded
 from softcosine.cluster.sharded_index import Engine, ShardedIndex
 from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["EitherIndex", "ShardOptions", "is_sharded", "open_either", "open_epoch"]
+__all__ = ["EitherIndex", "ShardOptions", "epoch_path", "is_sharded", "open_either", "open_epoch"]
 
 EitherIndex = SoftIndex | ShardedIndex
 
@@ -24,11 +24,14 @@ class ShardOptions:
     timeout: float | None = None
 
 
+def epoch_path(path: str | Path) -> str:
+    """Return the path or URL of an index; of a sharded index that of its epoch."""
+    return f"{path}/{ShardsManifest.read(path).epoch_folder}" if is_sharded(path) else str(path)
+
+
 def open_epoch(path: str | Path) -> SoftIndex:
     """Return the index of a folder or URL; of a sharded index its epoch, without documents."""
-    if is_sharded(path):
-        return SoftIndex.open(f"{path}/{ShardsManifest.read(path).epoch_folder}")
-    return SoftIndex.open(path)
+    return SoftIndex.open(epoch_path(path))
 
 
 def open_either(

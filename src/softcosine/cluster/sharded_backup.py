@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from softcosine._progress import Report, silent
-from softcosine.cluster.manifest import KIND, ShardsManifest, stated_manifest
-from softcosine.errors import AlreadyExistsError
+from softcosine.cluster.manifest import KIND, ShardsManifest, is_sharded, stated_manifest
+from softcosine.errors import AlreadyExistsError, IndexFormatError
 from softcosine.index.directory.backup import Copier, Uploaded, Uploader, check_apart, settled
 from softcosine.index.directory.commit import NEW, parsed_commit
 from softcosine.index.directory.remote_store import open_store
@@ -88,7 +88,12 @@ def _back_up_to_url(
 ) -> ShardedBackup:
     there = None
     with suppress(FileNotFoundError):
-        there = ShardsManifest.read(url)
+        try:
+            there = ShardsManifest.read(url)
+        except IndexFormatError:
+            if not (overwrite and is_sharded(url)):
+                raise
+    if there is not None:
         if not overwrite:
             raise AlreadyExistsError(f"{url} exists already; choose another URL, or overwrite it.")
         _rename_announced(url, there)
@@ -163,7 +168,7 @@ def _uploaded(
     copies = []
     for name, checksum in _folders(manifest).items():
         uploader = Uploader(RemoteFolder(f"{url}/{name}"), verify, progress)
-        old = uploader.last()
+        old = uploader.last(replaced=True)
         with _stored(folder, name, checksum) as store:
             parts = uploader.parts(store, old, checksum)
         changed = old is None or old["checksum"] != parts.manifest["checksum"]
@@ -183,7 +188,8 @@ def _rename_announced(url: str, manifest: ShardsManifest) -> None:
     for shard in manifest.shards:
         uploader = Uploader(RemoteFolder(f"{url}/{shard.folder}"), False, silent)
         with suppress(FileNotFoundError):
-            announced = parsed_commit(uploader.remote.read(NEW), uploader.remote.url)
-            if announced["checksum"] == shard.checksum:
-                uploader.publish(announced)
+            with suppress(IndexFormatError):  # of another version, or altered: it is replaced
+                announced = parsed_commit(uploader.remote.read(NEW), uploader.remote.url)
+                if announced["checksum"] == shard.checksum:
+                    uploader.publish(announced)
             uploader.remote.remove(NEW)

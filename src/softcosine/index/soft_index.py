@@ -522,7 +522,7 @@ class SoftIndex(Searchable):
         Returns
         -------
         Backup
-            The commit number, the size, and the copied engines.
+            The commit number, the number of documents, the size, and the copied engines.
 
         Raises
         ------

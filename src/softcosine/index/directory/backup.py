@@ -16,15 +16,15 @@ from softcosine.index.directory.commit import (
     ENGINE_KIND,
     ENGINE_VERSION,
     ENGINES,
+    KIND,
     PARTS,
     Commit,
-    current_manifest,
-    manifest_of,
     open_commit,
     parsed_commit,
     part_facts,
 )
 from softcosine.index.directory.store import Store, replacing_index
+from softcosine.index.directory.stored import n_live_docs
 from softcosine.storage import (
     MANIFEST,
     Folder,
@@ -35,6 +35,7 @@ from softcosine.storage import (
     sync,
     write_manifest,
 )
+from softcosine.storage.manifest import is_manifest
 from softcosine.storage.remote import RemoteFolder, url_of
 
 __all__ = ["Backup", "Copier", "Uploaded", "Uploader", "back_up", "check_apart", "settled"]
@@ -50,6 +51,8 @@ class Backup:
         The copy, an independent index; a URL is a string.
     generation : int
         Number of the copied commit.
+    n_docs : int
+        Number of its live documents.
     n_bytes : int
         Size of its files, manifests included.
     engines : tuple of str
@@ -60,6 +63,7 @@ class Backup:
 
     path: Path | str
     generation: int
+    n_docs: int
     n_bytes: int
     engines: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -81,7 +85,8 @@ def back_up(
     progress : callable, optional
         Called with (task, files copied, all files).
     """
-    kept = None if store.keeps_paths else store.read()  # of an index at a URL, its local copy
+    # for an index at a URL, its local copy; this variable keeps it
+    kept = None if store.keeps_paths else store.read()
     if kept is not None:
         store = Store(kept.path)
     if (url := url_of(to)) is not None:
@@ -93,10 +98,11 @@ def back_up(
     with replacing_index(target, overwrite=overwrite) as work:
         copy = copier.commit(store, work)
         engines, left_out = copier.engines(store, work, copy.scores_checksum)
-        n_bytes = settled(work)
+        n_docs, n_bytes = n_live_docs(copy), settled(work)
     return Backup(
         target,
         copy.number,
+        n_docs,
         n_bytes,
         tuple(engine.path.name for engine in engines),
         tuple(left_out),
@@ -114,7 +120,7 @@ def check_apart(source: Path, target: Path) -> None:
 
 
 def settled(work: Path) -> int:
-    """Wait until all folders of a copy are on disk, and return the size of its files in bytes."""
+    """Flush all folders of a copy to disk, and return the size of its files in bytes."""
     for folder in (*(path for path in work.rglob("*") if path.is_dir()), work):
         sync(folder)
     return sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
@@ -156,7 +162,7 @@ class Copier:
         copied: dict[str, Folder] = {}
         (work / PARTS).mkdir(parents=True, exist_ok=True)
         while True:
-            manifest = _stated(store.path, checksum)
+            manifest = store.manifest(checksum)
             try:
                 parts = open_commit(store.path, manifest, copied).parts
                 for name in sorted(parts.keys() - copied.keys(), key=lambda n: -_n_bytes(parts[n])):
@@ -164,7 +170,7 @@ class Copier:
                     copied[name] = parts[name]
             # Windows reports a file that is being deleted as unreadable.
             except (IndexFormatError, FileNotFoundError, PermissionError):
-                if _stated(store.path, checksum)["checksum"] == manifest["checksum"]:
+                if store.manifest(checksum)["checksum"] == manifest["checksum"]:
                     raise
                 continue
             for part in (work / PARTS).iterdir():
@@ -235,12 +241,15 @@ class Uploaded:
     commit : Commit
     manifest : dict
         Of the commit; see `Uploader.publish`.
+    n_docs : int
+        Number of live documents.
     n_bytes : int
         Size of the parts, those that were there already included.
     """
 
     commit: Commit
     manifest: dict[str, Any]
+    n_docs: int
     n_bytes: int
 
 
@@ -254,7 +263,7 @@ class Uploader:
 
     def backup(self, store: Store, *, overwrite: bool) -> Backup:
         """Upload the last commit, and delete parts that only the replaced one has."""
-        if (old := self.last()) is not None and not overwrite:
+        if (old := self.last(replaced=overwrite)) is not None and not overwrite:
             raise AlreadyExistsError(
                 f"{self.remote.url} exists already; choose another URL, or overwrite it."
             )
@@ -265,12 +274,25 @@ class Uploader:
             f"the engine {engine.name} was not copied: engines stay in folders."
             for engine in sorted((store.path / ENGINES).glob("[!.]*"))
         ]
-        return Backup(self.remote.url, parts.commit.number, n_bytes, (), tuple(left_out))
+        return Backup(
+            self.remote.url, parts.commit.number, parts.n_docs, n_bytes, (), tuple(left_out)
+        )
 
-    def last(self) -> dict[str, Any] | None:
-        """Return the manifest of the commit at the URL; None if there is none."""
+    def last(self, *, replaced: bool = False) -> dict[str, Any] | None:
+        """Return the manifest of the commit at the URL; None if there is none.
+
+        Parameters
+        ----------
+        replaced : bool
+            Whether that of another format version, or an altered one, counts as none.
+        """
         with contextlib.suppress(FileNotFoundError):
-            return parsed_commit(self.remote.read(MANIFEST), self.remote.url)
+            content = self.remote.read(MANIFEST)
+            try:
+                return parsed_commit(content, self.remote.url)
+            except IndexFormatError:
+                if not (replaced and is_manifest(content, KIND)):
+                    raise
         return None
 
     def parts(
@@ -290,7 +312,7 @@ class Uploader:
         facts = {} if old is None else part_facts(Path(), dict(old))
         there = {name: own for name, (_, own) in facts.items()}
         while True:
-            manifest = _stated(store.path, checksum)
+            manifest = store.manifest(checksum)
             try:
                 commit = open_commit(store.path, manifest, {})
                 for name, part in commit.parts.items():
@@ -301,11 +323,12 @@ class Uploader:
                     _n_bytes(part) + (part.path / MANIFEST).stat().st_size
                     for part in commit.parts.values()
                 )
+                n_docs = n_live_docs(commit)
             except (IndexFormatError, FileNotFoundError):
-                if _stated(store.path, checksum)["checksum"] == manifest["checksum"]:
+                if store.manifest(checksum)["checksum"] == manifest["checksum"]:
                     raise
             else:
-                return Uploaded(commit, manifest, n_bytes)
+                return Uploaded(commit, manifest, n_docs, n_bytes)
 
     def publish(self, manifest: Mapping[str, Any], name: str = MANIFEST) -> int:
         """Upload the manifest of a commit, or of shards; return its size."""
@@ -327,10 +350,6 @@ class Uploader:
         for done, file in enumerate((*part.files, MANIFEST)):
             self.progress(f"copying {part.path.name}", done, len(part.files) + 1)
             self.remote.upload(part.path / file, f"{name}/{file}")
-
-
-def _stated(path: Path, checksum: str | None) -> dict[str, Any]:
-    return current_manifest(path) if checksum is None else manifest_of(path, checksum)
 
 
 def _n_bytes(folder: Folder) -> int:

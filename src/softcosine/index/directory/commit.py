@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from softcosine.errors import CommitNotFoundError, CorruptIndexError
+from softcosine.errors import CorruptIndexError
 from softcosine.index.directory.receipts import Receipt, receipts_of
 from softcosine.storage import (
     MANIFEST,
@@ -37,7 +37,6 @@ __all__ = [
     "Commit",
     "current_manifest",
     "epoch_of",
-    "manifest_of",
     "open_commit",
     "open_part",
     "parsed_commit",
@@ -232,26 +231,6 @@ def open_part(
             "index, or restore the file from a copy."
         )
     return part
-
-
-def manifest_of(path: Path, checksum: str) -> dict[str, Any]:
-    """Return the manifest of a commit: the last one, or that of a shard before it is renamed.
-
-    Raises
-    ------
-    CommitNotFoundError
-        If the folder has another commit by now.
-    """
-    # In this order, a manifest that is renamed meanwhile is found.
-    for name in (MANIFEST, NEW, MANIFEST):
-        with contextlib.suppress(OSError):
-            manifest = current_manifest(path, name)
-            if manifest["checksum"] == checksum:
-                return manifest
-    found = current_manifest(path)["checksum"]
-    raise CommitNotFoundError(
-        f"{path} no longer has the commit {checksum[:16]}; its last one is {found[:16]}."
-    )
 
 
 def current_manifest(path: Path, name: str = MANIFEST) -> dict[str, Any]:

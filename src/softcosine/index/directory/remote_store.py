@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from softcosine.errors import CommitNotFoundError, CorruptIndexError, InvalidInputError
-from softcosine.index.directory.commit import NEW, Commit, parsed_commit
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.directory.commit import Commit, parsed_commit
 from softcosine.index.directory.commit_cache import CommitCache
 from softcosine.index.directory.store import Store
 from softcosine.storage import MANIFEST
@@ -54,15 +53,6 @@ class RemoteStore(Store):
         """The URL."""
         return self._remote.url
 
-    def generation(self) -> int:
-        """Return the number of the last commit; reads only the manifest."""
-        number: int = self._manifest()["generation"]
-        return number
-
-    def checksum(self) -> str:
-        """Return the checksum of the last commit; reads only the manifest."""
-        return str(self._manifest()["checksum"])
-
     def read(self, previous: Commit | None = None, checksum: str | None = None) -> Commit:
         """Open the last commit, after fetching the parts that are not in the cache.
 
@@ -85,11 +75,11 @@ class RemoteStore(Store):
         """
         dropped = False
         while True:
-            manifest = self._stated(checksum)
+            manifest = self.manifest(checksum)
             try:
                 folder, lease = self._cache.opened(self._remote, manifest)
             except FileNotFoundError as error:
-                if self._stated(checksum)["checksum"] != manifest["checksum"]:
+                if self.manifest(checksum)["checksum"] != manifest["checksum"]:
                     continue  # another commit has deleted parts meanwhile
                 raise CorruptIndexError(
                     f"{error.filename} is missing; copy the index there again."
@@ -118,25 +108,11 @@ class RemoteStore(Store):
             f"and copy it there: softcosine backup FOLDER {self.address} --overwrite."
         )
 
-    def _stated(self, checksum: str | None) -> dict[str, Any]:
-        """Return the manifest of the last commit, or of one; see `manifest_of`."""
-        if checksum is None:
-            return self._manifest()
-        for name in (MANIFEST, NEW, MANIFEST):
-            with suppress(FileNotFoundError):
-                manifest = parsed_commit(self._remote.read(name), self.address)
-                if manifest["checksum"] == checksum:
-                    return manifest
-        raise CommitNotFoundError(
-            f"{self.address} no longer has the commit {checksum[:16]}; its last one is "
-            f"{self.checksum()[:16]}."
-        )
-
-    def _manifest(self) -> dict[str, Any]:
+    def _manifest(self, name: str = MANIFEST) -> dict[str, Any]:
         try:
-            content = self._remote.read(MANIFEST)
+            content = self._remote.read(name)
         except FileNotFoundError:
             raise FileNotFoundError(
-                f"there is no index at {self.address}: it has no {MANIFEST}."
+                f"there is no index at {self.address}: it has no {name}."
             ) from None
         return parsed_commit(content, self.address)

@@ -19,15 +19,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from softcosine.errors import CommitNotFoundError, IndexFormatError
 from softcosine.index.directory.commit import (
     KIND,
     NEW,
     PARTS,
     Commit,
     current_manifest,
-    manifest_of,
     open_commit,
 )
 from softcosine.index.directory.store_writer import Committed, StoreWriter
@@ -132,12 +132,36 @@ class Store:
 
     def generation(self) -> int:
         """Return the number of the last commit; reads only the manifest."""
-        number: int = current_manifest(self.path)["generation"]
+        number: int = self._manifest()["generation"]
         return number
 
     def checksum(self) -> str:
         """Return the checksum of the last commit; reads only the manifest."""
-        return str(current_manifest(self.path)["checksum"])
+        return str(self._manifest()["checksum"])
+
+    def manifest(self, checksum: str | None = None) -> dict[str, Any]:
+        """Return the manifest of the last commit, or of one, also before a shard's is renamed.
+
+        Raises
+        ------
+        CommitNotFoundError
+            If there is another commit by now.
+        """
+        if checksum is None:
+            return self._manifest()
+        # In this order, a manifest that is renamed meanwhile is found.
+        for name in (MANIFEST, NEW, MANIFEST):
+            with contextlib.suppress(FileNotFoundError, IndexFormatError):
+                manifest = self._manifest(name)
+                if manifest["checksum"] == checksum:
+                    return manifest
+        raise CommitNotFoundError(
+            f"{self.address} no longer has the commit {checksum[:16]}; its last one is "
+            f"{self.checksum()[:16]}."
+        )
+
+    def _manifest(self, name: str = MANIFEST) -> dict[str, Any]:
+        return current_manifest(self.path, name)
 
     def read(self, previous: Commit | None = None, checksum: str | None = None) -> Commit:
         """Open the last commit: reads the manifest of every part and checks file sizes.
@@ -158,19 +182,12 @@ class Store:
             If a part is missing or altered; the message names the file.
         """
         known: Mapping[str, Folder] = {} if previous is None else previous.parts
-        if checksum is not None:
-            manifest = manifest_of(self.path, checksum)
-            try:
-                return open_commit(self.path, manifest, known)
-            except OSError:
-                manifest_of(self.path, checksum)  # raises, if a later commit has deleted parts
-                raise
         while True:
-            manifest = current_manifest(self.path)
+            manifest = self.manifest(checksum)
             try:
                 return open_commit(self.path, manifest, known)
             except OSError:
-                if current_manifest(self.path)["checksum"] == manifest["checksum"]:
+                if self.manifest(checksum)["checksum"] == manifest["checksum"]:
                     raise
 
     def opened(
@@ -188,10 +205,7 @@ class Store:
             try:
                 return build(generation)
             except OSError:
-                if checksum is not None:
-                    manifest_of(self.path, checksum)  # as in `read`
-                    raise
-                if current_manifest(self.path)["checksum"] == generation.checksum:
+                if self.manifest(checksum)["checksum"] == generation.checksum:
                     raise
 
     def writing(self, timeout: float | None = 0.0, *, checksum: str | None = None) -> StoreWriter:
@@ -226,7 +240,7 @@ class Store:
             raise
 
     def _rename_announced(self, checksum: str) -> None:
-        manifest_of(self.path, checksum)
+        self.manifest(checksum)
         if self.checksum() != checksum:
             (self.path / NEW).replace(self.path / MANIFEST)
             sync(self.path)

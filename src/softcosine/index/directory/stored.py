@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "checksums_in_memory",
+    "n_live_docs",
     "read_coordinates",
     "read_deleted",
     "read_indexed",
@@ -297,6 +298,16 @@ def read_deleted(folder: Folder) -> NDArray[np.bool_]:
     bits = folder.array("deleted")
     check_array("deleted", bits, ("uint8",), (n_docs + 7) // 8)
     return ~np.unpackbits(np.asarray(bits), count=n_docs).astype(bool)
+
+
+def n_live_docs(generation: Commit) -> int:
+    """Return the number of live documents of a commit."""
+    return sum(
+        one.n_docs
+        if one.deleted is None
+        else int(np.count_nonzero(read_deleted(generation.part(one.deleted))))
+        for one in IndexSettings.from_dict(generation.settings).segments
+    )
 
 
 def write_updates(writer: StoreWriter, updates: MetadataUpdates, n_docs: int) -> str:
