@@ -41,6 +41,7 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+_TOGETHER = ("tests/cluster/", "tests/servers/", "tests/test_cli_sharded.py")
 _REQUIRABLE = ("browser", "data", "engines", "frameworks", "ray", "servers")
 
 
@@ -107,6 +108,16 @@ def need_browser() -> str:
     if "browser" in required():
         pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
     pytest.skip(reason)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process, and those of Ray and of servers in one each."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        name = item.nodeid.partition("::")[0]
+        group = next((one for one in _TOGETHER if name.startswith(one)), name)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -282,7 +282,10 @@ def test_altered_and_missing_objects_are_named(folder, url, cache):
     system.pipe(own[0], content[:-1] + bytes([content[-1] ^ 1]))
     fails(CorruptIndexError, "shard-0002/parts/.* has another checksum than its manifest states")
     system.rm(own[0])
-    fails(CorruptIndexError, "shard-0002/parts/.* is missing; copy the index there again")
+    fails(
+        CorruptIndexError,
+        "shard-0002/parts/.* is missing; delete the index there, and copy it anew",
+    )
     system.pipe(own[0], content)
     sc.ShardedIndex.open(url).close()
     system.rm(objects(url, "big.shards/manifest.json")[1][0])

@@ -96,7 +96,7 @@ class RemoteFolder:
                 if len(block) != end - start:
                     raise CorruptIndexError(
                         f"{self.url}/{name} ends at byte {start + len(block):,}, and {size:,} were "
-                        "written; copy the index there again."
+                        "written; delete the index there, and copy it anew."
                     )
                 stream.write(block)
                 digest.update(block)

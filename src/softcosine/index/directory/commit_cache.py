@@ -207,7 +207,7 @@ class _Fetching:
             if not PART_NAME.fullmatch(name):
                 raise CorruptIndexError(
                     f"{self.remote.url}/{MANIFEST} names a part {name!r}, which is not a valid "
-                    "name; copy the index there again."
+                    "name; delete the index there, and copy it anew."
                 )
         (self.work / PARTS).mkdir(parents=True)
         known = dict(self._known())
@@ -243,7 +243,7 @@ class _Fetching:
         if manifest["checksum"] != stated:
             raise CorruptIndexError(
                 f"{url}/{MANIFEST} is not the one that the index was committed "
-                "with; copy the index there again."
+                "with; delete the index there, and copy it anew."
             )
         files = files_in(manifest, f"{url}/{MANIFEST}")
         folder = self.work / PARTS / name

@@ -82,7 +82,7 @@ class RemoteStore(Store):
                 if self.manifest(checksum)["checksum"] != manifest["checksum"]:
                     continue  # another commit has deleted parts meanwhile
                 raise CorruptIndexError(
-                    f"{error.filename} is missing; copy the index there again."
+                    f"{error.filename} is missing; delete the index there, and copy it anew."
                 ) from error
             try:
                 return replace(Store(folder).read(), lease=lease)
