@@ -238,8 +238,9 @@ class ShardedIndex(Searchable):
     ) -> Listing:
         """Return documents that pass a filter, without a query; see `SoftIndex.filter`."""
         asked = Filtering(where, k, offset, sort, facets)
-        found = Passing.joined(self._shards.every("passing", asked), asked)
-        return found.listing(self._snapshot, asked)
+        snapshot = self._snapshot
+        found = Passing.joined(snapshot.shards.every("passing", asked), asked)
+        return found.listing(snapshot, asked)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all documents without a filter."""
