@@ -213,6 +213,20 @@ def test_what_a_build_left_that_was_killed_at_its_end_is_removed(inputs, expecte
     assert facts_of(folder) == expected
 
 
+def test_a_build_that_ended_before_its_manifest_keeps_its_epoch(
+    inputs, expected, tmp_path, monkeypatch
+):
+    folder = tmp_path / "all.shards"
+    with monkeypatch.context() as patched:
+        patched.setattr(plans, "ShardsManifest", None)
+        with pytest.raises(TypeError):
+            planned(inputs).build(folder)
+    assert list(folder.glob("epoch-*"))
+    monkeypatch.setattr(plans, "found", None)
+    planned(inputs).build(folder)
+    assert facts_of(folder) == expected
+
+
 def test_what_workers_of_a_killed_build_still_write_is_left_alone(inputs, expected, tmp_path):
     folder = tmp_path / "all.shards"
     unfinished = folder / "work" / "shard-0000.0123456789ab.tmp" / "parts"

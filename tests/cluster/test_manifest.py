@@ -72,6 +72,11 @@ def test_another_folder_is_refused(tmp_path):
         ShardsManifest.read(tmp_path)
 
 
+def test_messages_name_a_url_as_it_is():
+    with pytest.raises(CorruptIndexError, match=r"s3://bucket/x.shards/manifest.json lacks"):
+        ShardsManifest.of({}, "s3://bucket/x.shards")
+
+
 def test_shards_out_of_order_are_refused(tmp_path):
     ShardsManifest("e", 9, (ShardFacts("../shard", "a" * 64, 3),)).write(tmp_path)
     with pytest.raises(CorruptIndexError, match="shards"):

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from conftest import need_ray
 from softcosine.cluster import plan as plans
 from softcosine.cluster import splitting
+from softcosine.cluster.encoding import loaded_encoders
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.plan import ShardPlan
+from softcosine.cluster.tally import analysis_cache
 from softcosine.errors import InvalidInputError
 from softcosine.files import Fields, Record, RecordReader
 from softcosine.index.soft_index import SoftIndex
@@ -269,13 +271,19 @@ def test_files_of_several_formats_and_places_are_one_collection(tmp_path, small_
         assert shard.get(ids) == one.get(ids)
 
 
+class Unhashable(ToyEncoder):
+    __hash__ = None
+
+
 @pytest.mark.parametrize("given", [{}, {"fields": {"title": 2.0, "text": 1.0}, "min_df": 2}])
 def test_documents_that_an_encoder_reads_are_encoded_once(tmp_path, small_chunks, given):
-    encoder = ToyEncoder()
+    encoder = Unhashable()
     rows = list(records(ENGLISH, 90))
     check_against_one_index(tmp_path, rows, {"encoder": encoder, **given})
     n_queries = 1 + 4
     assert len(encoder.texts) <= 2 * len(rows) + n_queries
+    assert not loaded_encoders
+    assert not analysis_cache.cache_info().currsize
 
 
 def check_against_one_index(tmp_path, rows, settings, query="loud motor of a tyre"):

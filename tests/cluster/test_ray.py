@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +25,7 @@ from softcosine.cluster import ray_workers
 from softcosine.errors import (
     CommitNotFoundError,
     IndexFormatError,
+    InvalidInputError,
     MissingDependencyError,
     UnknownDocumentError,
 )
@@ -132,6 +134,21 @@ def test_a_replica_answers_for_a_killed_actor_which_is_started_again(opened):
             time.sleep(0.1)
     else:
         pytest.fail("the actor was not started again")
+    check(one, many)
+
+
+def test_a_lost_answer_is_asked_for_again(opened, monkeypatch):
+    import ray
+
+    one, many, _ = opened
+    lost, get = [ray.exceptions.ObjectLostError("", None, "")], ray.get
+
+    def losing(answer):
+        if lost:
+            raise lost.pop()
+        return get(answer)
+
+    monkeypatch.setattr(ray, "get", losing)
     check(one, many)
 
 
@@ -274,6 +291,19 @@ def test_a_shard_whose_actors_are_not_restarted_is_missing_after_the_timeout(cha
         ray.kill(many._shards._workers.shards[0].actors[0])
         hits = many.search("green tea")
         assert (hits.ids, hits.missing_shards) == ([], ("shard-0000",))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_a_search_ends_if_the_index_is_closed_meanwhile(changed):
+    folder, _ = changed
+    many = sc.ShardedIndex.open(folder, engine="ray")
+    os.kill(process_of(many, 0, 0), signal.SIGSTOP)
+    with within(60), ThreadPoolExecutor(1) as pool:
+        search = pool.submit(many.search, "green tea")
+        time.sleep(0.5)
+        many.close()
+        with pytest.raises(InvalidInputError, match="this index is closed"):
+            search.result()
 
 
 def test_a_shard_of_another_epoch_is_refused(tmp_path, opened):

@@ -18,6 +18,7 @@ from softcosine.cluster.sharded_check import check_shards
 from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.errors import InvalidInputError, SoftCosineWarning, VocabularyMismatchError
 from softcosine.index.directory import store_writer
+from softcosine.index.encoding import IndexEncoder
 from softcosine.index.writer.growing import rebuilt
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.decisions import Decision, Decisions, decided
@@ -266,6 +267,25 @@ def test_shards_are_encoded_as_one_index(tmp_path):
     with ShardedWriter(path) as writer:
         assert writer.encode(model) == 1
     same_by_meaning(one, path, encoder=model)
+
+
+def test_an_index_keeps_the_encoder_of_its_writer_through_commits(tmp_path, monkeypatch):
+    path, model = tmp_path / "x", ToyEncoder()
+    built(path, ["green tea", "flat tyre", " ".join(WORDS)], n_shards=2, **OPTIONS)
+    with sc.ShardedIndex.open(path) as many:
+        with many.writer() as writer:
+            writer.encode(model, meaning_space=toy_space(WORDS))
+        many.search("pot of tea", ask="encoder")
+        assert model.texts[-1] == "pot of tea"
+        with many.writer() as writer:
+            writer.add("new", "green wheel")
+        assert model.texts[-1] == "green wheel"
+    with sc.ShardedIndex.open(path, encoder=model) as many:
+        monkeypatch.setattr(IndexEncoder, "of", None)  # it is not loaded again
+        with many.writer() as writer:
+            writer.delete("new")
+        assert many.encoder.encoder is model
+        assert not many.refresh()
 
 
 def test_killed_encoders_leave_one_epoch_in_all_shards(tmp_path):

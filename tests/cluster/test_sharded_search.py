@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +27,8 @@ from sharded import (
 from softcosine.cluster.manifest import epoch_folder
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.cluster.sharded_search import ShardedSearch
+from softcosine.cluster.sharded_writer import ShardedWriter
+from softcosine.cluster.shards import Shards
 from softcosine.cluster.workers import ThreadWorkers
 from softcosine.errors import (
     CommitNotFoundError,
@@ -35,6 +39,7 @@ from softcosine.errors import (
     UnknownDocumentError,
 )
 from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.lookup import Passing
 
 OPTIONS = st.fixed_dictionaries(
     {
@@ -223,6 +228,56 @@ def test_a_closed_index_says_so(folder):
     index.close()
 
 
+def test_calls_of_shards_end_if_they_are_closed_meanwhile():
+    begun, go = threading.Semaphore(0), threading.Event()
+
+    def call(*_):
+        begun.release()
+        go.wait()
+
+    workers = ThreadWorkers([SimpleNamespace(call=call)])
+    running = [
+        threading.Thread(target=workers.scatter, args=("", {0: ()}, None), daemon=True)
+        for _ in range(16)
+    ]
+    for one in running:
+        one.start()
+    for _ in range(8):
+        begun.acquire()
+    while workers._pool._work_queue.qsize() < 8:
+        time.sleep(0.01)
+    workers.close()
+    go.set()
+    for one in running:
+        one.join(10)
+        assert not one.is_alive()
+
+
+def test_a_call_of_shards_that_are_closed_before_it_begins_says_so():
+    class Closing(ThreadWorkers):
+        def scatter(self, *arguments):
+            shards.close()
+            return super().scatter(*arguments)
+
+    shards = Shards(Closing([None]), ["shard-0000"], None)
+    with pytest.raises(InvalidInputError, match="this index is closed; open it again"):
+        shards.one(0, "counts")
+
+
+def test_a_filter_lists_the_documents_of_one_commit(folder, monkeypatch):
+    joined = Passing.joined
+
+    def refreshed(*arguments):
+        assert index.refresh()
+        return joined(*arguments)
+
+    with ShardedIndex.open(folder) as index:
+        with ShardedWriter(folder) as writer:
+            writer.delete("doc1")
+        monkeypatch.setattr(Passing, "joined", refreshed)
+        assert len(index.filter(k=None)) == 12
+
+
 def test_missing_folders_are_named(folder, tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no sharded index at"):
         ShardedIndex.open(tmp_path / "nothing")
@@ -294,6 +349,15 @@ def test_a_slow_shard_is_named_and_the_others_answer():
             many.filter({"n": 1})
         slow[0].waiting = 0.0
         assert many.search("tea", k=40).missing_shards == ()
+
+
+def test_a_late_shard_is_named_if_only_the_caller_has_a_deadline():
+    workers = SimpleNamespace(scatter=lambda *_: {})
+    with (
+        pytest.raises(DeadlineExceededError, match="shard-0000 did not answer within 60 seconds"),
+        sc.using_deadline(60),
+    ):
+        Shards(workers, ["shard-0000"], None).one(0, "counts")
 
 
 def test_the_deadline_of_the_caller_ends_a_search():

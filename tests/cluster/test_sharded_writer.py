@@ -202,6 +202,28 @@ def test_one_shard_that_fails_leaves_the_others_as_they_were(path, monkeypatch, 
     assert not list(path.glob("shard-*/manifest.json.new"))
 
 
+def test_an_error_after_a_commit_hides_no_other_and_leaves_no_earlier_epoch(path, monkeypatch):
+    writer = ShardedWriter(path, on_commit=lambda _: 1 / 0)
+    writer.add("n", "tea")
+    with pytest.raises(ZeroDivisionError):
+        writer.refresh()
+    assert [one.name for one in path.glob("epoch-*")] == [ShardsManifest.read(path).epoch_folder]
+    writer.add("m", "tea")
+    monkeypatch.setattr(
+        store_writer, "patiently", lambda _: (_ for _ in ()).throw(OSError(5, "broken"))
+    )
+    with pytest.raises(OSError, match="broken"):
+        writer.commit()
+    writer.close()
+
+
+@pytest.mark.parametrize("wrong", [{"memory": "1"}, {"memory": 1}, {"merge": 3}, {"progress": 5}])
+def test_invalid_options_are_refused_before_the_lock(path, wrong):
+    with pytest.raises(InvalidInputError, match=f"{next(iter(wrong))} is"):
+        ShardedWriter(path, **wrong)
+    ShardedWriter(path, timeout=0, memory=None).close()
+
+
 def test_what_a_crashed_writer_announced_is_renamed_by_the_next(path, monkeypatch):
     writer = ShardedWriter(path)
     for number in range(9):

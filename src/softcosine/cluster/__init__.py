@@ -1,11 +1,13 @@
 """Shards: one collection in several indexes of one epoch, which answer as one index.
 
-``plan.py``, ``build_plan.py``, ``tasks.py``
+``plan.py``, ``build_plan.py``
     `ShardPlan`: builds shards from files in tasks that can be repeated; what the tasks read.
 ``splitting.py``, ``tally.py``, ``terms.py``, ``encoding.py``, ``shard_building.py``
     The tasks: chunks of the inputs, their counts, the terms of all, coordinates, shards.
 ``sharded_index.py``, ``sharded_search.py``, ``shards.py``
     `ShardedIndex`; a search over all shards; the documents and the snapshot of all.
+``all_pairs.py``
+    Similar pairs of the documents of all shards, in tasks that can be repeated.
 ``shard.py``
     One opened shard, and what it answers.
 ``workers.py``, ``ray_workers.py``

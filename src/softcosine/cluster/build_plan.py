@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from softcosine.cluster.splitting import Chunk, Input, inputs_at
 from softcosine.errors import InvalidInputError
@@ -91,27 +90,23 @@ class BuildPlan:
         values = {**asdict(self), "settings": self.settings.to_dict()}
         write_text(work / _FILE, json.dumps(values))
 
-    @classmethod
-    def read(cls, work: Path) -> Self:
+    @staticmethod
+    def read(work: Path) -> BuildPlan:
         """Return the plan in the folder of the work; FileNotFoundError if there is none."""
-        return cls._of(_values(work, (work / _FILE).stat().st_mtime_ns))
-
-    @classmethod
-    def _of(cls, values: Mapping[str, Any]) -> Self:
-        fields = values["fields"]
-        text = fields["text"]
-        return cls(
-            **{
-                **values,
-                "inputs": tuple(Input(**one) for one in values["inputs"]),
-                "chunks": tuple(Chunk(**one) for one in values["chunks"]),
-                "fields": Fields(**{**fields, "text": None if text is None else tuple(text)}),
-                "settings": IndexSettings.from_dict(values["settings"]),
-            }
-        )
+        return _read(work, (work / _FILE).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1)  # a worker runs many tasks of one build
-def _values(work: Path, stamp: int) -> dict[str, Any]:
+def _read(work: Path, stamp: int) -> BuildPlan:
     values: dict[str, Any] = json.loads((work / _FILE).read_text(encoding="utf-8"))
-    return values
+    fields = values["fields"]
+    text = fields["text"]
+    return BuildPlan(
+        **{
+            **values,
+            "inputs": tuple(Input(**one) for one in values["inputs"]),
+            "chunks": tuple(Chunk(**one) for one in values["chunks"]),
+            "fields": Fields(**{**fields, "text": None if text is None else tuple(text)}),
+            "settings": IndexSettings.from_dict(values["settings"]),
+        }
+    )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +20,12 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.space.meaning import MeaningSpace
 from softcosine.storage import open_folder, write_folder
 
-__all__ = ["EncodedDocuments", "coordinates_of", "encode_chunk"]
+__all__ = ["EncodedDocuments", "coordinates_of", "encode_chunk", "loaded_encoders"]
 
 _KIND = "coordinates"
+
+# The last encoder, by its name or the id of the object, and its cache.
+loaded_encoders: dict[tuple[str | int, str | Path | None], tuple[object, IndexEncoder]] = {}
 
 
 def encode_chunk(
@@ -51,8 +52,7 @@ def encode_chunk(
         texts = [document.shown for _, document in tally.documents(slice(0, tally.n_docs))]
         vectors = np.zeros((0, meaning.dimensions), np.int8)
         if texts:
-            reader: Any = encoder  # hashable
-            vectors = _encoder(reader, cache).documents(meaning, texts, silent)
+            vectors = _encoder(encoder, cache).documents(meaning, texts, silent)
         write_folder(target, _KIND, {}, {"vectors": vectors})
 
 
@@ -65,9 +65,15 @@ def _folder(work: Path, chunk: int) -> Path:
     return work / f"coordinates-{chunk:06}"
 
 
-@lru_cache(maxsize=1)  # a worker reads many chunks with one encoder
-def _encoder(encoder: Any, cache: Any) -> IndexEncoder:
-    return IndexEncoder.of(encoder, cache)
+def _encoder(encoder: str | Encoder, cache: str | Path | None) -> IndexEncoder:
+    """Return an encoder, which a worker needs for many chunks; objects need no hash."""
+    key = encoder if isinstance(encoder, str) else id(encoder), cache
+    found = loaded_encoders.get(key)
+    if found is None:
+        found = encoder, IndexEncoder.of(encoder, cache)  # the object keeps its id
+        loaded_encoders.clear()
+        loaded_encoders[key] = found
+    return found[1]
 
 
 class EncodedDocuments:

@@ -138,29 +138,26 @@ class ShardsManifest:
         PermissionError, ServerError
             If a URL cannot be read.
         """
-        return cls.of(stated_manifest(folder), Path(folder))
+        return cls.of(stated_manifest(folder), folder)
 
     @classmethod
-    def of(cls, stated: dict[str, Any], folder: Path) -> Self:
-        """Return the manifest of the content of a file; errors name the folder."""
+    def of(cls, stated: dict[str, Any], folder: str | Path) -> Self:
+        """Return the manifest of the content of a file; errors name the folder or URL."""
+        file = f"{folder}/{MANIFEST}"
         try:
             shards = tuple(map(_facts, stated["shards"]))
             epoch, number = str(stated["epoch"]), int(stated["next_number"])
             variant = str(stated.get("variant", ""))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptIndexError(
-                f"{folder / MANIFEST} lacks a part of a sharded index: {error!r}; build it anew."
+                f"{file} lacks a part of a sharded index: {error!r}; build it anew."
             ) from error
         names = [one.folder for one in shards]
         if not names or names != [shard_folder(number) for number in range(len(names))]:
-            raise CorruptIndexError(
-                f"{folder / MANIFEST} names the shards {names!r:.80}; build it anew."
-            )
+            raise CorruptIndexError(f"{file} names the shards {names!r:.80}; build it anew.")
         if not _VARIANT.fullmatch(variant):
-            raise CorruptIndexError(
-                f"{folder / MANIFEST} names the epoch {variant!r:.80}; build it anew."
-            )
-        receipts = receipts_of(stated, folder / MANIFEST)
+            raise CorruptIndexError(f"{file} names the epoch {variant!r:.80}; build it anew.")
+        receipts = receipts_of(stated, file)
         return cls(epoch, number, shards, stated["checksum"], variant, receipts)
 
     def write(self, folder: Path, receipt: Receipt | None = None) -> Self:

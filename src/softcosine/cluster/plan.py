@@ -13,11 +13,11 @@ from softcosine._progress import Report, silent
 from softcosine._tasks import run_tasks
 from softcosine._validation import check_list, check_whole, is_whole, must_be
 from softcosine.cluster.build_plan import BuildPlan
-from softcosine.cluster.encoding import encode_chunk
+from softcosine.cluster.encoding import encode_chunk, loaded_encoders
 from softcosine.cluster.manifest import BUILT_EPOCH, ShardsManifest, epoch_folder
 from softcosine.cluster.shard_building import build_shard, facts_of
 from softcosine.cluster.splitting import Chunk, inputs_at, split
-from softcosine.cluster.tally import Tally, tally
+from softcosine.cluster.tally import Tally, analysis_cache, tally
 from softcosine.cluster.terms import joined, merge_terms
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.files import Fields, RecordReader, place
@@ -205,6 +205,8 @@ class ShardPlan:
             self._build(folder, jobs, memory, report)
         finally:
             lock.release()
+            analysis_cache.cache_clear()
+            loaded_encoders.clear()
         return folder
 
     def _build(self, folder: Path, jobs: int | None, memory: int, report: Report) -> None:
@@ -223,6 +225,8 @@ class ShardPlan:
             [(work, number, n_docs) for number in range(plan.n_partitions)],
             jobs=jobs, report=report,
         )  # fmt: skip
+        for built in folder.glob(epoch_folder("*")):  # the build ended before its manifest
+            built.rename(folder / BUILT_EPOCH)
         if not (folder / BUILT_EPOCH).exists():
             vocabulary, statistics = joined(work, plan, n_docs)
             documents = CountedDocuments(
@@ -245,10 +249,7 @@ class ShardPlan:
         )  # fmt: skip
         facts = [facts_of(folder, number) for number in range(n_shards)]
         epoch = str(current_manifest(folder / BUILT_EPOCH)["epoch"])
-        if (folder / epoch_folder(epoch)).exists():  # the build ended here before
-            shutil.rmtree(folder / BUILT_EPOCH)
-        else:
-            (folder / BUILT_EPOCH).rename(folder / epoch_folder(epoch))
+        (folder / BUILT_EPOCH).rename(folder / epoch_folder(epoch))
         ShardsManifest(epoch, n_docs, tuple(facts)).write(folder)
         shutil.rmtree(work, ignore_errors=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import os
 import signal
 import sys
@@ -178,17 +179,24 @@ class RayWorkers:
         for shard in calls:
             ask(shard)
         while pending:
-            ready, _ = self._ray.wait(list(pending), timeout=left())
-            if not ready:
+            seconds = left()
+            if seconds is not None:
+                seconds = math.ceil(1000 * seconds) / 1000  # Ray cuts off parts of milliseconds
+            ready, _ = self._ray.wait(list(pending), timeout=seconds)
+            if not ready and left() == 0.0:
                 break
             for answer in ready:
                 shard, replica = pending.pop(answer)
                 try:
                     answers[shard] = self._ray.get(answer)
-                except self._ray.exceptions.RayActorError as error:
+                except (
+                    self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError
+                ) as error:  # fmt: skip
+                    if not self._end.alive:  # closed meanwhile
+                        raise
                     attempts[shard] += 1
                     if end is None and attempts[shard] > _ATTEMPTS:
-                        times = f"its actors died {attempts[shard]} times: {error}"
+                        times = f"its actors failed {attempts[shard]} times: {error}"
                         raise ServerError("Ray", f"shard {shard}", times) from error
                     self.shards[shard].died(replica)
                     if left() == 0.0:
@@ -212,7 +220,6 @@ class RayWorkers:
         Workers that nothing refers to any more, such as those of an earlier commit, are closed too.
         """
         self._end()
-        self.shards = []
 
 
 def _end(ray: ModuleType, shards: Sequence[_Replicas], owns: bool) -> None:

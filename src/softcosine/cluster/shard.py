@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -43,11 +42,6 @@ class ShardSource:
     path: str
     epoch: str
     commit: str
-
-    @property
-    def name(self) -> str:
-        """Name of its folder."""
-        return Path(self.path).name
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def _of_one_commit(
     """
     while True:
         stated = stated_manifest(folder)
-        manifest = ShardsManifest.of(stated, Path(folder))
+        manifest = ShardsManifest.of(stated, folder)
         try:
             return stated, manifest, copy(manifest)
         except OSError:

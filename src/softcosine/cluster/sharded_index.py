@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from softcosine.cluster.sharded_backup import ShardedBackup
     from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.encoders.encoder import Encoder
+    from softcosine.index.encoding import IndexEncoder
     from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Engine", "ShardedIndex"]
@@ -59,13 +60,14 @@ class ShardedIndex(Searchable):
     Below some ten million documents, one index on one machine is faster.
     """
 
+    _snapshot: ShardedSnapshot
+
     def __init__(
         self, epoch: SoftIndex, workers: Workers, manifest: ShardsManifest, path: str | Path,
         timeout: float | None, options: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         names = [one.folder for one in manifest.shards]
-        self._shards = Shards(workers, names, timeout)
-        super().__init__(ShardedSnapshot.over(epoch.snapshot, self._shards))
+        super().__init__(ShardedSnapshot.over(epoch.snapshot, Shards(workers, names, timeout)))
         self._encoder = epoch.encoder
         self._manifest = manifest
         self._path = path
@@ -166,9 +168,9 @@ class ShardedIndex(Searchable):
         with self._refreshing:
             if ShardsManifest.read(self._path).checksum == self.commit:
                 return False
-            newer = type(self).open(self._path, **self._options)
-            for name in ("_snapshot", "_shards", "_encoder", "_manifest"):
-                setattr(self, name, getattr(newer, name))
+            own = {"encoder": None, "encoder_cache": None}  # it is loaded already
+            newer = type(self).open(self._path, **{**self._options, **own})
+            self._snapshot, self._manifest = newer._snapshot, newer._manifest
             return True
 
     def at_commit(self) -> Self:
@@ -181,6 +183,10 @@ class ShardedIndex(Searchable):
             other = object.__new__(type(self))
             other.__dict__.update(self.__dict__, _refreshing=threading.Lock(), _refreshes=False)
             return other
+
+    @property
+    def _shards(self) -> Shards:
+        return self._snapshot.shards
 
     @property
     def _given_source(self) -> bool:
@@ -238,8 +244,9 @@ class ShardedIndex(Searchable):
     ) -> Listing:
         """Return documents that pass a filter, without a query; see `SoftIndex.filter`."""
         asked = Filtering(where, k, offset, sort, facets)
-        found = Passing.joined(self._shards.every("passing", asked), asked)
-        return found.listing(self._snapshot, asked)
+        snapshot = self._snapshot
+        found = Passing.joined(snapshot.shards.every("passing", asked), asked)
+        return found.listing(snapshot, asked)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all documents without a filter."""
@@ -331,9 +338,11 @@ class ShardedIndex(Searchable):
         given = {"encoder": self._encoder, "on_commit": self._committed, **options}
         return ShardedWriter(self._folder("shards are changed in"), **given)
 
-    def _committed(self) -> None:
+    def _committed(self, encoder: IndexEncoder | None) -> None:
+        """Open a commit of a writer of this index, and keep the encoder that it was given."""
         if not self._shards.closed:
             self.refresh()
+            self._encoder = encoder
 
     def backup(
         self,

@@ -31,7 +31,7 @@ from softcosine.index.directory.receipts import Receipt
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.document import checked_id, from_columns
-from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.index.writer.index_writer import IndexWriter, check_options
 from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -63,8 +63,9 @@ class ShardedWriter:
     path : path of a sharded index
     timeout : float or None
         Seconds to wait for another writer to close; None waits forever.
-    memory : int
-        Approximate limit in bytes for the buffered documents of all shards.
+    memory : int or None
+        Approximate limit in bytes for the buffered documents of all shards, at least 65,536; None
+        for no limit.
     merge : MergePolicy or None
         Which segments of a shard to merge after a commit; None merges none.
     encoder : IndexEncoder, optional
@@ -72,7 +73,7 @@ class ShardedWriter:
     progress : callable, optional
         Called with (task, done, total) by each shard; total may be None.
     on_commit : callable, optional
-        Called without arguments after each commit.
+        Called after each commit with the encoder, if one was given here or to `encode`.
 
     Raises
     ------
@@ -86,12 +87,13 @@ class ShardedWriter:
         path: str | Path,
         *,
         timeout: float | None = WRITER_TIMEOUT,
-        memory: int = _MEMORY,
+        memory: int | None = _MEMORY,
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         encoder: IndexEncoder | None = None,
         progress: Report | None = None,
-        on_commit: Callable[[], object] | None = None,
+        on_commit: Callable[[IndexEncoder | None], object] | None = None,
     ) -> None:
+        check_options(memory, merge, progress=progress)
         self.path = checked_path(path).absolute()
         ShardsManifest.read(self.path)  # first, so that no lock file is made in other folders
         self._lock = WriteLock(self.path, timeout=timeout)
@@ -104,7 +106,7 @@ class ShardedWriter:
         self._epoch = self._manifest.epoch, self._manifest.variant
         self._options: dict[str, Any] = {
             "timeout": timeout, "merge": merge, "encoder": encoder, "progress": progress,
-            "memory": max(memory // self._manifest.n_shards, _LEAST_MEMORY),
+            "memory": memory and max(memory // self._manifest.n_shards, _LEAST_MEMORY),
         }  # fmt: skip
         self._on_commit = on_commit
         self._writers: dict[int, IndexWriter] = {}
@@ -247,6 +249,7 @@ class ShardedWriter:
         own: dict[str, Any] = {"cache": cache, "meaning_space": meaning_space}
         with self._epoch_writer() as epoch:
             epoch.encode(encoder, **own, meaning=meaning)
+            self._options["encoder"] = epoch.encoder
         self._follow_epoch()
         shards = range(self._manifest.n_shards)
         return sum(self._writer(number).encode(encoder, **own) for number in shards)
@@ -262,8 +265,8 @@ class ShardedWriter:
         Raises
         ------
         OSError
-            If a shard cannot be written. Readers still see the last commit, and you can call
-            `commit` again.
+            If a shard cannot be written. Readers see the last commit, or the new one of all shards
+            if only the end of it failed (`remembered` tells which); you can call `commit` again.
         """
         self._check_open()
         check_flag("refresh", refresh, optional=True)
@@ -293,13 +296,15 @@ class ShardedWriter:
                 meeting.leave(error)
                 raise
         self._meeting = None
-        if self._on_commit is not None and self._manifest.checksum != before:
-            self._on_commit()
-        if self._manifest.checksum != before:
-            self._sweep()
-        failed = sorted(filter(None, errors), key=lambda one: one.__cause__ is not None)
-        if failed:
-            raise failed[0]  # the one that made the others fail
+        try:
+            if self._manifest.checksum != before:
+                self._sweep()
+                if self._on_commit is not None:
+                    self._on_commit(self._options["encoder"])
+        finally:
+            failed = sorted(filter(None, errors), key=lambda one: one.__cause__ is not None)
+            if failed:
+                raise failed[0]  # the one that made the others fail
 
     def rollback(self) -> None:
         """Undo all changes since the last commit."""

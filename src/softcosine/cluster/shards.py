@@ -136,15 +136,19 @@ class Shards:
         asked = {number: own for number, own in calls.items() if number not in (missing or ())}
         limits = [self._timeout, seconds_left() if has_deadline() else None]
         limit = min((one for one in limits if one is not None), default=None)
-        answers = self._workers.scatter(method, asked, limit)
+        try:
+            answers = self._workers.scatter(method, asked, limit)
+        except Exception:
+            self.check_open()  # it may be closed meanwhile
+            raise
         check_deadline()
         late = asked.keys() - answers.keys()
         if missing is not None:
             missing |= late
         elif late and not partial:
             raise DeadlineExceededError(
-                f"{', '.join(self._named(late))} did not answer within {self._timeout:g} seconds; "
-                "try again, or allow more time."
+                f"{', '.join(self._named(late))} did not answer within {limit:.3g} seconds; try "
+                "again, or allow more time."
             )
         return answers
 
@@ -296,11 +300,11 @@ class ShardedSnapshot(Snapshot):
         """Return the distinct values of a metadata key."""
         return set[Hashable]().union(*self.shards.every("metadata_keys", path))
 
-    def rows(self, document: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    def rows(self, document: int) -> Rows:
         """Return the ascending terms of a document and their counts, field by field."""
         for own in self.shards.every("rows", [document]):
             if document in own:
-                rows: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = own[document]
+                rows: Rows = own[document]
                 return rows
         raise UnknownDocumentError(f"there is no document number {document} in the index.")
 

@@ -24,7 +24,7 @@ from softcosine.text.corpus import AnalysisCache
 from softcosine.text.counted_terms import CountedFields, counted_fields
 from softcosine.text.packing import pack_strings
 
-__all__ = ["Tally", "tally"]
+__all__ = ["Tally", "analysis_cache", "tally"]
 
 _KIND = "tally"
 _RECORDS = "records.jsonl"
@@ -57,9 +57,8 @@ def tally(work: Path, number: int) -> None:
         finally:  # in place of errors by changed bytes, too
             plan.check_input(number, work)
         texts = [text for document in documents for text in document.texts]
-        counted = counted_fields(
-            texts, plan.analyzer, n_fields=len(plan.field_names), cache=_cache(plan.analyzer)
-        )
+        cache = analysis_cache(plan.analyzer)
+        counted = counted_fields(texts, plan.analyzer, n_fields=len(plan.field_names), cache=cache)
         hashes = hashes_of(document.id for document in documents)
         order = np.argsort(hashes, kind="stable")
         lines = [_line(documents[i]) for i in order.tolist()]
@@ -95,7 +94,8 @@ def _documents(plan: BuildPlan, number: int) -> tuple[list[NewDocument], list[in
 
 
 @lru_cache(maxsize=1)
-def _cache(analyzer: Analyzer) -> AnalysisCache:
+def analysis_cache(analyzer: Analyzer) -> AnalysisCache:
+    """Return the cache of what an analyzer made of texts, for all chunks that a worker counts."""
     return AnalysisCache(_CACHED_CHUNKS)
 
 

@@ -103,5 +103,5 @@ class ThreadWorkers:
         return answers
 
     def close(self) -> None:
-        """End the threads."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """End the threads; calls that wait for one still run."""
+        self._pool.shutdown(wait=False)  # what is cancelled would not wake those who `wait` for it

@@ -32,7 +32,7 @@ class Receipt:
     commit: str = ""
 
 
-def receipts_of(manifest: Mapping[str, Any], file: Path) -> dict[str, Receipt]:
+def receipts_of(manifest: Mapping[str, Any], file: str | Path) -> dict[str, Receipt]:
     """Return the receipts of a manifest by key; a manifest cannot name its own checksum."""
     try:
         stated = [Receipt(**one) for one in manifest.get("receipts", ())]

@@ -66,12 +66,27 @@ if TYPE_CHECKING:
     from softcosine.index.directory.snapshot import Snapshot
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["IndexWriter"]
+__all__ = ["IndexWriter", "check_options"]
 
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 16
 # Documents of the size `memory // _SHARE` take, with those in flight, most of the memory.
 _SHARE = 16
+
+
+def check_options(
+    memory: int | None, merge: MergePolicy | None, **functions: Callable[..., Any] | None
+) -> None:
+    """Raise InvalidInputError unless these options of a writer are valid."""
+    if memory is not None and (type(memory) is not int or memory < _LEAST_MEMORY):
+        raise InvalidInputError(
+            f"memory is {memory!r} bytes; pass a whole number of {_LEAST_MEMORY} or more, or "
+            "None for as much as there is."
+        )
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise InvalidInputError(f"{name} is {function!r}; pass a function, or None.")
+    check_type("merge", merge, MergePolicy | None, "pass a MergePolicy, or None")
 
 
 class IndexWriter:
@@ -144,15 +159,7 @@ class IndexWriter:
         progress: Report | None = None,
         threads: int | None = None,
     ) -> None:
-        if memory is not None and (type(memory) is not int or memory < _LEAST_MEMORY):
-            raise InvalidInputError(
-                f"memory is {memory!r} bytes; pass a whole number of {_LEAST_MEMORY} or more, or "
-                "None for as much as there is."
-            )
-        for name, function in (("default", default), ("progress", progress)):
-            if function is not None and not callable(function):
-                raise InvalidInputError(f"{name} is {function!r}; pass a function, or None.")
-        check_type("merge", merge, MergePolicy | None, "pass a MergePolicy, or None")
+        check_options(memory, merge, default=default, progress=progress)
         self._memory = sys.maxsize if memory is None else memory
         self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
         self._builder = builder
@@ -194,6 +201,11 @@ class IndexWriter:
     def generation(self) -> int:
         """Number of the last commit."""
         return self._writer.number
+
+    @property
+    def encoder(self) -> IndexEncoder | None:
+        """The encoder of new documents in place of the installed one; None if none was given."""
+        return self._encoder
 
     @property
     def vocabulary(self) -> Vocabulary:
