@@ -88,11 +88,14 @@ collect_ignore = [
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_temporary_folder() -> Iterator[None]:
     """Let all that tests, examples, libraries and child processes leave go with this run."""
-    folder = tmp_path_factory.mktemp("temporary")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(folder))
-        patch.setenv("TMPDIR", str(folder))
-        patch.setenv("SOFTCOSINE_HOME", str(folder / "home"))
+    # Its path is short, because Ray makes sockets there.
+    with (
+        tempfile.TemporaryDirectory(prefix="softcosine-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(tempfile, "tempdir", folder)
+        patch.setenv("TMPDIR", folder)
+        patch.setenv("SOFTCOSINE_HOME", f"{folder}/home")
         yield

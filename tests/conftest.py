@@ -41,7 +41,7 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-_TOGETHER = ("tests/cluster/", "tests/servers/", "tests/test_cli_sharded.py")
+_TOGETHER = ("tests/cluster/", "tests/servers/")
 _REQUIRABLE = ("browser", "data", "engines", "frameworks", "ray", "servers")
 
 
@@ -110,11 +110,9 @@ def need_browser() -> str:
     pytest.skip(reason)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Keep the tests of a file in one process, and those of Ray and of servers in one each."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
+    if item.config.pluginmanager.hasplugin("xdist"):
         name = item.nodeid.partition("::")[0]
         group = next((one for one in _TOGETHER if name.startswith(one)), name)
         item.add_marker(pytest.mark.xdist_group(group))

@@ -110,8 +110,7 @@ def test_wrong_kinds_of_folder_are_named_plainly(tmp_path, documents, run):
     run("index", *options, one)
     message = run("export", shards, "faiss", status=1)
     assert "holds a softcosine sharded index; a softcosine index was needed." in message
-    assert "name its shards one by one, whose documents have the scores that they" in message
-    assert f"{shards}/shard-0000." in message
+    assert f"open a single shard, such as {shards}/shard-0000; its documents" in message
     message = run("shards", "info", one, status=1)
     assert "holds a softcosine index; a softcosine sharded index was needed." in message
     assert "is no softcosine sharded index" in run("shards", "info", tmp_path, status=1)
@@ -184,7 +183,7 @@ def test_the_url_of_a_copy_is_shown_as_given(tmp_path, documents, run, kind):
     options = (documents, "--id", "sku", "--text", "body", "--plain", "-o", made)
     run(*(("shards", "build") if kind == "shards" else ("index",)), *options)
     run("backup", made, url)
-    assert run("info", url).startswith(f"{url}\n")
+    assert run("info", url).replace("\n", "").startswith(url)  # it may be wrapped
     assert json.loads(run("info", url, "--json"))["index"] == url
     if kind == "shards":
         there, here = (
