@@ -36,7 +36,7 @@ demo: $(VENV)/.package
 	@$(BIN)/softcosine demo
 
 test: $(VENV)/.tools
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.tools
 	$(BIN)/ruff check

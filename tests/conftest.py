@@ -110,12 +110,17 @@ def need_browser() -> str:
     pytest.skip(reason)
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep the tests of a file in one process, and those of Ray and of servers in one each."""
-    if item.config.pluginmanager.hasplugin("xdist"):
-        name = item.nodeid.partition("::")[0]
-        group = next((one for one in _TOGETHER if name.startswith(one)), name)
-        item.add_marker(pytest.mark.xdist_group(group))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
+
+    return Together(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -397,7 +397,7 @@ _FILES = {"create", "from_frame", "from_texts", "open", "path", "salvage", "save
 _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
 _FOLLOWED = {"refresh"}  # a server follows all commits
 _OF_WRITERS = {
-    "add_segments", "counted", "encode", "freeze", "generation", "merge", "n_docs",
+    "add_segments", "counted", "encode", "encoder", "freeze", "generation", "merge", "n_docs",
     "set_similarity", "set_statistics", "thaw", "vocabulary", "follow",
     "remember", "remembered",  # the server does, for the Idempotency-Key of a request
 }  # fmt: skip
