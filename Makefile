@@ -36,7 +36,8 @@ demo: $(VENV)/.package
 	@$(BIN)/softcosine demo
 
 test: $(VENV)/.tools
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+	@folder=$$(mktemp -d) && $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
+	  --basetemp "$$folder" $(ARGS) && rm -rf "$$folder"
 
 check: $(VENV)/.tools
 	$(BIN)/ruff check
