@@ -98,4 +98,5 @@ def _own_temporary_folder() -> Iterator[None]:
         patch.setattr(tempfile, "tempdir", folder)
         patch.setenv("TMPDIR", folder)
         patch.setenv("SOFTCOSINE_HOME", f"{folder}/home")
+        patch.delenv("COLUMNS", raising=False)  # the width of a terminal; xdist sets it, too
         yield
