@@ -377,7 +377,7 @@ def test_a_missing_object_is_named(local, url, cache):
     system, path = system_of(url)
     name = largest(url)
     system.rm(name)
-    with pytest.raises(CorruptIndexError, match=rf"{Path(name).name} is missing; copy the index"):
+    with pytest.raises(CorruptIndexError, match=rf"{Path(name).name} is missing; delete the index"):
         sc.SoftIndex.open(url)
     assert [*cache.iterdir()] == []
     system.rm(f"{path}/manifest.json")
