@@ -44,7 +44,7 @@ check: $(VENV)/.tools
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(INTERPRETED_TESTS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile $(INTERPRETED_TESTS)
 
 docs: $(VENV)/.tools
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
