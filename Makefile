@@ -10,6 +10,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 
+# Tests of a file stay in one process.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
 # Engines without wheels: they need a C++ compiler, and their tests are skipped where there is none.
 COMPILED := annoy==1.17.3 hnswlib==0.8.0
 
@@ -36,15 +39,14 @@ demo: $(VENV)/.package
 	@$(BIN)/softcosine demo
 
 test: $(VENV)/.tools
-	@folder=$$(mktemp -d) && $(BIN)/python -m pytest --numprocesses 2 --dist loadfile \
-	  --basetemp "$$folder" $(ARGS) && rm -rf "$$folder"
+	@folder=$$(mktemp -d) && $(PYTEST) --basetemp "$$folder" $(ARGS) && rm -rf "$$folder"
 
 check: $(VENV)/.tools
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile $(INTERPRETED_TESTS)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -q $(INTERPRETED_TESTS)
 
 docs: $(VENV)/.tools
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs

@@ -89,7 +89,7 @@ def ask(
     step = max(n, 1) if unwatched and kept is None else CHUNK_TERMS
     if kept is not None and jobs is not None:
         _in_jobs(search, kept, jobs, progress)
-        progress = None
+        progress = None  # all chunks are reported; they are only read below
     answers = []
     for number, start in enumerate(range(0, n, step)):
         chunk = terms if n <= step else terms[start : start + step]

@@ -37,7 +37,7 @@ async def sign_in(request: Request, server: Shared, body: _SignIn) -> Response:
     if server.sessions is None:
         return json_response(_record(server, None, None))
     key, token = await server.sessions.begin(body.key)
-    # The answer replaces the cookie of an earlier session, which nobody could end later.
+    # End an earlier session now: its cookie is replaced, so it could not be ended later.
     await server.sessions.end(request)
     request.state.key = key.name
     answer = json_response(_record(server, key, csrf_token(token)))
