@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.encoders import loading
+from softcosine.encoders.encoder import card_languages
 from softcosine.encoders.encoding import encode_texts
 from softcosine.encoders.loading import canonical_name, load_encoder
 from softcosine.encoders.onnx_encoder import OnnxEncoder
@@ -288,17 +289,34 @@ def modules(*names: str) -> list[dict[str, str]]:
 def test_settings_are_read_from_the_files_of_sentence_transformers(tmp_path: Path) -> None:
     read = OnnxFolder.read(onnx_folder(tmp_path / "mine"))
     assert (read.name, read.dimensions, read.max_tokens) == ("mine", 3, 8)
-    assert (read.pooling, read.normalize) == ("mean", True)
+    assert (read.pooling, read.normalize, read.languages) == ("mean", True, ())
     files = {
         "model.onnx": None,
         "onnx/model.onnx": "",
         "sentence_bert_config.json": {"max_seq_length": 6},
         "1_Pooling/config.json": {"pooling_mode_cls_token": True},
         "modules.json": modules("Transformer", "Pooling"),
+        "README.md": "---\nlicense: mit\nlanguage:\n- en\n- de\ntags:\n- x\n---\nlanguage: fr",
     }
     read = OnnxFolder.read(onnx_folder(tmp_path / "other", **files))
     assert (read.max_tokens, read.pooling, read.normalize) == (6, "cls", False)
-    assert read.model.parent.name == "onnx"
+    assert (read.model.parent.name, read.languages) == ("onnx", ("en", "de"))
+
+
+@pytest.mark.parametrize(
+    ("card", "languages"),
+    [
+        ("---\nlanguage: en\n---\n", ("en",)), ('---\nlanguage: ["en", de]\n---', ("en", "de")),
+        ("---\nlicense: mit\n---\nlanguage: en", ()), ("# A model", ()), ("", ()),
+    ],
+)  # fmt: skip
+def test_the_header_of_a_model_card_names_languages(card: str, languages: tuple[str, ...]) -> None:
+    assert card_languages(card) == languages
+
+
+def test_minilm_is_for_english() -> None:
+    data = Path(__file__).parents[1] / "packages/softcosine-minilm/src/softcosine_minilm/data"
+    assert OnnxFolder.read(data).languages == ("en",)
 
 
 MALFORMED: dict[str, tuple[dict[str, Any], str]] = {

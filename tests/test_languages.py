@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import softcosine as sc
 from conftest import find_data
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.index.language import language_note
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.text import segmenters
@@ -25,6 +27,7 @@ from softcosine.text.segmenters import segmenter_for
 from softcosine.text.stop_words import stop_word_lists
 from softcosine.text.words import find_words, normalize, pair_in_run
 from strategies import corpora
+from toy_encoder import ToyEncoder
 
 GERMAN = [
     "Der Hund schläft im Garten und die Katze jagt eine Maus",
@@ -139,6 +142,44 @@ def test_what_was_decided_is_told_and_what_to_type_instead():
     assert undecided.language == "none"
     assert "looks like" not in sc.SoftIndex.from_texts(GERMAN, language="german").note
     assert "looks like" not in sc.SoftIndex.from_texts(GERMAN, analyzer=Analyzer()).note
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"), [(GERMAN, "German"), (JAPANESE, "Japanese"), (["jaźń"], "these texts")]
+)
+def test_a_note_says_when_no_similar_words_are_known(texts, name):
+    note = sc.SoftIndex.from_texts(texts).note
+    assert f"No similar words are known for {name}: words match only themselves, as in BM25" in note
+    assert "come from the texts alone" not in note
+    taught = [f"{a} {b} {c}" for a in "äöü" for b in "ßøå" for c in ("éa", "éb")] * 9
+    assert "come from the texts alone" in sc.SoftIndex.from_texts(taught, language="german").note
+
+
+def test_languages_without_stop_words_are_told_of_none():
+    assert "Japanese: not stemmed; --language" in language_note("japanese", Analyzer())
+    assert "stop words left out; --language" in language_note("thai", Analyzer(stop_words="german"))
+    assert "stemmed, stop words ignored in questions;" in language_note(
+        "german", Analyzer("german")
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_the_encoder", "language", "warned"),
+    [
+        (("en",), "german", True), (("en",), "english", False), (("en",), "none", False),
+        (("en", "de"), "german", False), ((), "german", False),
+    ],
+)  # fmt: skip
+def test_an_english_encoder_of_texts_in_another_language_is_warned_of(
+    of_the_encoder, language, warned
+):
+    encoder = ToyEncoder()
+    encoder.languages = of_the_encoder
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        sc.SoftIndex.from_texts(GERMAN, encoder=encoder, language=language)
+    expected = "toy is an encoder for English, and the language of the index is German: rankings"
+    assert [str(one.message).startswith(expected) for one in told] == [True] * warned
 
 
 def test_a_language_chooses_stems_vectors_and_antonyms():

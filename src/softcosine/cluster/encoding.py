@@ -47,12 +47,14 @@ def encode_chunk(
         if target is None:
             return
         tally = Tally.open(work, BuildPlan.read(work), chunk)
-        meaning = SoftIndex.open(folder / BUILT_EPOCH).snapshot.meaning
+        epoch = SoftIndex.open(folder / BUILT_EPOCH)
+        meaning = epoch.snapshot.meaning
         assert meaning is not None
         texts = [document.shown for _, document in tally.documents(slice(0, tally.n_docs))]
         vectors = np.zeros((0, meaning.dimensions), np.int8)
         if texts:
-            vectors = _encoder(encoder, cache).documents(meaning, texts, silent)
+            reader = _encoder(encoder, cache)
+            vectors = reader.documents(meaning, texts, epoch.language, silent)
         write_folder(target, _KIND, {}, {"vectors": vectors})
 
 
@@ -90,7 +92,7 @@ class EncodedDocuments:
         self._rows.append(row)
 
     def __call__(
-        self, meaning: MeaningSpace, texts: Sequence[str], report: Report
+        self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report
     ) -> NDArray[np.int8]:
         """Return the coordinates of the next documents, whose texts are given."""
         return np.stack([self._rows.popleft() for _ in texts])

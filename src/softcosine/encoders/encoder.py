@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Protocol
 
 from numpy.typing import ArrayLike
 
-__all__ = ["Encode", "Encoder", "NamedEncoder"]
+__all__ = ["Encode", "Encoder", "NamedEncoder", "card_languages"]
 
 Encode = Callable[[list[str]], ArrayLike]
 
@@ -24,7 +25,8 @@ class NamedEncoder(Encoder, Protocol):
     """Encoder with an identity: vectors of encoders of one name are in one space.
 
     Two precisions of one model have the same name. Query tables can be fitted for an encoder with
-    an attribute ``tokenizer``: the content of its ``tokenizer.json``, as a mapping.
+    an attribute ``tokenizer``: the content of its ``tokenizer.json``, as a mapping. An attribute
+    ``languages`` holds the codes of the languages that the model was trained on, if known.
     """
 
     @property
@@ -45,3 +47,16 @@ class NamedEncoder(Encoder, Protocol):
     def n_truncated(self, texts: list[str]) -> int:
         """Return the number of texts that are longer than the model reads; 0 if unknown."""
         ...
+
+
+def card_languages(card: str) -> tuple[str, ...]:
+    r"""Return the codes of the languages that the header of a model card (``README.md``) names.
+
+    Examples
+    --------
+    >>> card_languages("---\nlanguage:\n- en\n- de\nlicense: mit\n---\n# A model")
+    ('en', 'de')
+    """
+    header = re.match(r"---\n(.*?)\n---", card, re.DOTALL)
+    named = header and re.search(r"^language:(.*(?:\n\s*-.*)*)", header[1], re.MULTILINE)
+    return tuple(re.findall("[a-z]{2,}", named[1])) if named else ()

@@ -102,6 +102,11 @@ class OnnxEncoder:
         return self._files.max_tokens
 
     @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages that the model was trained on; empty if unknown."""
+        return self._files.languages
+
+    @property
     def tokenizer(self) -> Mapping[str, Any]:
         """Tokenizer in the format of ``tokenizer.json``."""
         parsed: Mapping[str, Any] = json.loads(self._tokenizer.to_str())

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from softcosine.encoders.encoder import card_languages
 from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
@@ -17,7 +18,7 @@ _MODELS = ("model.onnx", "onnx/model.onnx")
 # The files of an encoder on the hub. Large weights are in a file beside the model.
 HUB_FILES = (
     *_MODELS, *(f"{model}_data" for model in _MODELS), "tokenizer.json", "config.json",
-    "modules.json", "sentence_bert_config.json", "1_Pooling/config.json",
+    "modules.json", "sentence_bert_config.json", "1_Pooling/config.json", "README.md",
 )  # fmt: skip
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
@@ -40,6 +41,8 @@ class OnnxFolder:
         What becomes of the vectors of a text's tokens: their mean, or the first one.
     normalize : bool
         Whether vectors are scaled to unit length.
+    languages : tuple of str
+        Codes of the languages in ``README.md``, the model's card; empty if unknown.
     """
 
     path: Path
@@ -50,6 +53,7 @@ class OnnxFolder:
     max_tokens: int | None
     pooling: str
     normalize: bool
+    languages: tuple[str, ...]
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> OnnxFolder:
@@ -79,7 +83,11 @@ class OnnxFolder:
             ) from error
         if pooling not in _POOLINGS.values():
             raise MalformedFileError(path, f"pooling is {pooling!r}; it must be mean or cls.")
-        return cls(path, model, tokenizer, name, dimensions, max_tokens, pooling, normalize)
+        card = path / "README.md"
+        languages = card_languages(card.read_text("utf-8", "replace")) if card.is_file() else ()
+        return cls(
+            path, model, tokenizer, name, dimensions, max_tokens, pooling, normalize, languages
+        )
 
 
 def has_onnx_model(folder: str | PathLike[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.encoders.encoder import card_languages
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
 __all__ = ["SentenceTransformersEncoder", "parsed_tokenizer"]
@@ -89,6 +90,11 @@ class SentenceTransformersEncoder:
         """Number of tokens that the model reads of a text, counting those it adds."""
         longest: int | None = self._transformer.max_seq_length
         return longest
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages that the model was trained on; empty if unknown."""
+        return card_languages(getattr(self._transformer, "_model_card_text", None) or "")
 
     @property
     def tokenizer(self) -> Mapping[str, Any] | None:

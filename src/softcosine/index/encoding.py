@@ -5,6 +5,7 @@ An index stores the name of its encoder, not the encoder.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Report
 from softcosine._validation import check_number
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS
 
@@ -35,6 +36,9 @@ __all__ = [
     "named_encoder",
     "new_space",
 ]
+
+
+_MULTILINGUAL = "hub:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,24 @@ class IndexEncoder:
         return replace(self, cache=VectorCache(cache, self.encoder.name))
 
     def documents(
-        self, meaning: MeaningSpace, texts: Sequence[str], report: Report
+        self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report
     ) -> NDArray[np.int8]:
-        """Return the coordinates of the texts of documents, (n_texts, dimensions)."""
+        """Return the coordinates of the texts of documents, (n_texts, dimensions).
+
+        Warns if the encoder is for English and the language of the index is another.
+        """
         from softcosine.encoders.encoding import encode_texts
 
         self.check(meaning)
+        english = getattr(self.encoder, "languages", None) == ("en",)
+        if english and language not in (None, "none", "english"):
+            warnings.warn(
+                f"{self.encoder.name} is an encoder for English, and the language of the index is "
+                f"{language.title()}: rankings get worse. Take one for {language.title()}, such as "
+                f"{_MULTILINGUAL}, or none.",
+                SoftCosineWarning,
+                stacklevel=2,
+            )
         vectors = encode_texts(
             self.encoder, texts, cache=self.cache,
             progress=lambda done, total: report("encoding texts", done, total),

@@ -13,6 +13,7 @@ from softcosine.text.analyzer import Analyzer, checked_analyzer, languages
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.language import detect_language
 from softcosine.text.segmenters import SEGMENTERS
+from softcosine.text.stop_words import stop_word_lists
 
 __all__ = [
     "AnalyzedInLanguage",
@@ -149,11 +150,14 @@ def language_note(language: str, rules: Analyzer) -> str:
     if rules.segmenter is not None:
         done.append(f"cut into words by {SEGMENTERS[rules.segmenter][0]}")
     hint = _hint(language, rules)
-    stop_words = "left out" if rules.stop_words else "ignored in questions"
+    told = " and ".join(done) or "not stemmed"
+    if rules.stop_words:
+        told += ", stop words left out"
+    elif language in stop_word_lists():
+        told += ", stop words ignored in questions"
     return (
-        f"This looks like {language.title()}: {' and '.join(done) or 'not stemmed'}, stop words "
-        f"{stop_words}; --language NAME or none (language= in Python) to override."
-        + (f" {hint}" if hint else "")
+        f"This looks like {language.title()}: {told}; --language NAME or none (language= in "
+        "Python) to override." + (f" {hint}" if hint else "")
     )
 
 

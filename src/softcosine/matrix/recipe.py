@@ -403,6 +403,13 @@ class SimilarityRecipe:
             jobs=jobs, progress=partial(tell, "finding similar terms"),
             **self.rules,
         )  # fmt: skip
+        if self.sources is None and len(S) and len(S) == S.to_scipy().nnz:
+            known = "these texts" if language in (None, "none") else language.title()
+            note = (
+                f"No similar words are known for {known}: words match only themselves, as in BM25. "
+                "Word vectors or synonyms (--source; source= in Python) or a multilingual encoder "
+                "(--encoder) find documents in other words."
+            )
         notes = [note, settings.recall_told()]
         if self.overrides is not None:
             n = len(self.overrides)

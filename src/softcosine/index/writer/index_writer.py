@@ -735,7 +735,7 @@ class IndexWriter:
         )  # fmt: skip
 
     def _encode(
-        self, meaning: MeaningSpace, texts: Sequence[str], report: Report
+        self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report
     ) -> NDArray[np.int8] | None:
         """Return the coordinates of texts; None if the encoder is not at hand."""
         encoder = self._encoder or light_encoder(meaning.encoder)
@@ -749,7 +749,7 @@ class IndexWriter:
                 stacklevel=4,
             )
             return None
-        return encoder.documents(meaning, texts, report)
+        return encoder.documents(meaning, texts, language, report)
 
     def _flush(self, *, last: bool = False) -> None:
         """Analyse the buffered documents, and start to write them."""

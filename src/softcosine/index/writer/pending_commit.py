@@ -87,7 +87,7 @@ class DocumentEncoder(Protocol):
     """Encodes the texts of documents."""
 
     def __call__(
-        self, meaning: MeaningSpace, texts: Sequence[str], report: Report, /
+        self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report, /
     ) -> NDArray[np.int8] | None:
         """Return the coordinates of texts in a space, (n_texts, dimensions); None if it cannot."""
         ...
@@ -255,7 +255,9 @@ class PendingCommit:
         texts = [text for document in documents for text in document.texts]
         analyzed, settings, note = self._analyzed(texts)
         meaning = self._space_of_meaning(settings)
-        coordinates = self._encoded(meaning, [document.shown for document in documents])
+        coordinates = self._encoded(
+            meaning, [document.shown for document in documents], settings.language
+        )
         batch = AnalyzedDocuments(documents, texts, coordinates, analyzed, settings, meaning, note)
         self._n_read += len(documents)
         self._report("inverting", 0, None)
@@ -357,7 +359,7 @@ class PendingCommit:
                 own = Coordinates.none(entry.n_docs, meaning.dimensions)
             for some in np.split(unread, range(_ENCODED_AT_ONCE, len(unread), _ENCODED_AT_ONCE)):
                 texts = [entry.documents.text(local) for local in some.tolist()]
-                coordinates = self._encoded(meaning, texts)
+                coordinates = self._encoded(meaning, texts, settings.language)
                 if coordinates is not None and coordinates.encoded.any():
                     own = own.replaced(some, coordinates)
                     n_own += int(np.count_nonzero(coordinates.encoded))
@@ -379,7 +381,9 @@ class PendingCommit:
 
         return bundled_static() if settings.language == "english" else None
 
-    def _encoded(self, meaning: MeaningSpace | None, texts: Sequence[str]) -> Coordinates | None:
+    def _encoded(
+        self, meaning: MeaningSpace | None, texts: Sequence[str], language: str | None
+    ) -> Coordinates | None:
         """Return the coordinates of texts, estimated if the encoder is not at hand.
 
         None without a space of meaning or texts, or if they cannot be estimated.
@@ -388,7 +392,7 @@ class PendingCommit:
             return None
         if meaning.static:
             return Coordinates.of(meaning.static_coordinates(texts))
-        vectors = self._encoder(meaning, texts, self._report)
+        vectors = self._encoder(meaning, texts, language, self._report)
         if vectors is not None:
             return Coordinates.of(vectors)
         if meaning.table is None:
