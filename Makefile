@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 # Tests of a file stay in one process.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-# Engines without wheels: they need a C++ compiler, and their tests are skipped where there is none.
+# Vector stores without wheels: they need a C++ compiler, and their tests are skipped where there is none.
 COMPILED := annoy==1.17.3 hnswlib==0.8.0
 
 # These are run a second time with the compiler off: whatever calls a kernel, and is quick.

@@ -63,21 +63,10 @@ collect_ignore = [
     *([] if find_spec("gensim") else ["docs/gensim.md"]),
     *(
         []
-        if find_spec("psycopg")
-        else [f"src/softcosine/servers/postgresql{part}.py" for part in ("", "_filters")]
-    ),
-    *(
-        []
         if find_spec("mcp")
         else ["docs/mcp.md", *(f"src/softcosine/mcp/{one}.py" for one in ("server", "tools"))]
     ),
     *([] if find_spec("fastapi") else ["src/softcosine/serve", "tests/serve", "docs/serve.md"]),
-    *([] if find_spec("qdrant_edge") else ["src/softcosine/servers/qdrant_in_process.py"]),
-    *(
-        []
-        if find_spec("qdrant_client")
-        else [f"src/softcosine/servers/qdrant{part}.py" for part in ("", "_filters")]
-    ),
     *(
         f"src/softcosine/integrations/{module}.py"
         for module, package in _FRAMEWORKS.items()

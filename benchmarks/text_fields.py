@@ -3,9 +3,8 @@
 Run ``python benchmarks/text_fields.py elasticsearch://127.0.0.1:9200 opensearch://127.0.0.1:9201``
 with servers that run there (``.ci/servers`` fetches them). For each collection and analyzer, the
 texts go to the server, an index is learned from the field, and the same queries are searched by the
-index, by the field with boosted words (`SoftIndex.expand`), by the field as it is, and by a
-collection of impacts on the same server (`ServerIndex`). ``--questions`` measures ranking alone,
-on more collections, and their mean.
+index, by the field with boosted words (`SoftIndex.expand`), and by the field as it is.
+``--questions`` measures ranking alone, on more collections, and their mean.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 
 from measure import data_folder, write_report
 from newsgroups import newsgroups
-from softcosine import ServerIndex, SoftIndex
+from softcosine import SoftIndex
 from softcosine.evaluate.datasets.loading import load
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import measured
@@ -141,54 +140,38 @@ def run(
     def exact(query: str) -> list[str]:
         return index.search(query, k=K, syntax=False).ids
 
-    with ServerIndex.connect(index, url, collection=NAME) as served:
-        if not ways:
-            served.export(overwrite=True)
-        proven: list[bool] = []
-
-        def impacts(query: str) -> list[str]:
-            hits = served.search(query, k=K, syntax=False)
-            proven.append(bool(hits.plan.proven))
-            return hits.ids
-
-        wanted = {id: exact(query) for id, query in collection.queries.items()}
-        rows, found = [], {}
-        contestants: dict[str, Callable[[str], list[str]]] = {
-            "index": exact,
-            PLAIN: plain,
-            "field, 64 words": soft(64, K),
-            "field, 1000 words": soft(1000, K),
-            f"field, 64 words, first {2 * K}": soft(64, 2 * K),
-            f"field, 64 words, first {CANDIDATES}": soft(64, CANDIDATES),
-            EXACT: lambda query: search_field(index, field, query, k=K, syntax=False).ids,
-            "impacts, two stages": impacts,
-        }
-        if ways and analyzer not in ("standard", "english"):
-            contestants[ANALYZED] = lambda query: (
-                search_field(index, field, query, k=K, syntax=False, words="analyzed").ids
-            )
-        if stems is not None:
-            contestants["field, forms of 64 stems"] = forms
-        for name, search in contestants.items():
-            if ways and name not in ways:
-                continue
-            for query in list(collection.queries.values())[:5]:
-                search(query)
-            proven.clear()
-            answers, seconds = _timed(search, collection.queries)
-            recall = [
-                len(set(own) & set(answers[id])) / len(own) for id, own in wanted.items() if own
-            ]
-            found[name] = {id: tuple(own[:K]) for id, own in answers.items()}
-            rows.append({
-                "collection": collection.name, "server": server, "analyzer": analyzer,
-                "equal words": round(comparison.equal, 4), "search": name,
-                "recall of the exact ten": round(statistics.mean(recall), 4),
-                "proven": round(statistics.mean(proven), 3) if proven else "",
-                "nDCG@10": "", "gain over BM25": "",
-                "median ms": round(1e3 * statistics.median(seconds), 2),
-            })  # fmt: skip
-        served.server.drop()
+    wanted = {id: exact(query) for id, query in collection.queries.items()}
+    rows, found = [], {}
+    contestants: dict[str, Callable[[str], list[str]]] = {
+        "index": exact,
+        PLAIN: plain,
+        "field, 64 words": soft(64, K),
+        "field, 1000 words": soft(1000, K),
+        f"field, 64 words, first {2 * K}": soft(64, 2 * K),
+        f"field, 64 words, first {CANDIDATES}": soft(64, CANDIDATES),
+        EXACT: lambda query: search_field(index, field, query, k=K, syntax=False).ids,
+    }
+    if ways and analyzer not in ("standard", "english"):
+        contestants[ANALYZED] = lambda query: (
+            search_field(index, field, query, k=K, syntax=False, words="analyzed").ids
+        )
+    if stems is not None:
+        contestants["field, forms of 64 stems"] = forms
+    for name, search in contestants.items():
+        if ways and name not in ways:
+            continue
+        for query in list(collection.queries.values())[:5]:
+            search(query)
+        answers, seconds = _timed(search, collection.queries)
+        recall = [len(set(own) & set(answers[id])) / len(own) for id, own in wanted.items() if own]
+        found[name] = {id: tuple(own[:K]) for id, own in answers.items()}
+        rows.append({
+            "collection": collection.name, "server": server, "analyzer": analyzer,
+            "equal words": round(comparison.equal, 4), "search": name,
+            "recall of the exact ten": round(statistics.mean(recall), 4),
+            "nDCG@10": "", "gain over BM25": "",
+            "median ms": round(1e3 * statistics.median(seconds), 2),
+        })  # fmt: skip
     if collection.judged is not None:
         _judge(collection, rows, found)
     return rows
@@ -285,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     notes = [
         "The index is learned from the field, with its k1 and b. The exact ten are those of the "
         "index. Each query is one request to the server; the times of the field include the "
-        "expansion, those of impacts the exact scores of 100 candidates.",
+        "expansion.",
         "Forms of stems: an index that stems, over a field that does not; its recall is measured "
         "by the exact ten of the other index.",
         "BM25 of the field gets the same words as the others: stop words are left out.",

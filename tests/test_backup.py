@@ -14,8 +14,6 @@ import time
 import pytest
 
 from softcosine import SoftIndex
-from softcosine.engines import registry
-from softcosine.engines.engine_index import EngineIndex
 from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
@@ -27,7 +25,6 @@ from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import copying
-from toy_engine import ENTRY
 from written import tree
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike"]
@@ -266,54 +263,14 @@ def test_an_index_that_a_copy_replaces_is_seen_on_refresh(index, tmp_path):
     assert not index.refresh()
 
 
-class TestEngines:
-    @pytest.fixture(autouse=True)
-    def _toy(self, monkeypatch):
-        monkeypatch.setitem(registry.ENGINES, "toy", ENTRY)
-        monkeypatch.setitem(registry.ENGINES, "other", ENTRY)
-
-    def test_engines_of_the_commit_are_copied_and_others_left_out(self, index, tmp_path):
-        EngineIndex.build(index, "other").save()
-        with index.writer() as writer:
-            writer.add("new", "tea")
-        fast = EngineIndex.build(index, "toy")
-        fast.save()
-        made = index.backup(tmp_path / "b")
-        assert made.engines == ("toy",)
-        assert made.left_out == ("the engine other was not copied: it is of another commit.",)
-        assert names(tmp_path / "b" / "engines") == ["toy"]
-        copy = SoftIndex.open(tmp_path / "b")
-        again = EngineIndex.open_in(copy, "toy")
-        assert not again.stale
-        assert again.hits(["tea"]) == fast.hits(["tea"])
-
-    def test_a_damaged_engine_is_left_out(self, index, tmp_path):
-        path = EngineIndex.build(index, "toy").save()
-        file = path / "arrays.npys"
-        content = file.read_bytes()
-        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        made = index.backup(tmp_path / "b")
-        assert made.engines == ()
-        assert f"{file} has changed" in made.left_out[0]
-        assert names(tmp_path / "b") == ["manifest.json", "parts"]
-
-    def test_an_engine_that_another_replaces_meanwhile_is_copied_whole(
-        self, index, tmp_path, monkeypatch
-    ):
-        EngineIndex.build(index, "toy").save()
-        true, calls = shutil.copyfile, []
-
-        def meddle(source, target, **settings):
-            if "engines" in source.parts:
-                calls.append(source)
-                if len(calls) == 2:
-                    EngineIndex.build(index, "toy", factor=2.0).save(overwrite=True)
-            return true(source, target, **settings)
-
-        monkeypatch.setattr(shutil, "copyfile", meddle)
-        assert index.backup(tmp_path / "b").engines == ("toy",)
-        again = EngineIndex.open_in(SoftIndex.open(tmp_path / "b"), "toy")
-        assert again.settings == {"factor": 2.0}
+def test_what_earlier_releases_exported_into_the_folder_is_ignored(index, tmp_path):
+    (index.path / "engines" / "faiss").mkdir(parents=True)
+    (index.path / "engines" / "faiss" / "manifest.json").write_text("{}")
+    assert SoftIndex.open(index.path).search("tea").ids
+    with SoftIndex.open(index.path).writer() as writer:
+        writer.add("new", "tea")
+    SoftIndex.open(index.path).backup(tmp_path / "b")
+    assert names(tmp_path / "b") == ["manifest.json", "parts"]
 
 
 def test_the_command_copies_and_says_so(index, tmp_path, run):
@@ -322,5 +279,5 @@ def test_the_command_copies_and_says_so(index, tmp_path, run):
     message = run("backup", index.path, tmp_path / "b", code=1)
     assert "exists already; choose another name, or pass --overwrite." in message
     told = json.loads(run("backup", index.path, tmp_path / "b", "--overwrite", "--links", "--json"))
-    assert (told["documents"], told["generation"], told["engines"]) == (5, 4, [])
+    assert (told["documents"], told["generation"]) == (5, 4)
     run("check", tmp_path / "b")

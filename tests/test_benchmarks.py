@@ -370,26 +370,6 @@ def test_document_map(benchmark, texts):
     assert all(0 <= row["nearest ten kept"] <= 1 for row in rows)
 
 
-def test_engines(benchmark, texts, tmp_path):
-    for package in ("faiss", "annoy", "hnswlib", "usearch", "matplotlib"):
-        pytest.importorskip(package)
-    script = benchmark("engines")
-    index = SoftIndex.from_texts(texts, plain=True, ranking="soft_bm25")
-    entered = [
-        replace(one, widths=one.widths[:1])
-        for one in script.contestants(n_lists=2, pieces=1, bits=4)
-    ]
-    rows, lost = script.race(
-        index, index, n_queries=3, n_words=4, runs=1, dimensions=(4, 8, 16), by_basis=entered,
-        by_lsa=entered[:2],
-    )  # fmt: skip
-    assert {row["route"] for row in rows} == {"basis", "lsa"}
-    assert all(0 <= row["recall@10"] <= 1 for row in rows + lost)
-    assert len(lost) == 3 * len(script.RERANKS)
-    script.plotted(rows, tmp_path / "engines.png")
-    assert (tmp_path / "engines.png").stat().st_size > 10_000
-
-
 def test_languages(benchmark):
     script = benchmark("languages")
     texts = ["der Hund und die Katze sind im Garten", "das Haus ist nicht auf dem Berg"] * 60
@@ -430,20 +410,6 @@ def test_meaning(benchmark, workload):
     words = script.FieldsSearcher([workload.searcher], [1.0])
     assert len(script.our_sizes(script.with_coordinates(words, 0))) == 2
     assert 20 < script.lines_of_code(script.ByHand) < 50
-
-
-def test_searches_on_servers_are_compared_with_the_index(benchmark, texts, tmp_path):
-    pytest.importorskip("qdrant_client")
-    pytest.importorskip("qdrant_edge")
-    servers = benchmark("servers")
-    index = SoftIndex.from_texts(texts, plain=True, ranking="soft_bm25")
-    queries = [" ".join(text.split()[:3]) for text in texts[:4]]
-    rows = servers.measured(
-        "tiny", index, queries, f"qdrant://{tmp_path}/qdrant", runs=1, n_timed=2
-    )  # fmt: skip
-    assert [row["first stage"] for row in rows] == list(servers.STAGES)
-    assert {row["recall@10"] for row in rows} == {1.0}
-    assert rows[-1]["proven"] == 1.0
 
 
 def test_the_http_server_is_measured(benchmark, texts):

@@ -68,7 +68,6 @@ def test_answers_are_sorted_and_counted_by_metadata(run, folder):
     assert "lang: en 2, de 1\n" in shown
     assert "year: 2019 1, 2023 1, 2021 1\n" in shown
     assert "none: no values\n" in shown
-    assert "leave --engine out" in run(*asked, "--engine", "faiss", code=2)
 
 
 def test_many_values_are_cut_where_people_read(run, tmp_path):

@@ -15,8 +15,6 @@ import typer
 import softcosine as sc
 from softcosine.cli.app import app
 from softcosine.cli.output import RANKINGS
-from softcosine.engines.registry import ENGINES
-from softcosine.engines.route_choice import ROUTES
 from softcosine.evaluate.datasets.grades import GRADES
 from softcosine.evaluate.datasets.loading import KINDS
 from softcosine.evaluate.tuning.search import RULES
@@ -107,7 +105,6 @@ def completed(command, name, incomplete):
         ("encode", "encoder", "mini", ["minilm"]),
         ("add", "format", "js", ["jsonl", "json"]),
         ("add", "format", "x", []),
-        ("export", "engine", "f", ["faiss"]),
         ("expand", "to", "e", ["elasticsearch"]),
         ("keys add", "scopes", "", ["search", "write", "admin"]),
         ("similarity build", "sources", "ed", ["edit-distance"]),
@@ -121,8 +118,7 @@ def test_values_are_completed(command, name, incomplete, expected):
     ("command", "name", "table"),
     [
         ("dedupe", "by", By), ("expand", "to", SERVERS), ("search", "sent_words", Words),
-        ("keys add", "scopes", SCOPES), ("search", "engine", (*ENGINES, "ray")),
-        ("export", "engine", ENGINES), ("export", "route", (*ROUTES, "auto")),
+        ("keys add", "scopes", SCOPES), ("search", "engine", ["ray"]),
         ("similarity build", "strategy", Strategy), ("tune", "rule", RULES),
         ("evaluate", "grades", GRADES), ("evaluate", "kind", KINDS),
         ("search", "ranking", TITLES), ("index", "language", (*languages(), "none")),

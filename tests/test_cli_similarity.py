@@ -583,14 +583,3 @@ def test_on_one_scale_what_cannot_be_calibrated_is_named(run, folder):
     )  # fmt: skip
     assert "no calibration for edit-distance" in " ".join(shown.split())
     assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["calibrate"]
-
-
-def test_an_engine_proposes_neighbours_and_its_recall_is_told(run, folder):
-    pytest.importorskip("faiss")
-    arguments = ("--vocabulary", "docs.jsonl", "-o", "s.matrix", "--overwrite", "--approximate")
-    shown = run("similarity", "build", "english", *arguments, "faiss", "--calibrate")
-    assert "faiss found 100.0% of the nearest neighbours by english" in " ".join(shown.split())
-    message = run("similarity", "build", "english", *arguments, "annoy", code=2)
-    assert "engine is 'annoy'" in message
-    message = run("similarity", "build", "edit-distance", *arguments, "faiss", code=2)
-    assert "none of edit-distance has any" in message

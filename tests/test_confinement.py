@@ -11,13 +11,10 @@ import pytest
 from crafted import part_folder, rewrite_manifest
 from killing import within
 from softcosine import SoftIndex
-from softcosine.engines import registry
-from softcosine.engines.engine_index import EngineIndex
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
 from softcosine.index.writer.lock import WriteLock
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import open_folder, write_folder
-from toy_engine import ENTRY
 from written import tree
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
@@ -223,41 +220,6 @@ def test_matrices_and_other_stored_folders_are_confined_too(tmp_path):
     rewrite_manifest(path, "", lambda m: m["files"].update({"../a": m["files"]["deep.npys"]}))
     with pytest.raises(CorruptIndexError, match="no name of a file inside the folder"):
         open_folder(path, "thing")
-
-
-class TestEngines:
-    @pytest.fixture(autouse=True)
-    def _toy(self, monkeypatch):
-        monkeypatch.setitem(registry.ENGINES, "toy", ENTRY)
-
-    @pytest.mark.parametrize("name", ["engines", "engines/toy"])
-    def test_a_linked_place_of_engines_is_neither_read_nor_replaced(self, index, tmp_path, name):
-        opened = SoftIndex.open(index)
-        engine = EngineIndex.build(opened, "toy")
-        engine.save()
-        elsewhere = tmp_path / "elsewhere"
-        (index / name).rename(elsewhere)
-        (index / name).symlink_to(elsewhere)
-        before = tree(elsewhere)
-        with pytest.raises(CorruptIndexError, match=f"{name} is a link"):
-            engine.save(overwrite=True)
-        with pytest.raises(CorruptIndexError, match=f"{name} is a link"):
-            EngineIndex.open_in(opened, "toy")
-        assert tree(elsewhere) == before
-
-    def test_only_files_that_the_manifest_names_are_given_to_an_engine(self, index):
-        opened = SoftIndex.open(index)
-        path = EngineIndex.build(opened, "toy").save()
-        rewrite_manifest(path, "", lambda manifest: manifest["files"].pop("engine/rows.npy"))
-        with pytest.raises(CorruptIndexError, match=r"names no file engine/rows\.npy"):
-            EngineIndex.open_in(opened, "toy")
-
-    def test_linked_files_are_not_given_to_an_engine(self, index):
-        opened = SoftIndex.open(index)
-        path = EngineIndex.build(opened, "toy").save()
-        linked(path / "engine" / "rows.npy")
-        with pytest.raises(CorruptIndexError, match=r"rows\.npy is a link"):
-            EngineIndex.open_in(opened, "toy")
 
 
 class TestCheckpoints:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import strategies as own
 from softcosine import SoftIndex, SoftNeighbors
-from softcosine.index.search.candidate_queries import vectors_of
+from softcosine.index.search.execution import Search, SearchRequest
 from softcosine.index.search.ranked_vectors import RankedVectors
 from toys import similarity_matrix
 
@@ -44,7 +44,8 @@ def test_words_outside_and_deleted_documents_count_as_in_a_search(tmp_path, rank
     (searcher,) = index.searcher(ranking).searchers
     vectors = RankedVectors(searcher)
     asked = ["kitten motorcycle", "drinks tyre", "qqqq"]
-    queries = vectors.queries([own for (own,) in vectors_of(index.snapshot, asked, ranking)])
+    search = Search.of_queries(index.snapshot, SearchRequest(ranking=ranking, ask="words"), None)
+    queries = vectors.queries([one.vectors[0] for one in search.all_ready(asked)])
     assert queries.outside.nnz > 0
     expanded = queries.expanded(index.S)
     (numbers, rows), *_ = vectors.documents()

@@ -187,8 +187,6 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         ({"min_similarity": 2}, "min_similarity is 2"),
         ({"sources": ["edit-distance"], "exponent": 2}, "threshold and exponent are of vectors"),
         ({"calibrate": True}, "calibrate is of sources that are named"),
-        ({"proposer": "none", "sources": ["english"]}, "'none'"),
-        ({"proposer": "faiss", "sources": ["edit-distance"]}, "faiss proposes neighbours by"),
         ({"overrides": ["car ! cat"]}, "overrides"),
     ],
 )
@@ -206,11 +204,17 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(settings, messag
         ({"overrides": "car ! cat"}, "the overrides are 'car ! cat'; needed is a list of lines"),
         ({"overrides": ["car"]}, "car"),
         ({1: 2, "nope": 3}, "a recipe has no setting 1"),
+        ({"proposer": "faiss"}, "names the proposer 'faiss', .* delete \"proposer\""),
     ],
 )
 def test_what_is_no_recipe_is_refused(given, message):
     with pytest.raises(InvalidInputError, match=message):
         SimilarityRecipe.from_dict(given)
+
+
+def test_a_recipe_of_an_earlier_release_without_a_proposer_is_read():
+    recipe = SimilarityRecipe(sources=["english"])
+    assert SimilarityRecipe.from_dict({**recipe.to_dict(), "proposer": None}) == recipe
 
 
 def test_what_is_no_file_of_a_recipe_is_refused(tmp_path):

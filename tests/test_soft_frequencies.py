@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
-from softcosine.index.search.candidate_queries import vectors_of
+from softcosine.index.search.execution import Search, SearchRequest
 from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector
@@ -67,7 +67,8 @@ def test_the_bound_of_one_similar_word_is_met_where_it_is_most_frequent():
         ["b b b b", "b", "c c"], source=ToySource({("a", "b"): 0.5}, known=["c"]), language="none",
     )  # fmt: skip
     (searcher,) = index.snapshot.searcher().searchers
-    ((query,),) = vectors_of(index.snapshot, ["a"])
+    (ready,) = Search.of_queries(index.snapshot, SearchRequest(ask="words"), None).all_ready(["a"])
+    (query,) = ready.vectors
     bounding = searcher.bounding(query)
     bound = bounding.weights @ searcher.greatest_impacts[bounding.terms]
     assert bound == pytest.approx(index.search("a").hits[0].score, rel=1e-5)

@@ -17,8 +17,6 @@ FOLDERS = {
     "matrix": "The term similarity matrix",
     "text": "Texts",
     "space": "Measures and transforms",
-    "engines": "Engines",
-    "servers": "Servers",
     "client": "The client of a server",
     "evaluate": "Evaluation",
     "plots": "Pictures",

@@ -18,7 +18,6 @@ _HOMES = {
     "Analyzer": "softcosine.text.analyzer",
     "Antonyms": "softcosine.similarity.overrides.antonyms",
     "AsyncClient": "softcosine.client",
-    "ApproximateSimilarity": "softcosine.similarity.embeddings.approximate",
     "Calibration": "softcosine.similarity.combine.isotonic",
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
     "Client": "softcosine.client",
@@ -27,8 +26,6 @@ _HOMES = {
     "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
-    "EngineIndex": "softcosine.engines.engine_index",
-    "ServerIndex": "softcosine.servers.server_index",
     "EncoderSimilarity": "softcosine.similarity.embeddings.encoder",
     "FirstStage": "softcosine.index.search.first_stage",
     "Guarded": "softcosine.similarity.overrides.guard",
@@ -105,7 +102,6 @@ if TYPE_CHECKING:
     from softcosine.cluster.sharded_index import ShardedIndex as ShardedIndex
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder
-    from softcosine.engines.engine_index import EngineIndex as EngineIndex
     from softcosine.index.query.filters import Where as Where
     from softcosine.index.search.first_stage import FirstStage as FirstStage
     from softcosine.index.soft_index import SoftIndex as SoftIndex
@@ -117,7 +113,6 @@ if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
-    from softcosine.servers.server_index import ServerIndex as ServerIndex
     from softcosine.similarity.combine.calibration import calibrated as calibrated
     from softcosine.similarity.combine.calibration import uncalibrated as uncalibrated
     from softcosine.similarity.combine.combined import first as first
@@ -131,9 +126,6 @@ if TYPE_CHECKING:
     )
     from softcosine.similarity.cooccurrence.distilled import (
         DistilledSimilarity as DistilledSimilarity,
-    )
-    from softcosine.similarity.embeddings.approximate import (
-        ApproximateSimilarity as ApproximateSimilarity,
     )
     from softcosine.similarity.embeddings.embedding import (
         EmbeddingSimilarity as EmbeddingSimilarity,

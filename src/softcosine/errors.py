@@ -162,7 +162,7 @@ class ServerError(SoftCosineError, ConnectionError):
     Attributes
     ----------
     server : str
-        Such as ``postgresql``.
+        Such as ``opensearch``.
     address : str
         Without a password.
     """

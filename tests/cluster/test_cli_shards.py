@@ -108,7 +108,7 @@ def test_wrong_kinds_of_folder_are_named_plainly(tmp_path, documents, run):
     options = (documents, "--id", "sku", "--text", "body", "--plain", "-o")
     run("shards", "build", *options, shards, "--jobs", 1)
     run("index", *options, one)
-    message = run("export", shards, "faiss", status=1)
+    message = run("map", shards, "--plot", tmp_path / "a.png", status=1)
     assert "holds a softcosine sharded index; a softcosine index was needed." in message
     assert f"open a single shard, such as {shards}/shard-0000; its documents" in message
     message = run("shards", "info", one, status=1)
@@ -116,25 +116,6 @@ def test_wrong_kinds_of_folder_are_named_plainly(tmp_path, documents, run):
     assert "is no softcosine sharded index" in run("shards", "info", tmp_path, status=1)
     message = run("search", documents.as_uri(), "tea", status=1)
     assert message.count("there is no index at file:///") == 1
-
-
-def test_shards_are_exported_one_by_one(tmp_path, documents, run):
-    pytest.importorskip("faiss")
-    shards = tmp_path / "all.shards"
-    options = ("--id", "sku", "--text", "body", "--source", "english", "--encoder", "none")
-    run("shards", "build", documents, *options, "-o", shards, "--docs-per-shard", 25)
-    names = [one.folder for one in ShardsManifest.read(shards).shards]
-    asked = ("tyre", "-k", 60, "--ranking", "soft_cosine", "--json")
-    found = {}
-    for name in names:
-        run("export", shards / name, "faiss", "--factory", "Flat", "--ranking", "soft_cosine")
-        own = run("search", shards / name, *asked, "--engine", "faiss", "--rerank", 60)
-        found |= {hit["id"]: hit["score"] for hit in json.loads(own)["hits"]}
-    whole = json.loads(run("search", shards, *asked))["hits"]
-    assert found == {hit["id"]: hit["score"] for hit in whole}
-    run("add", shards, documents, "--id", "sku", "--text", "body")
-    message = run("search", shards / names[0], *asked, "--engine", "faiss", status=1)
-    assert "export" in message
 
 
 def test_replicas_need_ray_also_in_a_server(tmp_path, documents, run):

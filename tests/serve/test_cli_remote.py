@@ -167,7 +167,10 @@ def test_the_state_of_an_index(run, served, root):
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (("search", URL, "tea", "--engine", "faiss", "--rerank", "0"), "--engine and --rerank are"),
+        (
+            ("search", URL, "tea", "--engine", "ray", "--replicas", "2"),
+            "--engine and --replicas are",
+        ),
         (("search", URL, "tea", "--encoder", "x"), "--encoder is for an index in a folder"),
         (("explain", URL, "tea", "car", "--plot", "a.png"), "--plot is for"),
         (("pairs", URL, "-k", "1", "--threads", "2"), "--threads is for"),
@@ -205,13 +208,11 @@ def test_every_command_takes_an_address_or_says_that_it_needs_files(run):
     assert {kind for _, kind in places()} == {Index, AnyIndex}
     local = {name for name, kind in places() if kind == Index}
     assert local == {
-        "backup", "batch", "check", "compare-server", "export", "join", "map", "salvage", "shard",
-        "sync",
+        "backup", "batch", "check", "compare-server", "join", "map", "salvage", "shard",
     }  # fmt: skip
     more = {
-        "backup": ["b"], "compare-server": [URL, "--field", "x"], "export": ["faiss"],
+        "backup": ["b"], "compare-server": [URL, "--field", "x"],
         "join": ["b"], "map": ["--plot", "a.png"], "salvage": ["-o", "b"], "shard": ["-o", "b"],
-        "sync": [URL],
     }  # fmt: skip
     for name in local:
         shown = " ".join(run(name, URL, *more.get(name, []), code=2).split())

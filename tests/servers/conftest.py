@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
 import java_servers
 from conftest import required
-from server_processes import PostgreSQLProcess, postgresql_programs
-
-_numbers = count()
 
 
 @pytest.hookimpl(trylast=True)
@@ -24,8 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Move tests of Lucene to the end: Java stays in this process, and other tests fork it."""
 
     def starts_java(item: pytest.Item) -> bool:
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        return "lucene" in (*getattr(item, "fixturenames", ()), parameters.get("url"))
+        return "lucene" in getattr(item, "fixturenames", ())
 
     items.sort(key=starts_java)
 
@@ -35,19 +31,6 @@ def missing(reason: str) -> None:
     if "servers" in required():
         pytest.fail(f"{reason} (SOFTCOSINE_REQUIRE asks for it)", pytrace=False)
     pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgreSQLProcess]:
-    """A running PostgreSQL."""
-    programs = postgresql_programs()
-    if find_spec("psycopg") is None:
-        missing("needs psycopg, which is not installed")
-    if programs is None:
-        missing("needs PostgreSQL; .ci/servers installs it")
-    process = PostgreSQLProcess(programs)
-    yield process
-    process.remove()
 
 
 @pytest.fixture(scope="session")
@@ -107,20 +90,13 @@ def other_version(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def qdrant(tmp_path: Path) -> str:
-    """The URL of the engine of Qdrant in this process."""
-    if find_spec("qdrant_edge") is None or find_spec("qdrant_client") is None:
-        missing("needs qdrant-edge-py and qdrant-client, which are not installed")
-    return f"qdrant://{tmp_path}/qdrant"
-
-
-@pytest.fixture
-def lucene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of Lucene in this process."""
+def lucene() -> Any:
+    """The package of Lucene, in this process."""
     if find_spec("jpype") is None:
         missing("needs JPype1, which is not installed")
-    monkeypatch.setenv("SOFTCOSINE_LUCENE", str(_java_server("lucene-*")))
-    return f"lucene://{tmp_path}/lucene"
+    from lucene_field import lucene_classes
+
+    return lucene_classes(_java_server("lucene-*"))
 
 
 @pytest.fixture(scope="session")
@@ -129,34 +105,3 @@ def solr_jars() -> Path:
     if find_spec("jpype") is None:
         missing("needs JPype1, which is not installed")
     return _java_server("solr-*")
-
-
-@pytest.fixture(params=["postgresql", "qdrant", "elasticsearch", "opensearch", "lucene"])
-def url(request: pytest.FixtureRequest) -> str:
-    """The URL of each server in turn."""
-    server = request.getfixturevalue(request.param)
-    url = server if isinstance(server, str) else server.url
-    return url.replace("http://", f"{request.param}://")
-
-
-@pytest.fixture
-def collection() -> str:
-    """A name that no other test uses."""
-    return f"test_{next(_numbers)}"
-
-
-@pytest.fixture
-def connect(url: str, collection: str) -> Iterator[Callable[..., object]]:
-    """Connect an index to a collection of the test."""
-    from softcosine.servers.server_index import ServerIndex
-
-    opened = []
-
-    def connected(index, **options):
-        options = {"collection": collection, **options}
-        opened.append(ServerIndex.connect(index, url, **options))
-        return opened[-1]
-
-    yield connected
-    for one in opened:
-        one.close()

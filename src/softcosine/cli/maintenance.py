@@ -186,12 +186,10 @@ def backup(
 
     The copy is a complete index and appears under its name when it is finished. --links shares the
     files by hard links, if the file system supports them, so damage to one index damages the other.
-    Exported engines of this commit are copied too, except to a URL. An overwritten URL gets the
-    new parts only.
+    An overwritten URL gets the new parts only.
 
-    JSON: index, backup, generation, documents, bytes, engines (copied), left_out (a message for
-    each engine not copied), seconds. For a sharded index, shards (their number) replaces
-    generation, engines and left_out.
+    JSON: index, backup, generation, documents, bytes, seconds. For a sharded index, shards (their
+    number) replaces generation.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
@@ -216,14 +214,10 @@ def backup(
                 "generation": made.generation,
                 "documents": made.n_docs,
                 "bytes": made.n_bytes,
-                "engines": list(made.engines),
-                "left_out": list(made.left_out),
                 "seconds": seconds,
             }
         )
         return
-    for message in made.left_out:
-        console().print(printable(message), soft_wrap=True)
     console().print(
         f"Copied {counted(made.n_docs, 'document')} of commit {made.generation} in "
         f"{duration(seconds)}: {printable(name_of(to))} ({size(made.n_bytes)})."

@@ -59,7 +59,6 @@ def recipe_of(
     min_similarity: float,
     threshold: float | None,
     exponent: float | None,
-    approximate: str | None,
     strategy: str,
     order: str,
     balanced: bool | None,
@@ -87,7 +86,6 @@ def recipe_of(
         threshold=threshold, exponent=exponent, overrides=decisions_in(decisions), guard=guard,
         max_neighbors=max_neighbors, min_similarity=min_similarity,
         strategy=strategy, order=ORDERS[order], scaling=scaling,  # type: ignore[arg-type]
-        proposer=approximate,
     )  # fmt: skip
 
 

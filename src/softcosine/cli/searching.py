@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +27,6 @@ from softcosine.cli.options import (
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.cli.remote import is_served, served_index, show_served_hits, weight_of_meaning
 from softcosine.cli.server_fields import SentWords, asking_field
-from softcosine.cli.serving import COLLECTION, Collection
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
@@ -131,53 +129,20 @@ def search(
     meaning: Meaning = None,
     encoder: KnownEncoder = None,
     first_stage: TwoStages = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            autocompletion=names_of("annoy", "faiss", "hnswlib", "usearch", "ray"),
-            help="Search in an engine that 'export' made; 'ray' searches shards in its actors.",
-        ),
-    ] = None,
-    rerank: Annotated[
-        int | None,
-        typer.Option(
-            "--rerank",
-            min=0,
-            metavar="N",
-            help="Let the index rank N candidates of the engine; 0 for the engine's own scores.",
-        ),
-    ] = None,
-    width: Annotated[
-        int | None,
-        typer.Option("--width", min=1, metavar="N", help="Search width of the engine."),
-    ] = None,
+    engine: ShardEngine = None,
     server: Annotated[
         str | None,
         typer.Option(
             "--server",
             metavar="URL",
-            help="Search on a server that 'export' filled, or over its text field --field.",
+            help="Search the text field --field of an index of Elasticsearch or OpenSearch.",
         ),
     ] = None,
     field: Annotated[
         str | None,
-        typer.Option(
-            "--field",
-            metavar="FIELD",
-            help="Search this text field of Elasticsearch, OpenSearch or Lucene; --server names "
-            "the index.",
-        ),
+        typer.Option("--field", metavar="FIELD", help="The text field on the --server."),
     ] = None,
     sent_words: SentWords = "terms",
-    collection: Collection = COLLECTION,
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="Let the server send candidates until the results are proven."
-        ),
-    ] = False,
     replicas: Replicas = None,
     shard_timeout: ShardTimeout = None,
     plot: Plot = None,
@@ -223,23 +188,14 @@ def search(
     find 100 candidates, or 1,000 where meaning counts, whose scores are then exact. --plan says
     whether a better document can be missing.
 
-    --engine searches in an engine that 'export' made, which may miss documents. --rerank 100 lets
-    the index rank its 100 best candidates; that is the default if the ranking of the index is by
-    meaning or by BM25 of soft frequencies, which engines do not have.
-
-    --server searches on a server that 'export' filled: it finds the candidates of --first-stage
-    [32:100; 32:300 if the ranking is by meaning or by BM25 of soft frequencies], and the index
-    scores them exactly. --plan says whether the results are proven to be those of the index;
-    --exact proves them.
-
-    --server http://host:9200/articles --field body searches a text field that is there, with
-    nothing exported: the server gets the words of --first-stage [32] as boosted terms, and the
+    --server http://host:9200/articles --field body searches a text field that is there: the server
+    gets the words of --first-stage [32] as boosted terms, and the
     index, such as one of 'learn-from', scores the 100 best documents exactly. Documents that it
     lacks are scored by their texts or term vectors on the server; --explain cannot explain them.
 
-    INDEX can be a sharded index, as 'shards build' makes it, but for engines of 'export', --server
-    and --plot. --engine ray searches its shards in actors of Ray, and another of the --replicas
-    answers for one that died.
+    INDEX can be a sharded index, as 'shards build' makes it, but for --server and --plot. --engine
+    ray searches its shards in actors of Ray, and another of the --replicas answers for one that
+    died.
 
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
     seconds, outside (words in no document), unknown and left_out (words not
@@ -275,9 +231,8 @@ def search(
     }  # fmt: skip
     if is_served(index):
         with served_index(
-            index, engine=engine, rerank=rerank, width=width, server=server, field=field,
-            words=None if sent_words == "terms" else sent_words, exact=exact,
-            collection=None if collection == COLLECTION else collection, encoder=encoder, plot=plot,
+            index, engine=engine, server=server, field=field,
+            words=None if sent_words == "terms" else sent_words, encoder=encoder, plot=plot,
             replicas=replicas, shard_timeout=shard_timeout,
         ) as served:  # fmt: skip
             facts = served.info()
@@ -290,81 +245,42 @@ def search(
                     meaning=meaning, plan=plan, as_json=as_json,
                 )  # fmt: skip
         return
-    of_shards, engine = (engine, None) if engine == "ray" else (None, engine)
     opened = open_searchable(
-        index, encoder, engine=of_shards, replicas=replicas, shard_timeout=shard_timeout
+        index, encoder, engine=engine, replicas=replicas, shard_timeout=shard_timeout
     )
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
     find: Callable[..., Hits] = partial(opened.search, **own_options)
-    connection = ExitStack()
-    if engine is not None and server is not None:
-        raise InvalidInputError("--engine and --server exclude each other; give one of them.")
-    if engine is not None:
-        from softcosine.cli.exporting import asking_engine
-
+    if (server is None) != (field is None):
+        raise InvalidInputError(
+            "--server and --field name a text field on a server; give both, or none of them."
+        )
+    if server is not None and field is not None:
         of_meaning = ask not in (None, "words") or bool(meaning) or encoder is not None
-        own = (
-            of_meaning or exact_first or fuzzy or keep_stop_words or fill or mmr is not None
-            or bool(sort) or bool(facets) or stage is not None
-        )  # fmt: skip
-        if only is not None or own:
+        if exact_first or fill or mmr is not None or sort or facets or fuzzy or of_meaning:
             raise InvalidInputError(
-                "--where, --exact-first, --fuzzy, --keep-stop-words, --fill, --mmr, --sort, "
-                "--facet, --ask, --meaning, --encoder and --first-stage are for the index's own "
-                "search; leave --engine out."
-            )
-        find, asked = asking_engine(one_index(opened), engine, ranking, rerank=rerank, width=width)
-        ranking = asked.ranking
-    elif server is not None:
-        if exact_first or fill or mmr is not None or sort or facets:
-            raise InvalidInputError(
-                "--exact-first, --fill, --mmr, --sort and --facet are for the index's own search; "
-                "leave --server out."
+                "--exact-first, --fill, --mmr, --sort, --facet, --fuzzy, --ask, --meaning and "
+                "--encoder are for the index's own search; leave --server and --field out."
             )
         limits = {} if stage is None else {"first_stage": stage}
-        if field is None:
-            from softcosine.cli.serving import asking_server
-
-            find, ranking = connection.enter_context(
-                asking_server(one_index(opened), server, collection, ranking, exact=exact, **limits)
-            )
-            find = partial(find, fuzzy=fuzzy, ask=asked.ask, meaning=meaning)
-            asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
-        else:
-            of_meaning = ask not in (None, "words") or bool(meaning) or encoder is not None
-            if exact or fuzzy or collection != COLLECTION or of_meaning:
-                raise InvalidInputError(
-                    "--exact, --fuzzy, --collection, --ask, --meaning and --encoder are not for "
-                    "text fields; leave --field or them out."
-                )
-            find, ranking = asking_field(
-                one_index(opened), server, field, sent_words, ranking, **limits
-            )
-            asked = MeaningOptions(opened, "words")
-        find = partial(find, where=only, keep_stop_words=keep_stop_words)
-    elif rerank is not None or width is not None:
-        raise InvalidInputError(
-            "--rerank and --width tell another engine what to do; name it by --engine."
-        )
-    if server is None and (exact or collection != COLLECTION or field is not None):
-        raise InvalidInputError(
-            "--exact, --collection and --field are for a search on a server; name it by --server."
-        )
-    if field is None and sent_words != "terms":
+        find, ranking = asking_field(
+            one_index(opened), server, field, sent_words, ranking, where=only,
+            keep_stop_words=keep_stop_words, **limits,
+        )  # fmt: skip
+        asked = MeaningOptions(opened, "words")
+    elif sent_words != "terms":
         raise InvalidInputError("--words is for the text field of a server; name it by --field.")
     notes = _unknown_keys(opened, sort) if not as_json else []
-    with connection:
-        for number, query in enumerate(_queries(words)):
-            if words == ["-"] and not as_json:
-                _show_query(query, first=number == 0)
-            search_it = partial(find, query, **page_of)
-            why = partial(
-                opened.explain, query, **{**why_options, "ranking": ranking, "ask": asked.ask}
-            )
-            _answer(
-                asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
-                syntax=syntax, plot=plot, notes=notes, countable=engine is None and server is None,
-            )  # fmt: skip
+    for number, query in enumerate(_queries(words)):
+        if words == ["-"] and not as_json:
+            _show_query(query, first=number == 0)
+        search_it = partial(find, query, **page_of)
+        why = partial(
+            opened.explain, query, **{**why_options, "ranking": ranking, "ask": asked.ask}
+        )
+        _answer(
+            asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
+            syntax=syntax, plot=plot, notes=notes, countable=server is None,
+        )  # fmt: skip
 
 
 def similar(

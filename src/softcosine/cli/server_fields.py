@@ -30,8 +30,7 @@ Url = Annotated[
     str,
     typer.Argument(
         metavar="URL",
-        help="An index of Elasticsearch or OpenSearch, http://host:9200/articles, or of Lucene, "
-        "lucene:///folder.",
+        help="An index of Elasticsearch or OpenSearch, http://host:9200/articles.",
     ),
 ]
 FieldName = Annotated[
@@ -123,23 +122,21 @@ def compare_server(
     ] = 300,
     as_json: Summary = False,
 ) -> None:
-    """Compare an index with a text field of Elasticsearch, OpenSearch or Lucene.
+    """Compare an index with a text field of Elasticsearch or OpenSearch.
 
       softcosine compare-server faq.index http://localhost:9200/faq --field body
 
     The command compares how words are analyzed, k1 and b of BM25, the number and lengths of
     documents, and document frequencies, and says what differs and what to do. 'expand' gives the
     scores of the index only where they agree. Passwords come from ELASTICSEARCH_USER and
-    ELASTICSEARCH_PASSWORD, or ELASTICSEARCH_API_KEY (or OPENSEARCH_...). An index of Lucene does
-    not note its analyzer, k1, b and field of ids; those that differ from the defaults stand in the
-    URL: 'lucene:///data/faq?analyzer=english&id=key&k1=1.2&b=0.75'.
+    ELASTICSEARCH_PASSWORD, or ELASTICSEARCH_API_KEY (or OPENSEARCH_...).
     """
     from softcosine.index.soft_index import SoftIndex
     from softcosine.servers.field_comparison import compared
-    from softcosine.servers.registry import open_field
+    from softcosine.servers.text_field import TextField
 
     opened = SoftIndex.open(index)
-    found = compared(opened.snapshot, open_field(url, field), own=own, n_sampled=n_sampled)
+    found = compared(opened.snapshot, TextField.open(url, field), own=own, n_sampled=n_sampled)
     _tell(found, as_json)
 
 
@@ -156,7 +153,7 @@ def learn_from(
     ] = False,
     as_json: Summary = False,
 ) -> None:
-    """Make an index of the texts of a field of a server or of Lucene, for soft search of it.
+    """Make an index of the texts of a field of a server, for soft search of it.
 
       softcosine learn-from http://localhost:9200/faq --field body -o faq.index
       softcosine search faq.index "tire repair" --server http://localhost:9200/faq --field body
@@ -168,10 +165,10 @@ def learn_from(
     from softcosine.cli.progress import Reporter
     from softcosine.servers.field_comparison import compared
     from softcosine.servers.learning import learn_from as learn
-    from softcosine.servers.registry import open_field
+    from softcosine.servers.text_field import TextField
 
     started = time.perf_counter()
-    opened = open_field(url, field)
+    opened = TextField.open(url, field)
     with Reporter() as report:
         made = learn(
             opened, output, language=language or "auto", keep_texts=texts, overwrite=overwrite,
@@ -196,13 +193,13 @@ def asking_field(
 ) -> tuple[Callable[..., Hits], str]:
     """Return the search function of a text field on a server, and its ranking."""
     from softcosine.servers.field_search import search_field
-    from softcosine.servers.registry import open_field
+    from softcosine.servers.text_field import TextField
 
     if ranking not in (None, "soft_bm25"):
         raise InvalidInputError(
             f"--ranking is {ranking}, but text fields are searched by soft_bm25; leave it out."
         )
-    found = open_field(url, field)
+    found = TextField.open(url, field)
     check_choice("--words", words, ("terms", "forms", "analyzed"))
     limits["words"] = words
     return partial(search_field, opened, found, **limits), "soft_bm25"

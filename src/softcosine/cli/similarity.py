@@ -83,15 +83,6 @@ def build(
     exponent: Annotated[
         float | None, typer.Option(metavar="E", help="Exponent of the cosines of word vectors [4].")
     ] = None,
-    approximate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ENGINE",
-            autocompletion=names_of("faiss", "usearch", "torch"),
-            help="Search neighbours of word vectors with faiss, usearch or torch (on a GPU); the "
-            "recall is measured.",
-        ),
-    ] = None,
     strategy: Annotated[
         str,
         typer.Option(
@@ -203,7 +194,7 @@ def build(
     recipe = recipe_of(
         sources=sources or (), join=join, calibrate=calibrate, decisions=decisions,
         max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
-        exponent=exponent, approximate=approximate, strategy=strategy, order=order,
+        exponent=exponent, strategy=strategy, order=order,
         balanced=balanced, definite=definite, guard=guard,
     )  # fmt: skip
     plan = Plan(

@@ -501,8 +501,7 @@ class SoftIndex(Searchable):
         """Copy the last commit to another folder, atomically.
 
         A writer may commit and merge at the same time. The copy is an independent index with
-        identical files. Vector engines stored beside the index are copied if they belong to that
-        commit.
+        identical files.
 
         Parameters
         ----------
@@ -522,7 +521,7 @@ class SoftIndex(Searchable):
         Returns
         -------
         Backup
-            The commit number, the number of documents, the size, and the copied engines.
+            The commit number, the number of documents, and the size.
 
         Raises
         ------

@@ -101,8 +101,6 @@ class SimilarityRecipe:
     scaling : {"auto", "none", "balanced", "definite"}
         See `TermSimilarityMatrix.from_source`. ``"auto"``: definite for the default sources,
         balanced for others, if S is symmetric.
-    proposer : str, optional
-        The vector engine that proposes neighbours; by default all pairs are compared.
 
     Raises
     ------
@@ -131,7 +129,6 @@ class SimilarityRecipe:
     strategy: Strategy = "symmetric"
     order: Order = "rare_first"
     scaling: Scaling = "auto"
-    proposer: str | None = None
 
     def __post_init__(self) -> None:
         given: Any = self.sources
@@ -180,15 +177,6 @@ class SimilarityRecipe:
             )
         if self.calibrate and not self.names:
             raise InvalidInputError("calibrate is of sources that are named; name some.")
-        if self.proposer is not None:
-            from softcosine.similarity.embeddings.proposers import proposer_by_name
-
-            proposer_by_name(self.proposer)
-            if not any(kind.of_vectors for kind in kinds):
-                raise InvalidInputError(
-                    f"{self.proposer} proposes neighbours by vectors that are given, and none of "
-                    f"{shown} has any; leave it out."
-                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -296,7 +284,7 @@ class SimilarityRecipe:
     ) -> SourceSettings:
         return SourceSettings(
             self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
-            words=None if words is None else tuple(words), report=report, engine=self.proposer,
+            words=None if words is None else tuple(words), report=report,
         )  # fmt: skip
 
     def _joined(
@@ -319,11 +307,10 @@ class SimilarityRecipe:
             if not isinstance(one, str):
                 made.append(one)
                 continue
-            raw = source_named(one, settings)
-            source = settings.proposed(one, raw)
+            source = source_named(one, settings)
             if self.calibrate:
                 try:
-                    source = CalibratedSimilarity(source, default_calibration(raw))
+                    source = CalibratedSimilarity(source, default_calibration(source))
                 except InvalidInputError:
                     uncalibrated.append(one)
             made.append(source)
@@ -410,14 +397,14 @@ class SimilarityRecipe:
                 "Word vectors or synonyms (--source; source= in Python) or a multilingual encoder "
                 "(--encoder) find documents in other words."
             )
-        notes = [note, settings.recall_told()]
+        notes = [note]
         if self.overrides is not None:
             n = len(self.overrides)
             comes = (
                 "One decision of a person comes" if n == 1 else f"{n} decisions of a person come"
             )
             notes.append(f"{comes} before them.")
-        return BuiltSimilarity(S, source, " ".join(filter(None, notes)))
+        return BuiltSimilarity(S, source, " ".join(notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as JSON types.
@@ -460,6 +447,11 @@ class SimilarityRecipe:
         if given.get("version", _VERSION) != _VERSION:
             raise InvalidInputError(
                 f"the recipe is of version {given['version']!r}; this release reads {_VERSION}."
+            )
+        if (proposer := values.pop("proposer", None)) is not None:
+            raise InvalidInputError(
+                f"the recipe names the proposer {proposer!r}, and this release compares all pairs; "
+                'delete "proposer" from the recipe: S is then exact.'
             )
         known = [one.name for one in fields(cls)]
         if unknown := [name for name in values if name not in known]:

@@ -121,6 +121,4 @@ def _recipe(given: dict[str, Any]) -> SimilarityRecipe:
                 "sources of the library, such as english, texts and edit-distance, or make the "
                 "index by 'softcosine index' in the folder of the server."
             )
-    if given.get("proposer") is not None:
-        raise InvalidInputError("a request cannot choose the proposer; leave it out.")
     return SimilarityRecipe.from_dict(given)

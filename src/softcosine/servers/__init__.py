@@ -1,25 +1,12 @@
-"""The ranking of an index from the servers people run.
+"""Text fields that Elasticsearch and OpenSearch have: compared with an index, and searched by it.
 
-An index sends the impacts of its documents, without idf and S, to a server once. A search sends the
-heaviest terms of the expanded query (theory T8, T12); the server returns candidates, and the index
-scores them exactly.
-
-``server_index.py``
-    `ServerIndex`: connect, export, sync and search.
-``server.py``, ``registry.py``, ``address.py``
-    The protocol of servers, the servers by name, and their addresses.
-``postgresql.py``, ``postgresql_filters.py``, ``qdrant.py``, ``qdrant_in_process.py``,
-``qdrant_filters.py``
-    One server each, and metadata filters in its language.
-``elasticsearch.py``, ``elasticsearch_filters.py``, ``http.py``
-    Elasticsearch and OpenSearch, and JSON over HTTP.
-``lucene.py``, ``lucene_filters.py``, ``lucene_classes.py``, ``lucene_field.py``, ``features.py``
-    Lucene in this process, and a text field that it has; what its features lose in all of these.
-``server_field.py``, ``text_field.py``, ``field_comparison.py``, ``learning.py``,
+``text_field.py``, ``server_field.py``
+    A text field of a server, and the protocol of those.
+``field_comparison.py``, ``learning.py``
+    Fields compared with an index, and as the source of an index.
 ``field_search.py``, ``unindexed.py``
-    Text fields that these servers have, behind one protocol: compared with an index, the source of
-    an index, searched by boosted words (`softcosine.index.search.server_query`) with exact scores,
-    also of documents that the index lacks.
-``documents.py``, ``query_terms.py``, ``marker.py``, ``sync.py``
-    What is sent: documents, terms of queries, the state of the index, and what has changed.
+    Searches by boosted words (`softcosine.index.search.server_query`) with exact scores by the
+    index, also of documents that it lacks.
+``http.py``, ``address.py``, ``retries.py``
+    JSON over HTTP.
 """

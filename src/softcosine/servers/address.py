@@ -9,14 +9,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["ServerAddress", "is_loopback", "is_server_url"]
-
-_ALIASES = {"postgres": "postgresql"}
+__all__ = ["ServerAddress"]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A parsed URL, such as ``postgresql://host/database`` or ``qdrant+https://host:6333``.
+    """A parsed URL, such as ``http://host:9200/index`` or ``opensearch+https://host:9200``.
 
     Attributes
     ----------
@@ -50,15 +48,14 @@ class ServerAddress:
         except (ValueError, AttributeError, TypeError) as error:
             raise InvalidInputError(
                 f"the address of the server is not a URL: {error}; write it as "
-                "postgresql://user@host:5432/database."
+                "http://host:9200/index."
             ) from None
         server, _, transport = parts.scheme.partition("+")
         if not server or "://" not in url:
             raise InvalidInputError(
-                "the address of the server has no scheme; write it as "
-                "postgresql://user@host:5432/database."
+                "the address of the server has no scheme; write it as http://host:9200/index."
             )
-        return cls(_ALIASES.get(server, server), transport, parts, url.partition("://")[2])
+        return cls(server, transport, parts, url.partition("://")[2])
 
     @property
     def host(self) -> str:
@@ -68,25 +65,15 @@ class ServerAddress:
     @property
     def loopback(self) -> bool:
         """Whether the host is this machine, so that TLS is not needed."""
-        return is_loopback(self.host)
+        if self.host in ("", "localhost"):
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
     def __str__(self) -> str:
         """Return the URL without user, password and parameters."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.parts.port is None else f":{self.parts.port}"
         return f"{self.parts.scheme}://{host}{port}{self.parts.path}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine; an empty one or a path is a local socket."""
-    if host in ("", "localhost") or host.startswith(("/", "@")):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def is_server_url(text: str) -> bool:
-    """Whether a text is a URL of a server, not the name of an engine."""
-    return "://" in text

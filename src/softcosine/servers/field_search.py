@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.candidate_queries import CandidateQuery, execute_among
-from softcosine.index.search.execution import SearchRequest
+from softcosine.index.search.execution import Page, Search, SearchRequest
 from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.server_query import Words
-from softcosine.index.search.top_docs import Top
 from softcosine.index.soft_index import SoftIndex
-from softcosine.servers.server import Candidates, TooManyClausesError
-from softcosine.servers.server_field import ServerField
+from softcosine.servers.server_field import Candidates, ServerField, TooManyClausesError
 from softcosine.servers.unindexed import unindexed
 
 __all__ = ["search_field"]
@@ -138,12 +135,10 @@ def _among(
     request: SearchRequest,
 ) -> Hits:
     """Return the hits among some documents."""
-    some = np.array(sorted(numbers.values()), np.int64)
-
-    def find(asked: CandidateQuery) -> Top:
-        return asked.rank(some)
-
-    return execute_among(find, snapshot, [query], request)[0]
+    search = Search.of_queries(snapshot, request, None)
+    (ready,) = search.all_ready([query])
+    top = search.best_of(ready, np.array(sorted(numbers.values()), np.int64))
+    return search.hits([Page(ready, search.page(top), {})])[0]
 
 
 def _merged(hits: Hits, others: Hits, snapshot: Snapshot) -> Hits:

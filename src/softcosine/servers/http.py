@@ -22,7 +22,7 @@ from weakref import finalize
 from softcosine.errors import InvalidInputError, ServerError
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.retries import with_retries
-from softcosine.servers.server import TooManyClausesError
+from softcosine.servers.server_field import TooManyClausesError
 
 __all__ = ["Http", "Reply", "reason_of", "why_partial"]
 

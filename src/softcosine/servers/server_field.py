@@ -1,4 +1,4 @@
-"""Text fields of servers: the protocol, what a server knows of a term, and fields by URL."""
+"""Text fields of servers: the protocol, what a server knows of a term, and what it finds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,42 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from softcosine.index.search.server_query import ServerQuery
-from softcosine.servers.server import Candidates
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["ServerField", "TermFacts"]
+from softcosine.errors import ServerError
+from softcosine.index.search.server_query import ServerQuery
+
+__all__ = ["Candidates", "ServerField", "TermFacts", "TooManyClausesError"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Documents that a server returned for a query.
+
+    Attributes
+    ----------
+    ids : list of str
+    scores : ndarray of shape (n,), float64
+        Scores of the server, descending.
+    complete : bool
+        False after a time-out or a failed shard.
+    """
+
+    ids: list[str]
+    scores: NDArray[np.float64]
+    complete: bool = True
+
+
+class TooManyClausesError(ServerError):
+    """A query has more clauses than a server takes, so that fewer terms may pass."""
+
+    def __init__(self, server: str, address: str, reason: str, setting: str) -> None:
+        super().__init__(
+            server, address,
+            f"the query has more clauses than the server takes ({reason}); raise {setting} there, "
+            "or search for fewer words.",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

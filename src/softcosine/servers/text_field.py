@@ -14,8 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.search.server_query import ServerQuery
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.http import Http, why_partial
-from softcosine.servers.server import Candidates
-from softcosine.servers.server_field import TermFacts
+from softcosine.servers.server_field import Candidates, TermFacts
 
 __all__ = ["TextField"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -15,7 +15,6 @@ from softcosine._textio import DAMAGED, unpacked
 from softcosine.errors import InvalidInputError, MalformedFileError
 
 if TYPE_CHECKING:
-    from softcosine.similarity.embeddings.approximate import ApproximateSimilarity
     from softcosine.similarity.source import TermSimilaritySource
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream
@@ -52,10 +51,6 @@ class SourceSettings:
         Load the vectors of these words only; None loads all.
     report : callable
         Progress callback: called with (task, done, total or None).
-    engine : str or None
-        Vector engine that proposes neighbours; None compares all pairs.
-    approximated : list of (str, ApproximateSimilarity)
-        Sources whose neighbours the engine proposes. `proposed` appends to it.
     """
 
     threshold: float | None
@@ -64,33 +59,11 @@ class SourceSettings:
     words: tuple[str, ...] | None
     report: Report = silent
     vocabulary: Vocabulary | None = None
-    engine: str | None = None
-    approximated: list[tuple[str, ApproximateSimilarity]] = field(default_factory=list)
 
     def of_cosines(self) -> dict[str, Any]:
         """Return the keyword arguments for sources that compare vectors."""
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
-
-    def proposed(self, name: str, source: TermSimilaritySource) -> TermSimilaritySource:
-        """Return the source with neighbours proposed by the engine, if both support it."""
-        from softcosine.similarity.embeddings.approximate import ApproximateSimilarity
-        from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-        from softcosine.similarity.embeddings.encoder import EncoderSimilarity
-
-        if self.engine is None or not isinstance(source, EmbeddingSimilarity | EncoderSimilarity):
-            return source
-        self.approximated.append((name, ApproximateSimilarity(source, self.engine)))
-        return self.approximated[-1][1]
-
-    def recall_told(self) -> str:
-        """Return sentences about the measured recall of the engine."""
-        return " ".join(
-            f"{self.engine} found {source.recall:.1%} of the nearest neighbours by {name}, "
-            "measured on a sample."
-            for name, source in self.approximated
-            if source.recall is not None
-        )
 
 
 def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -231,7 +204,7 @@ class SourceKind:
     of_cosines : bool
         Whether the source takes a threshold and an exponent.
     of_vectors : bool
-        Whether a vector engine can propose its neighbours.
+        Whether its vectors are given.
     """
 
     make: Callable[[str, SourceSettings], TermSimilaritySource]

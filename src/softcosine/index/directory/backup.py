@@ -13,9 +13,6 @@ from typing import Any
 from softcosine._progress import Report, silent
 from softcosine.errors import AlreadyExistsError, IndexFormatError, InvalidInputError
 from softcosine.index.directory.commit import (
-    ENGINE_KIND,
-    ENGINE_VERSION,
-    ENGINES,
     KIND,
     PARTS,
     Commit,
@@ -28,10 +25,8 @@ from softcosine.index.directory.stored import n_live_docs
 from softcosine.storage import (
     MANIFEST,
     Folder,
-    check_folder,
     checked_path,
     copy_folder,
-    open_folder,
     sync,
     write_manifest,
 )
@@ -55,18 +50,12 @@ class Backup:
         Number of its live documents.
     n_bytes : int
         Size of its files, manifests included.
-    engines : tuple of str
-        Names of the copied vector engines: those built from this commit.
-    left_out : tuple of str
-        For each other engine, the reason why it was not copied.
     """
 
     path: Path | str
     generation: int
     n_docs: int
     n_bytes: int
-    engines: tuple[str, ...]
-    left_out: tuple[str, ...]
 
 
 def back_up(
@@ -97,16 +86,8 @@ def back_up(
     copier = Copier(links, verify, progress or silent)
     with replacing_index(target, overwrite=overwrite) as work:
         copy = copier.commit(store, work)
-        engines, left_out = copier.engines(store, work, copy.scores_checksum)
         n_docs, n_bytes = n_live_docs(copy), settled(work)
-    return Backup(
-        target,
-        copy.number,
-        n_docs,
-        n_bytes,
-        tuple(engine.path.name for engine in engines),
-        tuple(left_out),
-    )
+    return Backup(target, copy.number, n_docs, n_bytes)
 
 
 def check_apart(source: Path, target: Path) -> None:
@@ -180,46 +161,6 @@ class Copier:
             sync(work / MANIFEST)
             return open_commit(work, manifest, {})
 
-    def engines(self, store: Store, work: Path, scores: str) -> tuple[list[Folder], list[str]]:
-        """Copy the engines built from a commit; return them, and why others are left out."""
-        place = store.path / ENGINES
-        copied: list[Folder] = []
-        left_out: list[str] = []
-        names: list[str] = []
-        with contextlib.suppress(FileNotFoundError):
-            check_folder(place)
-            names = sorted(path.name for path in place.iterdir() if not path.name.startswith("."))
-        for name in names:
-            try:
-                engine = self._engine(place / name, work / ENGINES / name, scores)
-            except (IndexFormatError, FileNotFoundError) as error:
-                left_out.append(f"the engine {name} was not copied: {error}")
-            else:
-                if engine is None:
-                    left_out.append(f"the engine {name} was not copied: it is of another commit.")
-                else:
-                    copied.append(engine)
-        if not copied:
-            shutil.rmtree(work / ENGINES, ignore_errors=True)
-        return copied, left_out
-
-    def _engine(self, place: Path, target: Path, scores: str) -> Folder | None:
-        """Copy an engine, retried if it is replaced meanwhile; None if of another commit."""
-        while True:
-            check_folder(place)
-            engine = open_folder(place, ENGINE_KIND, version=ENGINE_VERSION)
-            if engine.settings.get("generation") != scores:
-                return None
-            try:
-                self.folder(engine, target)
-                open_folder(target, ENGINE_KIND, version=ENGINE_VERSION)
-                return engine
-            except (IndexFormatError, FileNotFoundError, PermissionError):
-                shutil.rmtree(target, ignore_errors=True)
-                now = open_folder(place, ENGINE_KIND, version=ENGINE_VERSION)
-                if now.checksum == engine.checksum:
-                    raise
-
     def folder(self, source: Folder, target: Path) -> None:
         """Copy a stored folder completely, unless it is copied, or leave nothing."""
         if target.exists():
@@ -270,13 +211,7 @@ class Uploader:
         parts = self.parts(store, old)
         n_bytes = parts.n_bytes + self.publish(parts.manifest)
         self.sweep(parts.commit)
-        left_out = [
-            f"the engine {engine.name} was not copied: engines stay in folders."
-            for engine in sorted((store.path / ENGINES).glob("[!.]*"))
-        ]
-        return Backup(
-            self.remote.url, parts.commit.number, parts.n_docs, n_bytes, (), tuple(left_out)
-        )
+        return Backup(self.remote.url, parts.commit.number, parts.n_docs, n_bytes)
 
     def last(self, *, replaced: bool = False) -> dict[str, Any] | None:
         """Return the manifest of the commit at the URL; None if there is none.

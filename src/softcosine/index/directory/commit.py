@@ -25,9 +25,6 @@ from softcosine.storage import (
 )
 
 __all__ = [
-    "ENGINES",
-    "ENGINE_KIND",
-    "ENGINE_VERSION",
     "KIND",
     "NEW",
     "PARTS",
@@ -47,8 +44,6 @@ __all__ = [
 PARTS = "parts"
 NEW = f"{MANIFEST}.new"  # the manifest of the next commit, until it is renamed
 SHARED = ("space", "statistics", "meaning")  # kinds of parts that all segments share
-ENGINES = "engines"  # folder of vector engines, each built from one commit
-ENGINE_KIND, ENGINE_VERSION = "engine", 3
 PART_NAME = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
 
@@ -90,18 +85,6 @@ class Commit:
     _kinds: Mapping[str, str] = field(default_factory=dict, repr=False)
     lease: object = field(default=None, repr=False, compare=False)
     receipts: Mapping[str, Receipt] = field(default_factory=dict, repr=False)
-
-    @property
-    def scores_checksum(self) -> str:
-        """Checksum of the commit without updated metadata; scores depend on nothing else."""
-        # Parts never change, so the list of parts determines the state of the segments.
-        settings = {name: value for name, value in self.settings.items() if name != "segments"}
-        parts = {
-            name: part.checksum
-            for name, part in self.parts.items()
-            if self._kinds[name] != "updates"
-        }
-        return checksum({"settings": settings, "parts": parts})
 
     @property
     def epoch(self) -> str:

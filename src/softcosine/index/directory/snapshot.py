@@ -149,8 +149,6 @@ class Snapshot:
         Of each field, as of the last refresh.
     generation : int
         Number of commits so far.
-    scores_checksum : str
-        Checksum of the commit without updated metadata; empty in memory.
     meaning : MeaningSpace or None
         The space of the documents' coordinates.
     stored_pieces : PieceFrequencies or None
@@ -163,7 +161,6 @@ class Snapshot:
     source: TermSimilaritySource | None
     statistics: tuple[FieldStatistics, ...]
     generation: int = 0
-    scores_checksum: str = ""
     meaning: MeaningSpace | None = None
     stored_pieces: PieceFrequencies | None = None
     _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
@@ -179,7 +176,6 @@ class Snapshot:
         statistics: tuple[FieldStatistics, ...],
         *,
         generation: int,
-        scores_checksum: str = "",
         meaning: MeaningSpace | None = None,
         stored_pieces: PieceFrequencies | None = None,
     ) -> Self:
@@ -188,9 +184,8 @@ class Snapshot:
             empty = (Segment.empty(len(S)),) * len(settings.fields)
             segments = (IndexedSegment(empty, MemoryDocuments([])),)
         return cls(
-            settings, tuple(segments), S, source, statistics, generation, scores_checksum, meaning,
-            stored_pieces,
-        )  # fmt: skip
+            settings, tuple(segments), S, source, statistics, generation, meaning, stored_pieces
+        )
 
     @cached_property
     def analyzer(self) -> Analyzer:
@@ -341,7 +336,6 @@ class Snapshot:
             self,
             settings=replace(self.settings, segments=(), frozen=False, **changes),
             generation=0,
-            scores_checksum="",
             _searchers={},
             _lock=threading.Lock(),
             **{"segments": tuple(replace(one, norms=None) for one in self.segments), **own},
@@ -416,8 +410,7 @@ class Snapshot:
 
 
 _STORED = (
-    "settings", "segments", "S", "source", "statistics", "generation", "scores_checksum", "meaning",
-    "stored_pieces",
+    "settings", "segments", "S", "source", "statistics", "generation", "meaning", "stored_pieces",
 )  # fmt: skip
 _CHANGED = frozenset({"segments", "S", "source", "statistics"})
 

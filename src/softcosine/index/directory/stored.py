@@ -403,8 +403,7 @@ def read_snapshot(
     _check_together(generation.path, settings, segments, len(S), meaning)
     return Snapshot.of(
         settings, segments, S, kept if source is None else source, statistics,
-        generation=generation.number, scores_checksum=generation.scores_checksum, meaning=meaning,
-        stored_pieces=pieces,
+        generation=generation.number, meaning=meaning, stored_pieces=pieces,
     )  # fmt: skip
 
 

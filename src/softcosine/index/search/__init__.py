@@ -6,7 +6,6 @@
 * `expansion`, `bounds`, `approximate_scores`, `candidates`: the two stages and their error bounds.
 * `first_stage`, `heaviest_terms`: searches by the heaviest terms, with exact scores of the best.
 * `soft_frequencies`, `frequency_searcher`: the same for BM25 of soft frequencies.
-* `candidate_queries`: queries whose candidates an engine or a server finds.
 * `server_query`: a query as boosted words, for servers that rank by BM25.
 * `explanation`, `highlights`, `facets`, `sorting`, `diversity`: what is added to the hits;
   `notebook`: their tables in notebooks.

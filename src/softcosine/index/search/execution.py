@@ -550,22 +550,18 @@ class Search:
         return Top(documents[kept], scores[kept], MEANING)
 
     def best_of(self, query: ReadyQuery, documents: NDArray[np.int64]) -> Top:
-        """Return the best of some live documents that pass the filter and the constraints."""
-        documents, place = np.unique(documents), self.snapshot.documents.place
+        """Return the best by words of some live documents that pass filter and constraints."""
+        place = self.snapshot.documents.place
         allowed = self._allowed(query)
         passing = []
         for number in documents.tolist():
             segment, local = place(number)
             mask = allowed[segment]
             passing.append(mask is None or bool(mask[local]))
-        documents, k = documents[np.array(passing, bool)], self.request.n_ranked
-        if self.encoding is not None and query.meaning is not None:
-            return self.encoding.searcher.best_of(
-                query.vectors, query.meaning, documents, k=k, min_score=self.request.min_score
-            )
+        documents = documents[np.array(passing, bool)]
         scores = self.searcher.scores(query.vectors, documents)
         kept = (scores > 0) & (scores >= self.request.min_score)
-        return Top.of(documents, scores, kept, k)
+        return Top.of(documents, scores, kept, self.request.n_ranked)
 
     def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
         """Return the nearest documents that pass the filter and the constraints, with cosines."""

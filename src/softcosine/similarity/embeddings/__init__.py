@@ -7,5 +7,5 @@
   table;
 - ``vector_table.py``: the protocol of a table of vectors; ``word_vectors.py``: stored vectors;
   ``composed_vectors.py``: vectors composed of word pieces or n-grams;
-- ``nearest.py``: exact nearest neighbours; ``approximate.py``: neighbours proposed by an engine.
+- ``nearest.py``: exact nearest neighbours.
 """
