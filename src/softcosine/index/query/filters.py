@@ -21,10 +21,10 @@ A backslash escapes the next character: ``author\.name`` is a key with a dot,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,43 +40,11 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["FilterLanguage", "UntranslatableError", "Where", "key_path"]
-
-_T = TypeVar("_T")
+__all__ = ["Where", "key_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
 _MOST_NESTED = 50
 _MOST_EXACT = 2**53  # integers up to here are exact in float64
-
-
-class FilterLanguage(Protocol[_T]):
-    """How another system writes filters."""
-
-    def condition(self, path: Path, operator: str, value: Any) -> _T:
-        """Return an operator (`softcosine.index.query.filter_operators`) on a key.
-
-        Raises
-        ------
-        UntranslatableError
-            If the language cannot express it.
-        """
-        ...
-
-    def all(self, parts: Sequence[_T]) -> _T:
-        """Return a filter that holds if all parts do, as when there are none."""
-        ...
-
-    def any(self, parts: Sequence[_T]) -> _T:
-        """Return a filter that holds if some part does."""
-        ...
-
-    def negation(self, part: _T) -> _T:
-        """Return a filter that holds if a part does not."""
-        ...
-
-
-class UntranslatableError(Exception):
-    """A `FilterLanguage` cannot express a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +91,6 @@ class Where:
         paths = set(self._node.paths())
         return self._node.mask(columns.columns(paths), columns.n_docs)
 
-    def translated(self, language: FilterLanguage[_T]) -> _T | None:
-        """Return the filter in the language of another system; None if that cannot express it."""
-        try:
-            return self._node.translated(language)
-        except UntranslatableError:
-            return None
-
     def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
         """Yield the conditions that are not under a ``not``.
 
@@ -150,8 +111,6 @@ class _Node(Protocol):
     def paths(self) -> Iterable[Path]: ...
 
     def conditions(self) -> Iterable[_Condition]: ...
-
-    def translated(self, language: FilterLanguage[_T]) -> _T: ...
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -177,9 +136,6 @@ class _Condition:
     def conditions(self) -> Iterable[_Condition]:
         return (self,)
 
-    def translated(self, language: FilterLanguage[_T]) -> _T:
-        return language.condition(self.path, self.operator, self.value)
-
     def to_json(self) -> dict[str, Any]:
         return {_spelled(self.path): {self.operator: self.value}}
 
@@ -202,9 +158,6 @@ class _All:
 
     def conditions(self) -> Iterable[_Condition]:
         return (one for part in self.parts for one in part.conditions())
-
-    def translated(self, language: FilterLanguage[_T]) -> _T:
-        return language.all([part.translated(language) for part in self.parts])
 
     def to_json(self) -> dict[str, Any]:
         return {"all": [part.to_json() for part in self.parts]}
@@ -229,9 +182,6 @@ class _Any:
     def conditions(self) -> Iterable[_Condition]:
         return (one for part in self.parts for one in part.conditions())
 
-    def translated(self, language: FilterLanguage[_T]) -> _T:
-        return language.any([part.translated(language) for part in self.parts])
-
     def to_json(self) -> dict[str, Any]:
         return {"any": [part.to_json() for part in self.parts]}
 
@@ -253,9 +203,6 @@ class _Not:
 
     def conditions(self) -> Iterable[_Condition]:
         return ()
-
-    def translated(self, language: FilterLanguage[_T]) -> _T:
-        return language.negation(self.part.translated(language))
 
     def to_json(self) -> dict[str, Any]:
         return {"not": self.part.to_json()}
