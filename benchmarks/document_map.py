@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl, write_report
 from softcosine import SoftIndex
-from softcosine.index.search.ranked_vectors import RankedVectors
+from softcosine.index.search.vectors import RankedVectors
 from softcosine.plots.compared import compared_searcher
 from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
@@ -98,7 +98,7 @@ def measured(
     there, graph = found.connected()
     own, linked = np.array(labels)[there], Neighborhoods(numbers[there], graph)
     vectors = RankedVectors(searcher.searchers[0])
-    ((_, Y),) = vectors.documents(rows=len(texts))
+    (Y,) = vectors.documents(rows=len(texts))
     Y = csr_array(Y[there])
     S = vectors.S.to_scipy().astype(np.float64)
     similarities = np.asarray((Y @ S @ Y.T).toarray())

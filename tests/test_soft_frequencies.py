@@ -11,9 +11,9 @@ import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.execution import Search, SearchRequest
-from softcosine.index.search.ranked_vectors import RankedVectors
 from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.search.vectors import RankedVectors
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.weighting import Weighting
 from toys import ToySource, searcher_of, similarity_matrix

@@ -264,10 +264,10 @@ def test_the_commands_go_from_a_running_server_to_soft_search(run, server, tmp_p
     few = json.loads(run(*words, *over, "--first-stage", "1:2", "-k", "2", "--plan"))
     assert (len(few["hits"]), few["plan"]["proven"]) == (2, False)
     for options, message in (
-        (("--server", url), "for a text field that is there its name (--field)"),
-        (("--field", "body"), "name it by --server"),
-        ((*over, "--exact"), "leave --field or them out"),
-        ((*over, "--ask", "static"), "leave --field or them out"),
+        (("--server", url), "give both"),
+        (("--field", "body"), "give both"),
+        ((*over, "--fuzzy"), "leave --server and --field out"),
+        ((*over, "--ask", "static"), "leave --server and --field out"),
         ((*over, "--ranking", "soft_cosine"), "text fields are searched by soft_bm25"),
         ((*over, "--words", "many"), "many"),
         (("--words", "forms"), "name it by --field"),

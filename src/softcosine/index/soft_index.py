@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from softcosine.index.directory.directory import Directory
     from softcosine.index.directory.salvage import Salvaged
     from softcosine.index.encoding import IndexEncoder
+    from softcosine.index.search.vectors import Route, Vectors
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
@@ -548,6 +549,93 @@ class SoftIndex(Searchable):
         from softcosine.index.directory.backup import back_up
 
         return back_up(self._directory.store, path, links=links, verify=verify, overwrite=overwrite)
+
+    def document_vectors(
+        self, route: Route, *, ranking: str = "soft_cosine", n_dimensions: int = 256
+    ) -> Vectors:
+        """Return a vector of each document, for a vector store.
+
+        Row i is the document ``list(index)[i]``: live documents in order of insertion. The dot
+        product with a row of `query_vectors` is the score of the document by words alone, as
+        ``index.search(query, ranking=ranking, ask="words")`` gives it, up to float32; for ``unit``
+        the cosine has the same order, and for ``lsa`` the score is approximate.
+
+        After a commit take the vectors of all documents again: they depend on S, on statistics and,
+        for ``unit`` and ``lsa``, on each other. Queries must have those of the same commit.
+
+        Parameters
+        ----------
+        route : {"impacts", "unit", "basis", "lsa", "meaning"}
+            * ``impacts``: sparse vectors over the terms, for stores of sparse vectors (theory T9).
+            * ``unit``: sparse vectors of length 1, for stores with cosine only (T10).
+            * ``basis``: dense coordinates, as many as terms; S must be positive definite (T7).
+            * ``lsa``: `n_dimensions` dense coordinates by latent semantic analysis (T11).
+            * ``meaning``: dense coordinates of the encoder or the query table, of length 1; 0 for
+              documents without any (T19). The dot product is the cosine of meaning.
+        ranking : {"soft_cosine", "soft_bm25", "inner_product", "expanded_cosine"}
+            Whatever the ranking of the index is. Not for ``meaning``.
+        n_dimensions : int
+            For ``lsa``; fewer if the documents have a lower rank.
+
+        Returns
+        -------
+        csr_array or ndarray of shape (n_docs, any), float32
+            Sparse for ``impacts`` and ``unit``.
+
+        Raises
+        ------
+        InvalidInputError
+            If the ranking is no sum over terms, the index has several fields or no coordinates, or
+            the factor of S does not fit into memory.
+        IndefiniteMatrixError
+            If the route is ``basis`` and S is not positive definite.
+        """
+        from softcosine.index.search.vectors import document_vectors
+
+        return document_vectors(self._snapshot, route, ranking=ranking, n_dimensions=n_dimensions)
+
+    def query_vectors(
+        self,
+        queries: Sequence[str | Sequence[str]],
+        route: Route,
+        *,
+        ranking: str = "soft_cosine",
+        n_dimensions: int = 256,
+    ) -> Vectors:
+        """Return a vector of each query, for a store that has `document_vectors`.
+
+        Parameters
+        ----------
+        queries : list of str, or of lists of tokens
+            Without operators; stop words do not count beside other words, as in `search`.
+        route, ranking, n_dimensions
+            Those of the documents.
+
+        Returns
+        -------
+        csr_array or ndarray of shape (n_queries, any), float32
+
+        Raises
+        ------
+        InvalidInputError, IndefiniteMatrixError
+            As `document_vectors`.
+        MissingDependencyError
+            If the route is ``meaning`` and the encoder of the documents is not installed.
+
+        Examples
+        --------
+        >>> import softcosine as sc
+        >>> index = sc.SoftIndex.from_texts(["a flat tyre", "green tea"], ids=["bike", "tea"])
+        >>> scores = index.document_vectors("impacts") @ index.query_vectors(["tyre"], "impacts").T
+        >>> dict(zip(index, scores.toarray().ravel().round(2).tolist()))
+        {'bike': 0.72, 'tea': 0.0}
+        """
+        from softcosine.index.search.vectors import query_vectors
+
+        return query_vectors(
+            self._snapshot, queries, route, encoder=self._encoder, ranking=ranking,
+            n_dimensions=n_dimensions,
+        )  # fmt: skip
 
     @staticmethod
     def salvage(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Salvaged:
