@@ -277,13 +277,13 @@ def test_an_empty_index_gives_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sort": 3}, 'sort is 3; pass a key of metadata, such as "year"'),
+        ({"sort": 3}, "sort is 3; it must be a string or a list of strings, or None"),
         ({"sort": ["a", 3]}, r"sort is \['a', 3\]"),
         ({"sort": {"a": 1}}, "sort is {"),
         ({"sort": "-a\\"}, "ends in a lone backslash"),
-        ({"facets": "lang"}, "facets is a single string"),
-        ({"facets": 3}, "facets is of type int"),
-        ({"facets": ["a", None]}, "the facet None is of type NoneType"),
+        ({"facets": "lang"}, "facets is 'lang'; it must be a list of strings"),
+        ({"facets": 3}, "facets is 3; it must be a list"),
+        ({"facets": ["a", None]}, r"facets is .* got `null`, at facets\[1\]"),
         ({"facets": ["a\\"]}, "ends in a lone backslash"),
         ({"k": -1}, "k is -1; it must be a whole number of 0 or more"),
         ({"offset": -1}, "offset is -1"),

@@ -553,7 +553,7 @@ def test_a_batch_says_what_it_weighed():
         ({"k": -1}, "k is -1"),
         ({"min_score": np.nan}, "min_score is"),
         ({"where": {"n": {"like": 1}}}, "like"),
-        ({"where": "n = 1"}, "filter 'n = 1' is of type str"),
+        ({"where": "n = 1"}, "where is 'n = 1'; it must be a mapping"),
         ({"ranking": "best"}, "ranking is 'best'"),
     ],
 )

@@ -73,7 +73,7 @@ class TestFill:
         for least in (1e-9, 0.5):
             wanted = found(index.search("tea", k=20, min_score=least))
             assert found(index.search("tea", k=20, min_score=least, fill=True)) == wanted
-        for least in (0.0, -1.0, -np.inf):
+        for least in (0.0, -1.0):
             assert len(index.search("tea", k=20, min_score=least, fill=True)) == len(TEXTS)
 
     def test_deleted_documents_do_not_come_back(self, tmp_path):
@@ -229,7 +229,7 @@ class TestMarginalRelevance:
 
     @pytest.mark.parametrize("mmr", [-0.1, 1.1, float("nan"), True, "0.5"])
     def test_the_balance_is_a_share(self, mmr):
-        with pytest.raises(InvalidInputError, match=r"mmr is .*from 0 .* to 1"):
+        with pytest.raises(InvalidInputError, match=r"mmr is .* a number from 0 to 1, or None"):
             plain_index().search("tea", mmr=mmr)
 
     def test_two_orders_exclude_each_other(self):

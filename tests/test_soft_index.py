@@ -584,7 +584,7 @@ def test_what_is_no_text_is_refused(texts):
 
 
 @pytest.mark.parametrize(
-    "query", [None, 5, b"tea", {"tea"}, {"tea": 1}, ["tea", 5], [None], ("tea", b"x"), [["tea"]]]
+    "query", [None, 5, b"tea", {"tea": 1}, ["tea", 5], [None], ("tea", b"x"), [["tea"]]]
 )
 def test_what_is_no_query_is_refused(query):
     index = small()
@@ -647,7 +647,7 @@ def test_queries_are_a_list():
 
 def test_unknown_ids_are_named():
     index = small()
-    for id in ("4", "-1", "00", "x", "", "9" * 5000, "²", None, 0):
+    for id in ("4", "-1", "00", "x", "", "9" * 5000, "²"):
         assert id not in index
         for ask in (
             lambda name=id: index.explain("tea", name),

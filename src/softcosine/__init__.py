@@ -27,7 +27,7 @@ _HOMES = {
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EncoderSimilarity": "softcosine.similarity.embeddings.encoder",
-    "FirstStage": "softcosine.index.search.first_stage",
+    "FirstStage": "softcosine.index.requests",
     "Guarded": "softcosine.similarity.overrides.guard",
     "IndexWriter": "softcosine.index.writer.index_writer",
     "Matches": "softcosine.index.soft_neighbors",
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from softcosine.encoders.loading import load_encoder as load_encoder
     from softcosine.encoders.onnx_encoder import OnnxEncoder as OnnxEncoder
     from softcosine.index.query.filters import Where as Where
-    from softcosine.index.search.first_stage import FirstStage as FirstStage
+    from softcosine.index.requests import FirstStage as FirstStage
     from softcosine.index.soft_index import SoftIndex as SoftIndex
     from softcosine.index.soft_neighbors import Matches as Matches
     from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors

@@ -101,13 +101,12 @@ def batch(
     from softcosine.cli.output import console, duration, print_json, printable
     from softcosine.cli.progress import Reporter
     from softcosine.cli.reading import ADVICE, fields_named
-    from softcosine.index.search.execution import SearchRequest
-    from softcosine.index.search.first_stage import FirstStage
+    from softcosine.index.requests import FirstStage, SearchOptions
     from softcosine.index.search.offline import read_queries, write_hits
 
     started, opened = time.perf_counter(), open_searchable(index, encoder)
     asked = MeaningOptions.of(opened, ask, meaning, ranking, encoder)
-    request = SearchRequest(
+    request = SearchOptions.of(
         k=k, min_score=min_score, where=read_where(where), exact_first=exact_first, syntax=syntax,
         max_terms=max_terms or None, fuzzy=fuzzy, keep_stop_words=keep_stop_words, ranking=ranking,
         ask=asked.ask, meaning=meaning,

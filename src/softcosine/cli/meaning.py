@@ -13,7 +13,7 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from softcosine.cluster.opening import ShardOptions
     from softcosine.cluster.sharded_index import Engine
-    from softcosine.index.search.query_encoding import Ask
+    from softcosine.index.requests import Ask
     from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
 

@@ -207,7 +207,7 @@ def search(
     """
     from softcosine.cli.conditions import read_where
     from softcosine.cli.meaning import MeaningOptions, one_index, open_searchable
-    from softcosine.index.search.first_stage import FirstStage
+    from softcosine.index.requests import FirstStage
 
     if plot is not None and words == ["-"]:
         raise InvalidInputError("--plot draws the answer to one query, not to a list of them.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from softcosine.index.search.first_stage import FirstStage
+from msgspec.structs import asdict
+
+from softcosine.index.requests import FirstStage
 
 __all__ = ["Text", "document_body", "mapping_of", "pair_body", "query_of", "search_body"]
 

@@ -36,9 +36,8 @@ from softcosine.client.writer_calls import WriterCalls
 from softcosine.errors import InvalidInputError, UnknownDocumentError, UnknownTermError
 from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
 from softcosine.index.query.query_vectors import Query
+from softcosine.index.requests import Ask, FirstStage
 from softcosine.index.search.explanation import Explanation
-from softcosine.index.search.first_stage import FirstStage
-from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words
 from softcosine.index.search.top_docs import Top
@@ -47,7 +46,8 @@ from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
-    from softcosine.index.near_duplicates.similar import By
+    from softcosine.index.requests import By
+
 
 __all__ = ["IndexCalls"]
 

@@ -39,7 +39,6 @@ from softcosine.index.near_duplicates.groups import METHODS, DuplicateGroups, gr
 from softcosine.index.near_duplicates.panels import Comparison, kth_best
 from softcosine.index.near_duplicates.results import PairBlock
 from softcosine.index.near_duplicates.similar import (
-    By,
     DocumentIds,
     SimilarGroup,
     SimilarPair,
@@ -47,6 +46,7 @@ from softcosine.index.near_duplicates.similar import (
     compared,
     named_groups,
 )
+from softcosine.index.requests import By
 from softcosine.index.search.top_docs import check_k, check_min_score
 from softcosine.storage import checked_path, naming_a_full_disk, sync, written_beside
 

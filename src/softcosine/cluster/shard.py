@@ -14,11 +14,12 @@ from softcosine._threads import in_threads
 from softcosine.errors import IndexFormatError
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.execution import ReadyQuery, Search, SearchRequest
+from softcosine.index.requests import FilterRequest, SearchOptions
+from softcosine.index.search.execution import ReadyQuery, Search
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import Staged
 from softcosine.index.search.found import Found
-from softcosine.index.search.lookup import Filtering, Passing
+from softcosine.index.search.lookup import Passing
 from softcosine.index.search.query_encoding import document_encoding
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
@@ -114,7 +115,7 @@ class Shard:
         inside[inside] = self._numbers[places[inside]] == numbers[inside]
         return inside
 
-    def _search(self, request: SearchRequest) -> Search:
+    def _search(self, request: SearchOptions) -> Search:
         encoding = None
         if request.ask != "words":
             encoding = document_encoding(self._snapshot, request.meaning, request.ranking)
@@ -128,7 +129,7 @@ class Shard:
             snapshot.keeps_positions, snapshot.documents.keeps_texts,
         )  # fmt: skip
 
-    def found(self, queries: Sequence[ReadyQuery], request: SearchRequest) -> list[Found]:
+    def found(self, queries: Sequence[ReadyQuery], request: SearchOptions) -> list[Found]:
         """Return what is found for each query."""
         own = [
             one if one.near is None else replace(one, near=np.sort(self._local(one.near)))
@@ -137,13 +138,13 @@ class Shard:
         search = self._search(request)
         return [one.renumbered(self._global) for one in search.found(own, threads=None)]
 
-    def candidates(self, queries: Sequence[ReadyQuery], request: SearchRequest) -> list[Top]:
+    def candidates(self, queries: Sequence[ReadyQuery], request: SearchOptions) -> list[Top]:
         """Return the candidates of each query by its first stage."""
         found = in_threads(self._search(request).candidates, list(queries), None)
         return [top.renumbered(self._global) for top in found]
 
     def rescored(
-        self, queries: Sequence[ReadyQuery], candidates: Sequence[Top], request: SearchRequest
+        self, queries: Sequence[ReadyQuery], candidates: Sequence[Top], request: SearchOptions
     ) -> list[Staged]:
         """Return the candidates of each query that are in this shard, with their exact scores."""
         search = self._search(request)
@@ -155,7 +156,7 @@ class Shard:
 
         return in_threads(scored, list(zip(queries, candidates, strict=True)), None)
 
-    def nearest(self, query: ReadyQuery, request: SearchRequest, n: int) -> Top:
+    def nearest(self, query: ReadyQuery, request: SearchOptions, n: int) -> Top:
         """Return the nearest documents by meaning, with their cosines."""
         search = self._search(request)
         top = search.nearest(query, n, expand_postings=request.expand)
@@ -169,7 +170,7 @@ class Shard:
         """Return the greatest impacts of all terms, field by field."""
         return [one.greatest_impacts for one in self._snapshot.searcher(ranking).searchers]
 
-    def passing(self, request: Filtering) -> Passing:
+    def passing(self, request: FilterRequest) -> Passing:
         """Return the first documents that pass a filter."""
         found = Passing.of(self._snapshot, request)
         return replace(found, documents=self._global(found.documents))
@@ -217,17 +218,17 @@ class Shard:
         records = self._snapshot.documents.records(own.tolist())
         return list(zip(self._global(own).tolist(), records, strict=True))
 
-    def document(self, id: str, request: SearchRequest) -> tuple[ReadyQuery, int]:
+    def document(self, id: str, request: SearchOptions) -> tuple[ReadyQuery, int]:
         """Return a document as a query, and its number."""
         query, number = self._search(request).document(id)
         return query, int(self._numbers[number])
 
-    def explained(self, query: ReadyQuery, id: str, request: SearchRequest) -> Explanation:
+    def explained(self, query: ReadyQuery, id: str, request: SearchOptions) -> Explanation:
         """Return the explanation of a document's score."""
         return self._search(request).explained(query, id)
 
     def scores_of(
-        self, ids: Sequence[str], query: ReadyQuery, request: SearchRequest
+        self, ids: Sequence[str], query: ReadyQuery, request: SearchOptions
     ) -> dict[str, float]:
         """Return the scores of documents, by id."""
         scores = self._search(request).scores_of(query, ids)

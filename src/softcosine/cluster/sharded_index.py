@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
@@ -22,14 +22,13 @@ from softcosine.errors import (
     InvalidInputError,
 )
 from softcosine.index.near_duplicates.similar import (
-    By,
     SimilarGroup,
     SimilarPairs,
     check_comparable,
     check_reachable,
 )
-from softcosine.index.search.execution import SearchRequest
-from softcosine.index.search.lookup import Filtering, Passing
+from softcosine.index.requests import By, FilterRequest, SearchOptions
+from softcosine.index.search.lookup import Passing
 from softcosine.index.search.results import Listing
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.soft_index import SoftIndex
@@ -233,20 +232,10 @@ class ShardedIndex(Searchable):
         """Checksum of the manifest of the shards."""
         return self._manifest.checksum
 
-    def filter(
-        self,
-        where: Mapping[str, Any] | None = None,
-        *,
-        k: int | None = 10,
-        offset: int = 0,
-        sort: str | Sequence[str] | None = None,
-        facets: Sequence[str] = (),
-    ) -> Listing:
-        """Return documents that pass a filter, without a query; see `SoftIndex.filter`."""
-        asked = Filtering(where, k, offset, sort, facets)
+    def _filter(self, request: FilterRequest) -> Listing:
         snapshot = self._snapshot
-        found = Passing.joined(snapshot.shards.every("passing", asked), asked)
-        return found.listing(snapshot, asked)
+        found = Passing.joined(snapshot.shards.every("passing", request), request)
+        return found.listing(snapshot, request)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all documents without a filter."""
@@ -392,10 +381,10 @@ class ShardedIndex(Searchable):
             "--overwrite."
         )
 
-    def _search(self, request: SearchRequest) -> ShardedSearch:
+    def _search(self, request: SearchOptions) -> ShardedSearch:
         return ShardedSearch.of_queries(self._snapshot, request, self._encoder)
 
-    def _search_like(self, request: SearchRequest) -> ShardedSearch:
+    def _search_like(self, request: SearchOptions) -> ShardedSearch:
         return ShardedSearch.of_documents(self._snapshot, request)
 
 

@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from softcosine.cluster.shard import Rows
 from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.index.query.query_vectors import Query
+from softcosine.index.requests import FirstStage, SearchOptions
 from softcosine.index.search.execution import (
     Page,
     ReadyQuery,
     Search,
-    SearchRequest,
     soft_cosines,
 )
 from softcosine.index.search.explanation import Explanation
-from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.search.first_stage import n_candidates
 from softcosine.index.search.found import Found
 from softcosine.index.search.results import Hits
 from softcosine.index.search.sorting import parse_sort
@@ -49,11 +50,11 @@ class ShardedSearch(Search):
         return self._whole.shards
 
     @property
-    def _to_shards(self) -> SearchRequest:
+    def _to_shards(self) -> SearchOptions:
         """The request for shards, to which queries come with their meaning."""
         if self.encoding is None:
-            return replace(self.request, ask="words", meaning=None)
-        return replace(self.request, ask="static", meaning=self.encoding.weight)
+            return structs.replace(self.request, ask="words", meaning=None)
+        return structs.replace(self.request, ask="static", meaning=self.encoding.weight)
 
     def execute(self, queries: Sequence[Query], threads: int | None) -> list[Hits]:
         """Return the hits of queries."""
@@ -116,7 +117,7 @@ class ShardedSearch(Search):
         if not answers:
             return []
         tops = [
-            Top.joined(parts).best(stage.n_candidates(self.request.n_ranked, query.meaning))
+            Top.joined(parts).best(n_candidates(stage, self.n_ranked, query.meaning))
             for query, parts in zip(queries, zip(*answers, strict=True), strict=True)
         ]
         rescored = self._shards.every("rescored", queries, tops, self._to_shards)

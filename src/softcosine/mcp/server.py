@@ -11,7 +11,7 @@ from typing import Any
 
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.index.search.query_encoding import Ask
+from softcosine.index.requests import Ask
 from softcosine.index.soft_index import SoftIndex
 from softcosine.version import __version__
 

@@ -17,8 +17,8 @@ from softcosine._progress import Report
 from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.near_duplicates.similar import By
 from softcosine.index.query.filters import Where
+from softcosine.index.requests import By
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.segment.metadata_columns import MISSING, value_at
 from softcosine.matrix.drawing import Picture, columns, label

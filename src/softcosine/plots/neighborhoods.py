@@ -12,7 +12,8 @@ from softcosine._ragged import running_sum
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.near_duplicates.all_pairs import nearest_neighbors
 from softcosine.index.near_duplicates.results import NeighborGraph
-from softcosine.index.near_duplicates.similar import By, compared
+from softcosine.index.near_duplicates.similar import compared
+from softcosine.index.requests import By
 from softcosine.plots.compared import compared_searcher, document_vectors
 
 __all__ = ["Neighborhoods", "neighborhoods"]

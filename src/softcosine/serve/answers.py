@@ -8,9 +8,9 @@ from typing import Any
 
 from softcosine._deadline import check_deadline
 from softcosine.cluster.opening import EitherIndex
+from softcosine.index.requests import FirstStage
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.facets import Facets
-from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.search.results import Hit, Hits, Listing
 from softcosine.serve.models import (
     ExplainBody,

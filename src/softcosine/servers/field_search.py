@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.execution import Page, Search, SearchRequest
-from softcosine.index.search.first_stage import FirstStage
+from softcosine.index.requests import FirstStage, SearchOptions
+from softcosine.index.search.execution import Page, Search
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hit, Hits
@@ -69,7 +70,7 @@ def search_field(
     ------
     InvalidInputError, ServerError
     """
-    request = SearchRequest(
+    request = SearchOptions.of(
         k=k + offset, min_score=min_score, where=where, syntax=syntax, max_terms=max_terms,
         keep_stop_words=keep_stop_words, ranking="soft_bm25", ask="words", meaning=0.0,
     )  # fmt: skip
@@ -104,7 +105,7 @@ def search_field(
             others = _among(new.documents.numbers_of(lacking), new, query, request)
             hits = _merged(hits, others, snapshot)
         else:
-            every = replace(request, k=len(found.ids), min_score=0.0)
+            every = structs.replace(request, k=len(found.ids), min_score=0.0)
             known = _among(numbers, snapshot, query, every)
             hits = replace(hits, hits=tuple(_by_the_server(known, found, request, snapshot)))
             scored = (
@@ -132,7 +133,7 @@ def _among(
     numbers: Mapping[str, int],
     snapshot: Snapshot,
     query: str | Sequence[str],
-    request: SearchRequest,
+    request: SearchOptions,
 ) -> Hits:
     """Return the hits among some documents."""
     search = Search.of_queries(snapshot, request, None)
@@ -149,7 +150,7 @@ def _merged(hits: Hits, others: Hits, snapshot: Snapshot) -> Hits:
 
 
 def _by_the_server(
-    hits: Hits, found: Candidates, request: SearchRequest, snapshot: Snapshot
+    hits: Hits, found: Candidates, request: SearchOptions, snapshot: Snapshot
 ) -> Iterator[Hit]:
     """Yield the candidates with the scores of the server; `hits` are those of the index."""
     known = {hit.id: hit for hit in hits}

@@ -15,8 +15,8 @@ from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import ranked_lists, unit_rows
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.system import Ranked
+from softcosine.index.requests import FirstStage
 from softcosine.index.search.explanation import Explanation
-from softcosine.index.search.first_stage import FirstStage
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.recipe import BuiltSimilarity
 from softcosine.space.measures import paired_soft_cosine_similarity

@@ -24,9 +24,8 @@ from softcosine.evaluate.systems.settings import (
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
 from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING
+from softcosine.index.requests import Ask, FirstStage
 from softcosine.index.search.fields import checked_fields
-from softcosine.index.search.first_stage import FirstStage
-from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.rankings import Ranking
 from softcosine.space.meaning import STATIC
 from softcosine.text.weighting import Weighting

@@ -14,8 +14,8 @@ from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFi
 from softcosine.evaluate.systems.soft import Soft
 from softcosine.index.defaults import RANKING, WEIGHTING
 from softcosine.index.language import analyze_in_language, check_language
+from softcosine.index.requests import Ask
 from softcosine.index.search.fields import checked_fields
-from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.rankings import check_ranking
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.space.meaning import STATIC

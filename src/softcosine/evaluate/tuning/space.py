@@ -11,7 +11,7 @@ from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.tuning.settings import COSINES, Settings
 from softcosine.index.defaults import ENCODER, MEANING_WEIGHTS, RANKING, STATIC_WEIGHTS
-from softcosine.index.search.query_encoding import Ask
+from softcosine.index.requests import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.similarity.combine.by_name import JOINS
 from softcosine.similarity.registry import kind_named

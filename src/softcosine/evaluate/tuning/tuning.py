@@ -24,7 +24,7 @@ from softcosine.evaluate.tuning.space import Space, space_for
 from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
 from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.index.defaults import ENCODER
-from softcosine.index.search.query_encoding import Ask
+from softcosine.index.requests import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.similarity.source import TermSimilaritySource
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "By",
     "DocumentIds",
     "SimilarGroup",
     "SimilarPair",
@@ -43,7 +42,6 @@ __all__ = [
     "pairs_of",
 ]
 
-By = Literal["words", "meaning", "both"]
 
 _SIMILARITIES = {
     "words": "soft cosines",

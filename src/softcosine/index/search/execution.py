@@ -10,19 +10,12 @@ from operator import not_
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads
-from softcosine._validation import (
-    check_choice,
-    check_flag,
-    check_number,
-    check_whole,
-    is_number,
-)
 from softcosine.errors import InvalidInputError
-from softcosine.index.directory.manifest import MOST_MEANING
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.constraints import Constraints, constraints_of, holding_every
@@ -36,16 +29,16 @@ from softcosine.index.query.query_vectors import (
     query_vector,
     respelled,
 )
+from softcosine.index.requests import FirstStage, SearchOptions
 from softcosine.index.search.diversity import (
     CANDIDATES_A_HIT,
     LEAST_CANDIDATES,
     by_marginal_relevance,
 )
 from softcosine.index.search.explanation import Explanation, by_size, explain
-from softcosine.index.search.facets import Facets, checked_facets, facet_counts, ordered_facets
+from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.first_stage import (
-    FirstStage,
     Staged,
     StagedQuery,
     first_stage,
@@ -58,7 +51,6 @@ from softcosine.index.search.masks import Mask, all_of
 from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.plan import MEANING, Plan
 from softcosine.index.search.query_encoding import (
-    Ask,
     QueryEncoding,
     document_encoding,
     query_encoding,
@@ -66,13 +58,7 @@ from softcosine.index.search.query_encoding import (
 )
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns, sorted_places
-from softcosine.index.search.top_docs import (
-    QueryVector,
-    Top,
-    check_k,
-    check_min_score,
-    check_offset,
-)
+from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
 
 if TYPE_CHECKING:
@@ -82,7 +68,6 @@ __all__ = [
     "Page",
     "ReadyQuery",
     "Search",
-    "SearchRequest",
     "document_words",
     "soft_cosines",
 ]
@@ -92,75 +77,6 @@ _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
 
 # For each term: its weight in snippets, and whether it is a query term or a similar one.
 _Weights = dict[str, tuple[float, Literal["exact", "near"]]]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """The parameters of a search except the query; see `SoftIndex.search`."""
-
-    k: int = 10
-    offset: int = 0
-    min_score: float = 0.0
-    where: Mapping[str, Any] | None = None
-    exact_first: bool = False
-    ranking: str | None = None
-    expand: bool = True
-    syntax: bool = True
-    max_terms: int | None = 512
-    fill: bool = False
-    mmr: float | None = None
-    fuzzy: bool = False
-    keep_stop_words: bool = False
-    sort: str | Sequence[str] | None = None
-    facets: Sequence[str] = ()
-    ask: Ask | None = None
-    meaning: float | None = None
-    first_stage: FirstStage | int | None = None
-
-    def __post_init__(self) -> None:
-        check_k(self.k, least=0)
-        check_min_score(self.min_score)
-        check_offset(self.offset)
-        checked_facets(self.facets)
-        if bool(parse_sort(self.sort)) + bool(self.exact_first) + (self.mmr is not None) > 1:
-            raise InvalidInputError(
-                "sort, exact_first and mmr are orders of the answers; choose one of them."
-            )
-        if FirstStage.of(self.first_stage) and (self.all_matching or self.fill):
-            raise InvalidInputError(
-                "sort, facets and fill need the score of every matching document, and first_stage "
-                "computes those of some; leave it out."
-            )
-        check_choice("ask", self.ask, ("words", "static", "encoder"), optional=True)
-        check_number("meaning", self.meaning, least=0, most=MOST_MEANING, optional=True)
-        check_whole("max_terms", self.max_terms, optional=True)
-        for name in ("exact_first", "expand", "syntax", "fill", "fuzzy", "keep_stop_words"):
-            check_flag(name, getattr(self, name))
-        if self.mmr is not None and not (is_number(self.mmr) and 0.0 <= self.mmr <= 1.0):
-            raise InvalidInputError(
-                f"mmr is {self.mmr!r}; it must be a number from 0 (as different as can be) to "
-                "1 (by score alone), or None."
-            )
-
-    @property
-    def n_wanted(self) -> int:
-        """Number of hits on this page and those before it."""
-        return self.k + self.offset
-
-    @property
-    def n_candidates(self) -> int:
-        """Number of best documents that the order by marginal relevance selects from."""
-        return max(LEAST_CANDIDATES, CANDIDATES_A_HIT * self.k)
-
-    @property
-    def n_ranked(self) -> int:
-        """Number of best documents to find; at least one, because the plan comes with it."""
-        return max(1, self.n_wanted, self.n_candidates if self.mmr is not None else 0)
-
-    @property
-    def all_matching(self) -> bool:
-        """Whether all matching documents are needed, not only the best."""
-        return bool(self.facets) or bool(parse_sort(self.sort))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +120,7 @@ class Search:
     Attributes
     ----------
     snapshot : Snapshot
-    request : SearchRequest
+    request : SearchOptions
     searcher : FieldsSearcher
         Of the ranking.
     encoding : QueryEncoding or None
@@ -214,14 +130,14 @@ class Search:
     """
 
     snapshot: Snapshot
-    request: SearchRequest
+    request: SearchOptions
     searcher: FieldsSearcher
     encoding: QueryEncoding | None
     filtered: list[Mask | None]
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, request: SearchRequest, encoding: QueryEncoding | None = None
+        cls, snapshot: Snapshot, request: SearchOptions, encoding: QueryEncoding | None = None
     ) -> Self:
         """Return the search of a request."""
         searcher = snapshot.searcher(request.ranking)
@@ -229,17 +145,28 @@ class Search:
 
     @classmethod
     def of_queries(
-        cls, snapshot: Snapshot, request: SearchRequest, encoder: IndexEncoder | None
+        cls, snapshot: Snapshot, request: SearchOptions, encoder: IndexEncoder | None
     ) -> Self:
         """Return the search of a request, by words and meaning."""
         encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
         return cls.of(snapshot, request, encoding)
 
     @classmethod
-    def of_documents(cls, snapshot: Snapshot, request: SearchRequest) -> Self:
+    def of_documents(cls, snapshot: Snapshot, request: SearchOptions) -> Self:
         """Return the search of a request whose queries are documents of the index."""
         encoding = document_encoding(snapshot, request.meaning, request.ranking)
         return cls.of(snapshot, request, encoding)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of best documents that the order by marginal relevance selects from."""
+        return max(LEAST_CANDIDATES, CANDIDATES_A_HIT * self.request.k)
+
+    @property
+    def n_ranked(self) -> int:
+        """Number of best documents to find; at least one, because the plan comes with it."""
+        mmr = self.request.mmr is not None
+        return max(1, self.request.n_wanted, self.n_candidates if mmr else 0)
 
     def execute(self, queries: Sequence[Query], threads: int | None) -> list[Hits]:
         """Return the hits of queries."""
@@ -265,7 +192,7 @@ class Search:
     def like(self, id: str) -> Hits:
         """Return the documents most similar to a document of the index, without itself."""
         query, number = self.document(id)
-        others = replace(self, request=replace(self.request, k=self.request.k + 1))
+        others = replace(self, request=structs.replace(self.request, k=self.request.k + 1))
         (found,) = others.found([query])
         top = others.best(query, found)
         top = top.at(np.flatnonzero(top.documents != number))
@@ -404,7 +331,7 @@ class Search:
             apart or one.constraints is not None or one.impacts is not None for one in queries
         ]
         plain = list(compress(queries, map(not_, single)))
-        groups = self._ranked(plain, self.filtered, request.n_ranked, threads=threads)
+        groups = self._ranked(plain, self.filtered, self.n_ranked, threads=threads)
         # Each result is cut at once: all matches of many queries take too much memory.
         together = in_threads(
             lambda pair: self._collected(*pair), list(zip(plain, groups, strict=True)),
@@ -432,7 +359,7 @@ class Search:
         elif matching is not None and (keys or (by_words and not request.exact_first)):
             groups = (matching,)
         else:
-            groups = self._in_order(query, allowed, request.n_ranked)
+            groups = self._in_order(query, allowed, self.n_ranked)
         zeros, columns = np.empty(0, np.int64), tuple[SortColumn, ...]()
         if request.fill and request.min_score <= 0.0:
             matched = [one.documents for one in groups if isinstance(one, Top)]
@@ -444,7 +371,7 @@ class Search:
             columns = tuple(column.of(places) for column in columns)
             groups = (matching.at(places),)
         elif matching is not None:
-            groups = tuple(one.best(request.n_ranked) for one in groups)
+            groups = tuple(one.best(self.n_ranked) for one in groups)
         facets = facet_counts(self.snapshot, request.facets, counted)
         return Found(groups, columns, zeros, facets)
 
@@ -479,12 +406,12 @@ class Search:
 
     def candidates(self, query: ReadyQuery) -> Top:
         """Return the candidates of a query by its first stage, not yet scored exactly."""
-        (top,) = self._candidates([query], self._allowed(query), self.request.n_ranked, 1)
+        (top,) = self._candidates([query], self._allowed(query), self.n_ranked, 1)
         return top
 
     def rescored(self, query: ReadyQuery, candidates: Top) -> Staged:
         """Return candidates of a query with their exact scores."""
-        (staged,) = self._rescored([query], [candidates], self.request.n_ranked, 1)
+        (staged,) = self._rescored([query], [candidates], self.n_ranked, 1)
         return staged
 
     def _candidates(
@@ -561,7 +488,7 @@ class Search:
         documents = documents[np.array(passing, bool)]
         scores = self.searcher.scores(query.vectors, documents)
         kept = (scores > 0) & (scores >= self.request.min_score)
-        return Top.of(documents, scores, kept, self.request.n_ranked)
+        return Top.of(documents, scores, kept, self.n_ranked)
 
     def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
         """Return the nearest documents that pass the filter and the constraints, with cosines."""
@@ -602,10 +529,10 @@ class Search:
 
     def best(self, query: ReadyQuery, found: Found) -> Top:
         """Return the best documents of what is found, with the plan of the search."""
-        tops, n_missing = list[Top](), self.request.n_ranked
+        tops, n_missing = list[Top](), self.n_ranked
         for number, group in enumerate(found.groups):
             if isinstance(group, Staged) and group.searched_exactly:
-                exactly = replace(self, request=replace(self.request, first_stage=None))
+                exactly = replace(self, request=structs.replace(self.request, first_stage=None))
                 group = next(exactly.found([query])).groups[number]
             tops.append(group.best(n_missing))
             n_missing -= len(tops[-1].documents)
@@ -626,7 +553,7 @@ class Search:
         """Return the page, in the order of marginal relevance and filled if requested."""
         request, top = self.request, self.best(query, found)
         if request.mmr is not None:
-            n = request.n_candidates
+            n = self.n_candidates
             order = by_marginal_relevance(
                 top.scores[:n], self.similarities(top.documents[:n]),
                 balance=request.mmr, n=request.n_wanted,

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_list, check_type
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import key_path
 from softcosine.index.search.sorting import columns_of
@@ -26,7 +25,6 @@ __all__ = [
     "FacetCount",
     "FacetCounts",
     "Facets",
-    "checked_facets",
     "facet_counts",
     "ordered_facets",
     "summed_facets",
@@ -45,15 +43,6 @@ Facets = Mapping[str, tuple[FacetCount, ...]]
 
 # For each key, how often each value occurs, by its key in metadata columns.
 FacetCounts = Mapping[str, Counter[Hashable]]
-
-
-def checked_facets(facets: Sequence[str]) -> tuple[str, ...]:
-    """Return facet keys if they are valid; InvalidInputError otherwise."""
-    check_list("facets", facets, 'keys of metadata, such as ["lang", "year"]', types=Sequence)
-    for key in facets:
-        check_type(f"the facet {key!r}", key, str, "pass keys of metadata, which are strings")
-        key_path(key)
-    return tuple(facets)
 
 
 def facet_counts(

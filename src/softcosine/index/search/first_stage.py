@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
-from softcosine._validation import check_whole, is_whole
-from softcosine.errors import InvalidInputError
+from softcosine.index.requests import FirstStage
 from softcosine.index.search.bounds import SUM_MARGIN
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.heaviest_terms import LeftOut
@@ -26,71 +25,12 @@ from softcosine.index.search.plan import first_stage_plan
 from softcosine.index.search.searcher import Allowed
 from softcosine.index.search.top_docs import QueryVector, Top
 
-__all__ = ["FirstStage", "Staged", "StagedQuery", "first_stage", "second_stage"]
+__all__ = ["Staged", "StagedQuery", "first_stage", "n_candidates", "second_stage"]
 
 _CANDIDATES, _WITH_MEANING = 100, 1000  # docs/benchmarks/first_stage.md
 
 # What both stages need of a query: its vectors, one per field, and its meaning.
 StagedQuery = tuple[Sequence[QueryVector], QueryMeaning | None]
-
-
-@dataclass(frozen=True, slots=True)
-class FirstStage:
-    """How a search in two stages finds its candidates; see ``first_stage`` of `SoftIndex.search`.
-
-    Attributes
-    ----------
-    terms : int or None
-        Number of terms of the expanded query that are kept beside the query's own; more if the
-        query has fewer own terms: ``max(own + terms, 2 * terms)`` in all. None for all terms.
-    candidates : int or None
-        Number of documents whose scores are computed, at least as many as hits. None for 100, with
-        meaning 1,000.
-    """
-
-    terms: int | None = 32
-    candidates: int | None = None
-
-    def __post_init__(self) -> None:
-        check_whole("terms", self.terms, least=0, optional=True)
-        check_whole("candidates", self.candidates, optional=True)
-
-    @classmethod
-    def of(cls, given: FirstStage | int | None) -> FirstStage | None:
-        """Return the first stage that is given, perhaps by its number of terms."""
-        if given is None or isinstance(given, FirstStage):
-            return given
-        if is_whole(given) and given >= 0:
-            return cls(int(given))
-        raise InvalidInputError(
-            f"first_stage is {given!r}; it must be a number of terms such as 32, a FirstStage or "
-            "None."
-        )
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the first stage that a text such as ``32``, ``32:200`` or ``all:1000`` describes.
-
-        Raises
-        ------
-        InvalidInputError
-        """
-        terms, colon, candidates = text.partition(":")
-        try:
-            return cls(None if terms == "all" else int(terms), int(candidates) if colon else None)
-        except ValueError as error:
-            raise InvalidInputError(
-                f"the first stage is {text!r}; it must be a number of terms or all, and perhaps a "
-                "number of candidates, such as 32, 32:200 or all:1000."
-            ) from error
-
-    def n_candidates(self, k: int, meaning: QueryMeaning | None) -> int:
-        """Return the number of candidates for the k best documents of a query."""
-        return max(k, self.candidates or (_CANDIDATES if meaning is None else _WITH_MEANING))
-
-    def __str__(self) -> str:
-        terms = "all" if self.terms is None else str(self.terms)
-        return terms if self.candidates is None else f"{terms}:{self.candidates}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +110,7 @@ def first_stage(
     """Return the candidates of each query for its k best, with their scores by `stage`'s terms."""
     shorter = words if stage.terms is None else words.limited(stage.terms)
     found: dict[int, Iterator[Top]] = {}
-    wanted = [stage.n_candidates(k, meaning) for _, meaning in queries]
+    wanted = [n_candidates(stage, k, meaning) for _, meaning in queries]
     for n in sorted(set(wanted)):
         vectors = [query[0] for query, own in zip(queries, wanted, strict=True) if own == n]
         found[n] = iter(shorter.search_batch(vectors, k=n, allowed=allowed, threads=threads))
@@ -202,7 +142,12 @@ def second_stage(
             weight = meant.weight
             scores = scores + weight * meaning.cosines(meant.unit, first.documents)
         least, rounded_one = max(float(min_score), 0.0), words.ranking.rounded_one
-        n = stage.n_candidates(k, meant)
+        n = n_candidates(stage, k, meant)
         return Staged(first, scores, n, least, weight, rounded_one, left_out)
 
     return in_threads(scored, list(zip(queries, candidates, strict=True)), threads)
+
+
+def n_candidates(stage: FirstStage, k: int, meaning: QueryMeaning | None) -> int:
+    """Return the number of candidates for the k best documents of a query."""
+    return max(k, stage.candidates or (_CANDIDATES if meaning is None else _WITH_MEANING))

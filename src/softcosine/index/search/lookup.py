@@ -13,9 +13,9 @@ from softcosine._validation import check_list
 from softcosine.errors import UnknownDocumentError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import Where
+from softcosine.index.requests import FilterRequest
 from softcosine.index.search.facets import (
     FacetCounts,
-    checked_facets,
     facet_counts,
     ordered_facets,
     summed_facets,
@@ -23,11 +23,10 @@ from softcosine.index.search.facets import (
 from softcosine.index.search.masks import Mask
 from softcosine.index.search.results import Listing
 from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns, sorted_places
-from softcosine.index.search.top_docs import check_k, check_offset
 from softcosine.index.segment.documents import Document
 from softcosine.index.writer.document import checked_id
 
-__all__ = ["Filtering", "Passing", "count", "get", "passing"]
+__all__ = ["Passing", "count", "get", "passing"]
 
 
 def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Document]:
@@ -44,29 +43,6 @@ def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Doc
 
 
 @dataclass(frozen=True, slots=True)
-class Filtering:
-    """The parameters of a search without a query; see `SoftIndex.filter`."""
-
-    where: Mapping[str, Any] | None = None
-    k: int | None = 10
-    offset: int = 0
-    sort: str | Sequence[str] | None = None
-    facets: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        check_offset(self.offset)
-        checked_facets(self.facets)
-        parse_sort(self.sort)
-        if self.k is not None:
-            check_k(self.k, least=0)
-
-    @property
-    def last(self) -> int | None:
-        """Number of documents on this page and those before it; None for all."""
-        return None if self.k is None else self.offset + self.k
-
-
-@dataclass(frozen=True, slots=True)
 class Passing:
     """The first documents that pass a filter, the number of all, and their facets."""
 
@@ -76,24 +52,24 @@ class Passing:
     facets: FacetCounts
 
     @classmethod
-    def of(cls, snapshot: Snapshot, request: Filtering) -> Self:
+    def of(cls, snapshot: Snapshot, request: FilterRequest) -> Self:
         """Return those of a snapshot."""
         numbers = _numbers(snapshot, request.where)
         facets = facet_counts(snapshot, request.facets, numbers)
         if not (keys := parse_sort(request.sort)):
-            return cls(numbers[: request.last], (), len(numbers), facets)
+            return cls(numbers[: _last(request)], (), len(numbers), facets)
         columns = sort_columns(snapshot, keys, numbers)
-        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: request.last]
+        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: _last(request)]
         columns = tuple(column.of(places) for column in columns)
         return cls(numbers[places], columns, len(numbers), facets)
 
     @classmethod
-    def joined(cls, parts: Sequence[Self], request: Filtering) -> Self:
+    def joined(cls, parts: Sequence[Self], request: FilterRequest) -> Self:
         """Return those of all parts, no document in two of them."""
         numbers = np.concatenate([one.documents for one in parts])
         keys = parse_sort(request.sort)
         columns = tuple(map(SortColumn.joined, zip(*(one.columns for one in parts), strict=True)))
-        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: request.last]
+        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: _last(request)]
         return cls(
             numbers[places],
             tuple(column.of(places) for column in columns),
@@ -101,7 +77,7 @@ class Passing:
             summed_facets([one.facets for one in parts]),
         )
 
-    def listing(self, snapshot: Snapshot, request: Filtering) -> Listing:
+    def listing(self, snapshot: Snapshot, request: FilterRequest) -> Listing:
         """Return the page with its documents."""
         page = self.documents[request.offset :].tolist()
         return Listing(
@@ -132,3 +108,8 @@ def _numbers(snapshot: Snapshot, where: Mapping[str, Any] | None) -> NDArray[np.
         return numbers
     masks = [mask for mask in passing(snapshot, where) if mask is not None]
     return numbers[np.concatenate(masks)[numbers]]
+
+
+def _last(request: FilterRequest) -> int | None:
+    """Return the number of documents on the page and those before it; None for all."""
+    return None if request.k is None else request.offset + request.k

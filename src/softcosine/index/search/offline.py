@@ -14,7 +14,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import islice, zip_longest
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from msgspec import structs
 
 from softcosine._progress import Progress
 from softcosine._tasks import finished_tasks
@@ -38,7 +39,8 @@ from softcosine.files import Fields, RecordReader, read_records
 from softcosine.files.trec_run import check_trec_ids, trec_run
 from softcosine.index.blocks import BlockFolder
 from softcosine.index.query.query_vectors import Query
-from softcosine.index.search.execution import Search, SearchRequest
+from softcosine.index.requests import SearchOptions
+from softcosine.index.search.execution import Search
 from softcosine.storage import checked_path, naming_a_full_disk, sync, written_beside
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ class _Index(Protocol):
     @property
     def _given_source(self) -> bool: ...
 
-    def _search(self, request: SearchRequest) -> Search: ...
+    def _search(self, request: SearchOptions) -> Search: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def write_hits(
     index: _Index,
     queries: Iterable[tuple[str, Query]],
     to: str | Path,
-    request: SearchRequest,
+    request: SearchOptions,
     *,
     threads: int | None = None,
     jobs: int | None = None,
@@ -112,7 +114,7 @@ def write_hits(
     resumable = bool(commit) and not index._given_source
     question = {
         "commit": commit if resumable else uuid.uuid4().hex,
-        "request": asdict(request),
+        "request": structs.asdict(request),
         "format": target.suffix,
     }
     path = target.with_name(f"{target.name}.blocks")
@@ -226,14 +228,14 @@ def _format_of(target: Path) -> _Format:
     return format
 
 
-def _decided(search: Search) -> SearchRequest:
+def _decided(search: Search) -> SearchOptions:
     """Return the request with `ask` and `meaning`, whose defaults depend on this machine.
 
     That is, on whether the encoder is installed.
     """
     if search.encoding is None:
-        return replace(search.request, ask="words", meaning=None)
-    return replace(search.request, ask=search.encoding.ask, meaning=search.encoding.weight)
+        return structs.replace(search.request, ask="words", meaning=None)
+    return structs.replace(search.request, ask=search.encoding.ask, meaning=search.encoding.weight)
 
 
 def _store(queries: Iterable[tuple[str, Query]], folder: BlockFolder) -> list[int]:
@@ -297,7 +299,7 @@ def _write_block(source: Search | bytes, queries: Path, target: Path, threads: i
         sync(new)
 
 
-def _pickled(index: _Index, commit: str, request: SearchRequest) -> bytes:
+def _pickled(index: _Index, commit: str, request: SearchOptions) -> bytes:
     """Return an index, with an encoder that was passed to `open`, and its request."""
     encoder = index.encoder and replace(index.encoder, cache=None)  # of documents
     try:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
+from softcosine.index.requests import Ask
 from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 
 __all__ = [
-    "Ask",
     "QueryEncoding",
     "document_encoding",
     "meaning_weight",
@@ -24,8 +23,6 @@ __all__ = [
     "query_encoding",
     "why_words_alone",
 ]
-
-Ask = Literal["words", "static", "encoder"]
 
 _READ = 1 << 15  # characters of a document whose words explain its meaning
 

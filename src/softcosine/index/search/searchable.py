@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,27 @@ from softcosine.index.query.query_vectors import (
     parse_word,
     query_text,
 )
-from softcosine.index.search.execution import Search, SearchRequest
+from softcosine.index.requests import (
+    Ask,
+    ExplainRequest,
+    ExplainSimilarRequest,
+    FilterRequest,
+    FirstStage,
+    ScoresRequest,
+    ScoringKeywords,
+    SearchKeywords,
+    SearchOptions,
+    SearchRequest,
+    SimilarRequest,
+)
+from softcosine.index.search.execution import Search
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import Field, FieldsSearcher
-from softcosine.index.search.first_stage import FirstStage
-from softcosine.index.search.lookup import Filtering, Passing, count, get
+from softcosine.index.search.lookup import Passing, count, get
 from softcosine.index.search.offline import with_ids, write_hits
-from softcosine.index.search.query_encoding import Ask
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words, server_query
-from softcosine.index.search.top_docs import Top, check_k, check_min_score
+from softcosine.index.search.top_docs import Top, check_k
 from softcosine.index.segment.documents import Document
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
@@ -39,7 +50,8 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
-    from softcosine.index.near_duplicates.similar import By, SimilarGroup, SimilarPairs
+    from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
+    from softcosine.index.requests import By
     from softcosine.matrix.list_use import ListUse
 
 __all__ = ["Searchable"]
@@ -53,7 +65,7 @@ class Searchable:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    def _search(self, request: SearchRequest) -> Search:
+    def _search(self, request: SearchOptions) -> Search:
         """Return the search of queries."""
         return Search.of_queries(self._snapshot, request, self._encoder)
 
@@ -62,7 +74,7 @@ class Searchable:
         """Whether a source is used in place of the stored one."""
         return False
 
-    def _search_like(self, request: SearchRequest) -> Search:
+    def _search_like(self, request: SearchOptions) -> Search:
         """Return the search of queries that are documents of the index."""
         return Search.of_documents(self._snapshot, request)
 
@@ -216,8 +228,12 @@ class Searchable:
         ------
         InvalidInputError
         """
-        asked = Filtering(where, k, offset, sort, facets)
-        return Passing.of(self._snapshot, asked).listing(self._snapshot, asked)
+        return self._filter(
+            FilterRequest.of(where=where, k=k, offset=offset, sort=sort, facets=facets)
+        )
+
+    def _filter(self, request: FilterRequest) -> Listing:
+        return Passing.of(self._snapshot, request).listing(self._snapshot, request)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all documents without a filter.
@@ -337,38 +353,21 @@ class Searchable:
         ------
         InvalidInputError, IndefiniteMatrixError
         """
-        return self.search_batch(
-            [query], k=k, offset=offset, min_score=min_score, where=where,
-            exact_first=exact_first, ranking=ranking, expand=expand, syntax=syntax,
-            max_terms=max_terms, fill=fill, mmr=mmr, fuzzy=fuzzy,
-            keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask, meaning=meaning,
-            first_stage=first_stage,
-        )[0]  # fmt: skip
+        request = SearchRequest.of(
+            q=query, k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
+            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
+            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
+            meaning=meaning, first_stage=first_stage,
+        )  # fmt: skip
+        return self._search(request).execute([request.q], None)[0]
 
     @overload
     def search_batch(
         self,
         queries: Iterable[Query],
         *,
-        k: int = 10,
-        offset: int = 0,
-        min_score: float = 0.0,
-        where: Mapping[str, Any] | None = None,
-        exact_first: bool = False,
-        ranking: str | None = None,
-        expand: bool = True,
-        syntax: bool = True,
-        max_terms: int | None = 512,
-        fill: bool = False,
-        mmr: float | None = None,
-        fuzzy: bool = False,
-        keep_stop_words: bool = False,
-        sort: str | Sequence[str] | None = None,
-        facets: Sequence[str] = (),
-        ask: Ask | None = None,
-        meaning: float | None = None,
-        first_stage: FirstStage | int | None = None,
         threads: int | None = None,
+        **options: Unpack[SearchKeywords],
     ) -> list[Hits]: ...
     @overload
     def search_batch(
@@ -381,7 +380,7 @@ class Searchable:
         jobs: int | None = None,
         overwrite: bool = False,
         progress: Progress | None = None,
-        **options: Any,
+        **options: Unpack[SearchKeywords],
     ) -> int: ...
     def search_batch(
         self,
@@ -393,7 +392,7 @@ class Searchable:
         jobs: int | None = None,
         overwrite: bool = False,
         progress: Progress | None = None,
-        **options: Any,
+        **options: Unpack[SearchKeywords],
     ) -> list[Hits] | int:
         """Search many queries on several threads; results are bit-identical to `search`.
 
@@ -442,7 +441,7 @@ class Searchable:
         DeadlineExceededError
             If a shard does not answer in time; hits are never missing in a file.
         """
-        request = SearchRequest(**options)
+        request = SearchOptions.of(**options)
         if to is None:
             of_files = isinstance(queries, Path), ids is not None, jobs is not None, overwrite
             if any(of_files) or progress is not None:
@@ -459,7 +458,11 @@ class Searchable:
         )  # fmt: skip
 
     def ranked(
-        self, queries: Iterable[Query], *, threads: int | None = None, **options: Any
+        self,
+        queries: Iterable[Query],
+        *,
+        threads: int | None = None,
+        **options: Unpack[SearchKeywords],
     ) -> list[Top]:
         """Return the numbers and scores of the hits of many queries, without their documents.
 
@@ -472,7 +475,7 @@ class Searchable:
             With `documents` (int64) and `scores` (float64), one array each, best first.
         """
         check_list("queries", queries, "queries")
-        asked = SearchRequest(**options)
+        asked = SearchOptions.of(**options)
         return [page.top for page in self._search(asked).pages(list(queries), threads)]
 
     def similar(
@@ -495,26 +498,12 @@ class Searchable:
         ------
         UnknownDocumentError
         """
-        check_k(k)
-        check_min_score(min_score)
-        asked = SearchRequest(
-            k=k, min_score=min_score, where=where, ranking=ranking, max_terms=None, meaning=meaning
+        request = SimilarRequest.of(
+            id=id, k=k, min_score=min_score, where=where, ranking=ranking, meaning=meaning
         )
-        return self._search_like(asked).like(id)
+        return self._search_like(request.options).like(id)
 
-    def explain(
-        self,
-        query: Query,
-        id: str,
-        *,
-        ranking: str | None = None,
-        syntax: bool = True,
-        max_terms: int | None = 512,
-        fuzzy: bool = False,
-        keep_stop_words: bool = False,
-        ask: Ask | None = None,
-        meaning: float | None = None,
-    ) -> Explanation:
+    def explain(self, query: Query, id: str, **options: Unpack[ScoringKeywords]) -> Explanation:
         """Return the pairs of query and document words whose contributions sum to the score.
 
         Parameters are those of `search`. Required and excluded words do not contribute. Parts of
@@ -524,14 +513,13 @@ class Searchable:
         ------
         UnknownDocumentError, InvalidInputError
         """
-        asked = SearchRequest(
-            ranking=ranking, syntax=syntax, max_terms=max_terms, fuzzy=fuzzy,
-            keep_stop_words=keep_stop_words, ask=ask, meaning=meaning,
-        )  # fmt: skip
-        search = self._search(asked)
-        return search.explained(search.ready(query), id)
+        request = ExplainRequest.of(q=query, id=id, **options)
+        search = self._search(request.options)
+        return search.explained(search.ready(request.q), id)
 
-    def scores(self, query: Query, ids: Iterable[str], **options: Any) -> NDArray[np.float64]:
+    def scores(
+        self, query: Query, ids: Iterable[str], **options: Unpack[ScoringKeywords]
+    ) -> NDArray[np.float64]:
         """Return the scores of documents, such as the hits of another engine, in the given order.
 
         Further parameters are those of `explain`. Required and excluded words do not count: a
@@ -547,16 +535,16 @@ class Searchable:
         UnknownDocumentError, InvalidInputError
         """
         check_list("ids", ids, "ids of documents")
-        asked = SearchRequest(**options)
-        search = self._search(asked)
-        return search.scores_of(search.ready(query), list(ids))
+        request = ScoresRequest.of(q=query, ids=ids, **options)
+        search = self._search(request.options)
+        return search.scores_of(search.ready(request.q), request.ids)
 
     def explain_similar(
         self, id: str, other: str, *, ranking: str = "soft_cosine", meaning: float | None = None
     ) -> Explanation:
         """Return the pairs of words that make `other` similar to the document `id`."""
-        asked = SearchRequest(ranking=ranking, meaning=meaning)
-        search = self._search_like(asked)
+        request = ExplainSimilarRequest.of(id=id, other=other, ranking=ranking, meaning=meaning)
+        search = self._search_like(request.options)
         return search.explained(search.document(id)[0], other)
 
     def expand(

@@ -1,0 +1,107 @@
+"""Requests: one description of every option, and its checks."""
+
+from __future__ import annotations
+
+import inspect
+from typing import get_type_hints
+
+import msgspec
+import numpy as np
+import pytest
+
+from softcosine import FirstStage, SoftIndex
+from softcosine.errors import InvalidInputError
+from softcosine.index.requests import (
+    ExplainRequest,
+    FilterRequest,
+    Request,
+    ScoringKeywords,
+    SearchKeywords,
+    SearchOptions,
+    SearchRequest,
+    SimilarRequest,
+)
+
+METHODS = {"search": SearchRequest, "similar": SimilarRequest, "filter": FilterRequest}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_and_its_request_have_the_same_options_and_defaults(name):
+    parameters = inspect.signature(getattr(SoftIndex, name)).parameters
+    spelled = {one.name: one.default for one in parameters.values() if one.name != "self"}
+    spelled = {"q" if name == "query" else name: value for name, value in spelled.items()}
+    fields = {
+        field.name: field.default_factory() if callable(field.default_factory) else field.default
+        for field in msgspec.structs.fields(METHODS[name])
+    }
+    assert set(spelled) == set(fields)
+    for option, default in fields.items():
+        if default is msgspec.NODEFAULT:
+            assert spelled[option] is inspect.Parameter.empty
+        else:
+            assert spelled[option] == (tuple(default) if isinstance(default, list) else default)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "request_kind"),
+    [(SearchKeywords, SearchOptions), (ScoringKeywords, ExplainRequest)],
+)
+def test_keywords_are_the_options_of_a_request(keywords, request_kind):
+    names = {field.name for field in msgspec.structs.fields(request_kind)}
+    assert set(get_type_hints(keywords)) == names - {"q", "id"}
+
+
+def kinds(base: type[Request] = Request) -> list[type[Request]]:
+    """All requests."""
+    below = [kind for own in base.__subclasses__() for kind in (own, *kinds(own))]
+    return list(dict.fromkeys(below))
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_every_option_has_a_line_of_explanation(kind):
+    for name, schema in msgspec.json.schema_components([kind])[1][kind.__name__][
+        "properties"
+    ].items():
+        assert schema.get("description"), name
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": "3"}, "k is '3'; it must be a whole number"),
+        ({"k": True}, "k is True; it must be a whole number"),
+        ({"k": 2.5}, "k is 2.5; it must be a whole number"),
+        ({"q": 5}, "the query is 5; it must be a string"),
+        ({"meaning": float("nan")}, "meaning is nan; it must be a number from 0 to 1,000,000"),
+        ({"min_score": float("inf")}, "min_score is inf; it must be a finite number"),
+        ({"ask": "x"}, "ask is 'x'; it must be one of encoder, static, words, or None"),
+        ({"where": [1]}, r"where is \[1\]; it must be a mapping, or None"),
+        ({"kk": 1}, "no option 'kk'; there are .*offset"),
+        ({"first_stage": {"terms": -1}}, "first_stage is .*must be a whole number"),
+        ({"sort": "a", "mmr": 0.5}, "sort, exact_first and mmr"),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_is_needed(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        SearchRequest.of(**{"q": "a", **options})
+    if all(not isinstance(value, float) for value in options.values()):  # JSON has no NaN
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(msgspec.json.encode({"q": "a", **options}), type=SearchRequest)
+
+
+def test_a_missing_option_is_named():
+    with pytest.raises(InvalidInputError, match="the query is missing; pass a string"):
+        SearchRequest.of(k=3)
+
+
+def test_numbers_and_arrays_of_numpy_are_taken():
+    request = SearchRequest.of(
+        q=np.array(["flat", "tyre"]), k=np.int64(3), meaning=np.float32(0.5), facets=("a",)
+    )
+    assert (request.q, request.k, request.meaning) == (["flat", "tyre"], 3, 0.5)
+    assert request.facets == ["a"]
+
+
+def test_a_request_as_json_is_read_back():
+    request = SearchRequest.of(q="a", k=3, where={"a": [1]}, first_stage=FirstStage(None, 200))
+    assert msgspec.json.decode(msgspec.json.encode(request), type=SearchRequest) == request
