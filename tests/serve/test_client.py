@@ -388,7 +388,9 @@ def test_single_changes_of_metadata_and_weights(remote, root):
 
 
 # What the client lacks, by reason; docs/serve.md has the same list.
-_OBJECTS = {  # of the index in process
+_OBJECTS = {
+    "document_vectors",
+    "query_vectors",  # of the index in process
     "S", "analyzer", "documents", "encoder", "parse", "parse_word", "searcher", "snapshot",
     "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting",
     "at_commit", "set_similarity", "list_use",

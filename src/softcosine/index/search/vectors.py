@@ -26,7 +26,8 @@ from softcosine._validation import check_choice, check_list, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder
-from softcosine.index.search.execution import Search, SearchRequest
+from softcosine.index.requests import SearchOptions
+from softcosine.index.search.execution import Search
 from softcosine.index.search.parts import Part
 from softcosine.index.search.query_encoding import no_coordinates
 from softcosine.index.search.searcher import Searcher
@@ -89,7 +90,7 @@ def query_vectors(
     if route == "meaning":
         return _query_meanings(snapshot, queries, encoder)
     vectors = RankedVectors.of(snapshot, ranking)
-    request = SearchRequest(ranking=ranking, ask="words", syntax=False)
+    request = SearchOptions.of(ranking=ranking, ask="words", syntax=False)
     ready = Search.of(snapshot, request).all_ready(list(queries))
     rows = vectors.queries([one.vectors[0] for one in ready])
     if route == "basis":
@@ -122,9 +123,9 @@ def _document_meanings(snapshot: Snapshot) -> NDArray[np.float32]:
 def _query_meanings(
     snapshot: Snapshot, queries: Sequence[str | Sequence[str]], encoder: IndexEncoder | None
 ) -> NDArray[np.float32]:
-    search = Search.of_queries(snapshot, SearchRequest(meaning=1.0, syntax=False), encoder)
+    search = Search.of_queries(snapshot, SearchOptions.of(meaning=1.0, syntax=False), encoder)
     if search.encoding is None:  # the encoder is missing, which this says
-        request = SearchRequest(ask="encoder", meaning=1.0, syntax=False)
+        request = SearchOptions.of(ask="encoder", meaning=1.0, syntax=False)
         search = Search.of_queries(snapshot, request, encoder)
     assert snapshot.meaning is not None
     made = np.zeros((len(queries), snapshot.meaning.dimensions), np.float32)
