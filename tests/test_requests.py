@@ -13,33 +13,41 @@ from softcosine import FirstStage, SoftIndex
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import (
     ExplainRequest,
-    FilterRequest,
     Request,
     ScoringKeywords,
     SearchKeywords,
     SearchOptions,
     SearchRequest,
-    SimilarRequest,
 )
+from softcosine.operations import OPERATIONS
 
-METHODS = {"search": SearchRequest, "similar": SimilarRequest, "filter": FilterRequest}
+LOCAL = {"threads", "progress", "checkpoint"}  # of methods alone
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_a_method_and_its_request_have_the_same_options_and_defaults(name):
     parameters = inspect.signature(getattr(SoftIndex, name)).parameters
     spelled = {one.name: one.default for one in parameters.values() if one.name != "self"}
     spelled = {"q" if name == "query" else name: value for name, value in spelled.items()}
     fields = {
         field.name: field.default_factory() if callable(field.default_factory) else field.default
-        for field in msgspec.structs.fields(METHODS[name])
+        for field in msgspec.structs.fields(OPERATIONS[name].request)
     }
-    assert set(spelled) == set(fields)
+    if spelled.pop("options", None) is not None:  # those of ScoringKeywords
+        assert set(spelled) == set(OPERATIONS[name].first)
+        return
+    assert set(spelled) - LOCAL == set(fields)
     for option, default in fields.items():
         if default is msgspec.NODEFAULT:
             assert spelled[option] is inspect.Parameter.empty
         else:
             assert spelled[option] == (tuple(default) if isinstance(default, list) else default)
+
+
+def test_an_operation_answers_as_its_method():
+    index = SoftIndex.from_texts(["a flat tyre", "green tea"], plain=True)
+    request = SearchRequest.of(q="tyre", k=1, where={})
+    assert OPERATIONS["search"].execute(index, request) == index.search("tyre", k=1, where={})
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
+from softcosine.index.query.suggestions import Suggestion
 from softcosine.index.search.facets import Facets
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.notebook import escaped, html_table
@@ -16,8 +17,6 @@ from softcosine.index.segment.documents import Document
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from softcosine.index.query.suggestions import Suggestion
 
 __all__ = ["Hit", "Hits", "Listing"]
 
@@ -51,6 +50,17 @@ class Hit:
     number: int
     title: str | None
     _snippet: Callable[[str], Snippet] = field(repr=False, compare=False)
+
+    _lazy: ClassVar = {"snippet": Snippet}
+
+    @classmethod
+    def _read(
+        cls, id: str, score: float, text: str = "", metadata: dict[str, Any] | None = None,
+        number: int = -1, title: str | None = None, snippet: Snippet | None = None,
+    ) -> Hit:  # fmt: skip
+        """Return a hit that a server sent."""
+        passage = Snippet("", ()) if snippet is None else snippet
+        return cls(id, score, text, metadata or {}, number, title, partial(_kept, passage))
 
     @property
     def snippet(self) -> Snippet:
@@ -149,6 +159,13 @@ class Hits(Sequence[Hit]):
     facets: Facets = field(default_factory=dict)
     missing_shards: tuple[str, ...] = ()
     _suggest: Callable[[], tuple[Suggestion, ...]] = field(default=tuple, compare=False)
+
+    _lazy: ClassVar = {"suggestions": tuple[Suggestion, ...]}
+
+    @classmethod
+    def _read(cls, suggestions: tuple[Suggestion, ...] = (), **values: Any) -> Hits:
+        """Return the hits that a server sent."""
+        return cls(**values, _suggest=partial(_same, suggestions))
 
     def __len__(self) -> int:
         return len(self.hits)

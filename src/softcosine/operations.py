@@ -1,0 +1,73 @@
+"""The one table of what an index answers: name, request, result, and how.
+
+The server's routes and its OpenAPI document, the methods of its clients, ``--json`` and the options
+of the command line follow from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair
+from softcosine.index.requests import (
+    DedupeRequest,
+    ExpandRequest,
+    ExplainRequest,
+    ExplainSimilarRequest,
+    FilterRequest,
+    NeighborsRequest,
+    PairsRequest,
+    Request,
+    ScoresRequest,
+    SearchRequest,
+    SimilarRequest,
+)
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.results import Hits, Listing
+from softcosine.index.search.server_query import ServerQuery
+
+__all__ = ["OPERATIONS", "Operation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an index can be asked.
+
+    Attributes
+    ----------
+    name : str
+        Of the method, the route and the command.
+    request, result : type
+        `softcosine.index.wire` writes and reads the result.
+    first : tuple of str
+        Options that are passed by position.
+    """
+
+    name: str
+    request: type[Request]
+    result: Any
+    first: tuple[str, ...] = ()
+
+    def execute(self, index: Any, request: Request) -> Any:
+        """Return the answer of an index: its method of this name."""
+        options = {name: getattr(request, name) for name in request.__struct_fields__}
+        first = [options.pop(name) for name in self.first]
+        return getattr(index, self.name)(*first, **options)
+
+
+OPERATIONS = {
+    one.name: one
+    for one in (
+        Operation("search", SearchRequest, Hits, ("q",)),
+        Operation("similar", SimilarRequest, Hits, ("id",)),
+        Operation("explain", ExplainRequest, Explanation, ("q", "id")),
+        Operation("explain_similar", ExplainSimilarRequest, Explanation, ("id", "other")),
+        Operation("scores", ScoresRequest, list[float], ("q", "ids")),
+        Operation("filter", FilterRequest, Listing),
+        Operation("neighbors", NeighborsRequest, list[tuple[str, float]], ("word",)),
+        Operation("pairs", PairsRequest, list[SimilarPair]),
+        Operation("dedupe", DedupeRequest, list[SimilarGroup]),
+        Operation("expand", ExpandRequest, ServerQuery, ("q",)),
+    )
+}
