@@ -21,6 +21,7 @@ import fsspec
 
 import softcosine as sc
 from object_storage import BUCKET, s3_server
+from softcosine import _retries
 from softcosine.errors import (
     AlreadyExistsError,
     CommitNotFoundError,
@@ -39,7 +40,7 @@ from softcosine.storage import remote
 def cache(tmp_path, monkeypatch):
     """An empty cache; returns its folder of commits."""
     monkeypatch.setenv("SOFTCOSINE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(remote, "_PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(_retries, "_FIRST_WAIT", 0.001)
     return tmp_path / "cache" / "commits"
 
 

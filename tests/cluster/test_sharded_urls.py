@@ -17,6 +17,7 @@ import fsspec
 import softcosine as sc
 from object_storage import BUCKET, s3_server
 from sharded import QUERIES, documents_of, epoch, in_folders, one_index, seen
+from softcosine import _retries
 from softcosine.cluster import sharded_backup
 from softcosine.errors import (
     AlreadyExistsError,
@@ -39,7 +40,7 @@ def server():
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SOFTCOSINE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(remote, "_PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(_retries, "_FIRST_WAIT", 0.001)
     return tmp_path / "cache" / "commits"
 
 

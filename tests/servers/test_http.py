@@ -8,15 +8,15 @@ from base64 import b64encode
 import pytest
 
 from scripted_server import serving
+from softcosine import _retries
 from softcosine.errors import InvalidInputError, ServerError
-from softcosine.servers import retries
 from softcosine.servers.address import ServerAddress
 from softcosine.servers.http import Http
 
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch):
-    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(_retries, "_FIRST_WAIT", 0.0)
     for name in ("API_KEY", "USER", "PASSWORD"):
         monkeypatch.delenv(f"ELASTICSEARCH_{name}", raising=False)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from softcosine._deadline import check_deadline, seconds_left
+from softcosine._retries import wait_after
 from softcosine.client.calls import Lost, Reply, Request, Steps
 from softcosine.client.failures import error_of
 from softcosine.errors import InvalidInputError, ServerError
@@ -20,7 +20,6 @@ from softcosine.index.segment.metadata_values import json_of
 __all__ = ["Exchange", "json_bytes", "segment", "time_limit"]
 
 _REFUSED = (429, 503)  # the server has not begun
-_FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +104,12 @@ class Exchange:
         """Return after how many seconds a request is to be repeated; None if not."""
         if attempt >= self.retries:
             return None
-        wait: float = _FIRST_WAIT * 2**attempt
         if isinstance(outcome, Lost):
-            if outcome.reason != "lost" or not request.repeatable:
-                return None
-        elif outcome.status in _REFUSED:
-            told = outcome.headers.get("retry-after", "")
-            wait = float(told) if told.isdigit() else wait
-        else:
+            again = outcome.reason == "lost" and request.repeatable
+            return wait_after(attempt) if again else None
+        if outcome.status not in _REFUSED:
             return None
-        # Not all at the same time, of those that were refused together.
-        return min(wait, _LONGEST_WAIT) * (1.0 + 0.2 * random.random())
+        return wait_after(attempt, outcome.headers.get("retry-after", ""))
 
     def _json(self, request: Request, outcome: Reply | Lost) -> dict[str, Any]:
         if isinstance(outcome, Lost):

@@ -7,6 +7,6 @@
 ``field_search.py``, ``unindexed.py``
     Searches by boosted words (`softcosine.index.search.server_query`) with exact scores by the
     index, also of documents that it lacks.
-``http.py``, ``address.py``, ``retries.py``
+``http.py``, ``address.py``
     JSON over HTTP.
 """

@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import unquote
 from weakref import finalize
 
+from softcosine._retries import with_retries
 from softcosine.errors import InvalidInputError, ServerError
 from softcosine.servers.address import ServerAddress
-from softcosine.servers.retries import with_retries
 from softcosine.servers.server_field import TooManyClausesError
 
 __all__ = ["Http", "Reply", "reason_of", "why_partial"]

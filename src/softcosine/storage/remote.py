@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import logging
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
+from softcosine._retries import ATTEMPTS, with_retries
 from softcosine.errors import (
     CorruptIndexError,
     InvalidInputError,
@@ -28,11 +27,13 @@ __all__ = ["RemoteFolder", "url_of"]
 
 _T = TypeVar("_T")
 
-_logger = logging.getLogger(__name__)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.+)")  # a Path has one slash less
 _BLOCK = 8 << 20  # bytes of a request; a cut connection costs one block, which is read again
 _TIMEOUT = 60.0  # seconds for a block
-_PAUSES = (0.2, 1.0, 5.0)  # seconds before the second, third and last attempt
+_FINAL = (
+    FileNotFoundError, NotADirectoryError, PermissionError, InvalidInputError,
+    MissingDependencyError,
+)  # fmt: skip
 _LONGEST_MANIFEST = 64 << 20
 # What reads a protocol, and the extra that installs it.
 _PACKAGES = {"s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3"), "gs": ("gcsfs", "gcs")}
@@ -51,7 +52,7 @@ def url_of(path: object) -> str | None:
 class RemoteFolder:
     """A folder at a URL of fsspec, such as ``s3://bucket/folder``.
 
-    Every method tries four times, and raises
+    Every method is tried five times (`softcosine._retries`), and raises
 
     - FileNotFoundError if the object does not exist;
     - PermissionError if it may not be read or written;
@@ -189,28 +190,22 @@ class RemoteFolder:
         return system, str(path)
 
     def _tried(self, name: str, action: Callable[[], _T]) -> _T:
-        for pause in (*_PAUSES, None):
-            try:
-                return action()
-            except (FileNotFoundError, NotADirectoryError) as error:
-                raise FileNotFoundError(
-                    errno.ENOENT, "there is no such object", f"{self.url}/{name}"
-                ) from error
-            except PermissionError as error:
-                raise PermissionError(
-                    errno.EACCES,
-                    "the storage refuses access with the credentials of this process",
-                    f"{self.url}/{name}",
-                ) from error
-            except (InvalidInputError, MissingDependencyError):
-                raise
-            except Exception as error:  # each file system has its own
-                said = f"{type(error).__name__}: {error}".rstrip(": ")
-                if pause is None:
-                    raise ServerError(
-                        self.url.partition(":")[0], f"{self.url}/{name}",
-                        f"{said} ({len(_PAUSES) + 1} attempts)",
-                    ) from error  # fmt: skip
-                _logger.info("%s/%s is tried again after: %s", self.url, name, said)
-                time.sleep(pause)
-        raise AssertionError
+        try:
+            return with_retries(action, lambda error: not isinstance(error, _FINAL))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileNotFoundError(
+                errno.ENOENT, "there is no such object", f"{self.url}/{name}"
+            ) from error
+        except PermissionError as error:
+            raise PermissionError(
+                errno.EACCES,
+                "the storage refuses access with the credentials of this process",
+                f"{self.url}/{name}",
+            ) from error
+        except (InvalidInputError, MissingDependencyError):
+            raise
+        except Exception as error:  # each file system has its own
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise ServerError(
+                self.url.partition(":")[0], f"{self.url}/{name}", f"{said} ({ATTEMPTS} attempts)"
+            ) from error
