@@ -28,10 +28,9 @@ from softcosine.evaluate.significance import (
     paired_bootstrap,
     paired_bootstrap_of_collections,
 )
-from softcosine.servers.address import ServerAddress
 from softcosine.servers.field_comparison import compared
 from softcosine.servers.field_search import search_field
-from softcosine.servers.http import Http
+from softcosine.servers.http import Http, ServerAddress
 from softcosine.servers.learning import learn_from
 from softcosine.servers.text_field import TextField
 from softcosine.text.analyzer import Analyzer

@@ -12,7 +12,8 @@ import numpy as np
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.server_query import ServerQuery
-from softcosine.servers.server_field import Candidates, TermFacts, TooManyClausesError
+from softcosine.servers.http import TooManyClausesError
+from softcosine.servers.text_field import Candidates, TermFacts
 
 
 def lucene_classes(jars: Path) -> Any:
@@ -34,7 +35,7 @@ def java_path(path: Path) -> Any:
 
 
 class LuceneField:
-    """A text field of an index of Lucene, as a `ServerField`; documents have a field ``id``.
+    """A text field of an index of Lucene, with the methods of a `TextField`; ids are a field.
 
     Parameters
     ----------

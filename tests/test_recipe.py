@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
+from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -215,6 +216,13 @@ def test_what_is_no_recipe_is_refused(given, message):
 def test_a_recipe_of_an_earlier_release_without_a_proposer_is_read():
     recipe = SimilarityRecipe(sources=["english"])
     assert SimilarityRecipe.from_dict({**recipe.to_dict(), "proposer": None}) == recipe
+
+
+def test_an_index_whose_recipe_named_a_proposer_opens():
+    recipe = SimilarityRecipe(sources=["english"])
+    settings = SoftIndex.create(plain=True).snapshot.settings.to_dict()
+    settings["recipe"] = {**recipe.to_dict(), "proposer": "faiss"}
+    assert IndexSettings.from_dict(settings).recipe == recipe
 
 
 def test_what_is_no_file_of_a_recipe_is_refused(tmp_path):

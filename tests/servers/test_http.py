@@ -10,8 +10,7 @@ import pytest
 from scripted_server import serving
 from softcosine import _retries
 from softcosine.errors import InvalidInputError, ServerError
-from softcosine.servers.address import ServerAddress
-from softcosine.servers.http import Http
+from softcosine.servers.http import Http, ServerAddress
 
 
 @pytest.fixture(autouse=True)

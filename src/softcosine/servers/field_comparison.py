@@ -11,7 +11,7 @@ import numpy as np
 from softcosine._validation import check_choice, check_whole
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.server_query import Words
-from softcosine.servers.server_field import ServerField, TermFacts
+from softcosine.servers.text_field import TermFacts, TextField
 from softcosine.text.analyzer import Analyzer
 
 __all__ = ["FieldComparison", "TermDifference", "WordDifference", "compared", "sampled_words"]
@@ -93,14 +93,14 @@ class FieldComparison:
 
 
 def compared(
-    snapshot: Snapshot, field: ServerField, *, own: str | None = None, n_sampled: int = 300
+    snapshot: Snapshot, field: TextField, *, own: str | None = None, n_sampled: int = 300
 ) -> FieldComparison:
     """Return the comparison of a field of an index with one of a server.
 
     Parameters
     ----------
     snapshot : Snapshot
-    field : ServerField
+    field : TextField
     own : str, optional
         Name of the field of the index; by default the first one.
     n_sampled : int

@@ -10,16 +10,21 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.requests import FirstStage, SearchOptions
 from softcosine.index.search.execution import Page, Search
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.server_query import Words
+from softcosine.index.segment.documents import MemoryDocuments
+from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
-from softcosine.servers.server_field import Candidates, ServerField, TooManyClausesError
-from softcosine.servers.unindexed import unindexed
+from softcosine.servers.http import TooManyClausesError
+from softcosine.servers.text_field import Candidates, TextField
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
+from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["search_field"]
 
@@ -28,7 +33,7 @@ _CANDIDATES = 100
 
 def search_field(
     index: SoftIndex,
-    field: ServerField,
+    field: TextField,
     query: str | Sequence[str],
     *,
     k: int = 10,
@@ -54,7 +59,7 @@ def search_field(
     ----------
     index : SoftIndex
         Has one field, and the ids of the server, such as one of `learn_from`.
-    field : ServerField
+    field : TextField
     query : str, or a list of tokens
     where : mapping, optional
         Holds among the candidates. Those that the index lacks have no metadata.
@@ -98,7 +103,7 @@ def search_field(
         tokens = {} if words == "analyzed" else field.stored_tokens(rest, timeout=timeout)
         scored += f" ({len(lacking):,} of them, which it lacks, by their texts or term vectors)"
         if len(tokens) == len(rest):
-            new = unindexed(
+            new = _unindexed(
                 snapshot, texts, tokens,
                 stemmed=words == "terms", words=(*hits.unknown, *hits.outside),
             )  # fmt: skip
@@ -167,3 +172,61 @@ def _by_the_server(
 
 def _n_numbers(snapshot: Snapshot) -> int:
     return sum(segment.n_docs for segment in snapshot.segments)
+
+
+def _unindexed(
+    snapshot: Snapshot,
+    texts: Mapping[str, str],
+    tokens: Mapping[str, Sequence[str]],
+    *,
+    stemmed: bool,
+    words: Sequence[str] = (),
+) -> Snapshot:
+    """Return a snapshot of other documents, in which they get the scores that the index would give.
+
+    Statistics are those of the index. Words outside its vocabulary do not count, except for `words`
+    (document frequency 0, similar to what the index's source says).
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Of an index of one field.
+    texts : mapping of ids to texts
+    tokens : mapping of ids to tokens
+        Documents without a text; fewer than `MAX_DOCS`, like those with one.
+    stemmed : bool
+        Whether tokens are terms of the index already.
+    words : sequence of str
+        Words of the query that the index lacks.
+    """
+    vocabulary, S, analyzer = snapshot.S.vocabulary, snapshot.S, snapshot.analyzer
+    terms = dict.fromkeys(" ".join(analyzer.stem(word.split(" "))) for word in words)
+    if new := [term for term in terms if vocabulary.get(term) < 0]:
+        forms = [(term,) for term in new] if vocabulary.has_forms else None
+        vocabulary = vocabulary.extended(new, forms=forms)
+        source = snapshot.source
+        S = S.restricted(vocabulary) if source is None else S.extend(vocabulary, source, warn=False)
+    alone = replace(analyzer, stemmer=None) if stemmed else analyzer
+    segments = [
+        *([_segment(texts, list(texts.values()), analyzer, vocabulary)] if texts else []),
+        *([_segment(tokens, [""] * len(tokens), alone, vocabulary)] if tokens else []),
+    ]
+    statistics = tuple(one.padded(len(vocabulary)) for one in snapshot.statistics)
+    return snapshot.changed(segments=tuple(segments), S=S, statistics=statistics)
+
+
+def _segment(
+    documents: Mapping[str, str | Sequence[str]],
+    stored: Sequence[str],
+    analyzer: Analyzer,
+    vocabulary: Vocabulary,
+) -> IndexedSegment:
+    values: list[str | Sequence[str]] = list(documents.values())
+    made = invert(
+        values, analyze(values, analyzer), analyzer, vocabulary,
+        n_fields=1, positions=True, frozen=True,
+    )  # fmt: skip
+    (one,) = made.segments
+    return IndexedSegment(
+        one.fields, MemoryDocuments(stored, ids=list(documents)), positions=one.positions
+    )

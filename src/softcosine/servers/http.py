@@ -14,22 +14,96 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ipaddress import ip_address
 from socket import gaierror
-from typing import Any
-from urllib.parse import unquote
+from typing import Any, Self
+from urllib.parse import SplitResult, unquote, urlsplit
 from weakref import finalize
 
 from softcosine._retries import with_retries
 from softcosine.errors import InvalidInputError, ServerError
-from softcosine.servers.address import ServerAddress
-from softcosine.servers.server_field import TooManyClausesError
 
-__all__ = ["Http", "Reply", "reason_of", "why_partial"]
+__all__ = ["Http", "Reply", "ServerAddress", "TooManyClausesError", "why_partial"]
 
 _BUSY = {429, 502, 503, 504}
 _FINAL = (TimeoutError, ConnectionRefusedError, ssl.SSLError, gaierror)
 _PORT = 9200
 _NAMED = {"http": "elasticsearch", "https": "elasticsearch"}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """A parsed URL, such as ``http://host:9200/index`` or ``opensearch+https://host:9200``.
+
+    Attributes
+    ----------
+    server : str
+        Name of the server, the scheme up to ``+``.
+    transport : str
+        The rest of the scheme, such as ``https``; empty if there is none.
+    parts : SplitResult
+        Of the URL.
+    """
+
+    server: str
+    transport: str
+    parts: SplitResult
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Return the address of a URL.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is not a URL. The message has no password.
+        """
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except (ValueError, AttributeError, TypeError) as error:
+            raise InvalidInputError(
+                f"the address of the server is not a URL: {error}; write it as "
+                "http://host:9200/index."
+            ) from None
+        server, _, transport = parts.scheme.partition("+")
+        if not server or "://" not in url:
+            raise InvalidInputError(
+                "the address of the server has no scheme; write it as http://host:9200/index."
+            )
+        return cls(server, transport, parts)
+
+    @property
+    def host(self) -> str:
+        """The host; empty for a local socket or path."""
+        return self.parts.hostname or ""
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the host is this machine, so that TLS is not needed."""
+        if self.host in ("", "localhost"):
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        """Return the URL without user, password and parameters."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.parts.port is None else f":{self.parts.port}"
+        return f"{self.parts.scheme}://{host}{port}{self.parts.path}"
+
+
+class TooManyClausesError(ServerError):
+    """A query has more clauses than a server takes, so that fewer terms may pass."""
+
+    def __init__(self, server: str, address: str, reason: str, setting: str) -> None:
+        super().__init__(
+            server, address,
+            f"the query has more clauses than the server takes ({reason}); raise {setting} there, "
+            "or search for fewer words.",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,20 +294,20 @@ class Http:
             return Reply(status, value)
         if b"maxClauseCount" in content:
             raise TooManyClausesError(
-                self.name, self.address, reason_of(value), "indices.query.bool.max_clause_count"
+                self.name, self.address, _reason(value), "indices.query.bool.max_clause_count"
             )
         if status == 403 and (blocked := _block_of(value)):
             raise self.error(
-                f"it takes no changes ({blocked}: {reason_of(value)}); most often its disk is "
+                f"it takes no changes ({blocked}: {_reason(value)}); most often its disk is "
                 "nearly full: free some space there, or ask who runs it"
             )
         if status in (401, 403):
             upper = self.name.upper()
             raise self.error(
-                f"access refused ({status}: {reason_of(value)}); set {upper}_USER and "
+                f"access refused ({status}: {_reason(value)}); set {upper}_USER and "
                 f"{upper}_PASSWORD, or {upper}_API_KEY, of a user who may do this"
             )
-        raise self.error(f"status {status}: {reason_of(value)}")
+        raise self.error(f"status {status}: {_reason(value)}")
 
 
 def _close(connections: list[HTTPConnection]) -> None:
@@ -252,7 +326,7 @@ def why_partial(reply: dict[str, Any]) -> str:
     return "the search timed out" if reply["timed_out"] else ""
 
 
-def reason_of(value: Any) -> str:
+def _reason(value: Any) -> str:
     """Return the reason of an error as the server gives it."""
     error = value.get("error", value) if isinstance(value, dict) else value
     if isinstance(error, dict):

@@ -14,7 +14,7 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.creation import creating
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.servers.field_comparison import sampled_words
-from softcosine.servers.server_field import ServerField
+from softcosine.servers.text_field import TextField
 from softcosine.storage.replacement import check_target
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
@@ -26,7 +26,7 @@ _COUNTED = 50  # words of which the most frequent known one shows k1 and b
 
 
 def learn_from(
-    field: ServerField,
+    field: TextField,
     path: str | Path | None = None,
     *,
     language: str = "auto",
@@ -43,7 +43,7 @@ def learn_from(
 
     Parameters
     ----------
-    field : ServerField
+    field : TextField
     path : path of a folder, optional
         In memory by default.
     language : str
@@ -97,7 +97,7 @@ def learn_from(
     return SoftIndex.open(path)
 
 
-def _nearest(field: ServerField, texts: list[str], preferred: Analyzer) -> Analyzer:
+def _nearest(field: TextField, texts: list[str], preferred: Analyzer) -> Analyzer:
     """Return the analyzer whose terms are most often the tokens of the field."""
     counts = sampled_words(texts)
     words = list(counts)
@@ -129,7 +129,7 @@ def _candidates(
         yield Analyzer(stemmer, stop_words=stop_words, segmenter=preferred.segmenter)
 
 
-def _weighting(field: ServerField, texts: list[str], analyzer: Analyzer) -> Weighting:
+def _weighting(field: TextField, texts: list[str], analyzer: Analyzer) -> Weighting:
     """Return the weighting with k1 and b of the server; the default if they stay unknown."""
     for word in islice(sampled_words(texts), _COUNTED):
         for term in analyzer.terms(word):

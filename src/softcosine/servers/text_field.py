@@ -4,24 +4,65 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Self
 from urllib.parse import quote, unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.server_query import ServerQuery
-from softcosine.servers.address import ServerAddress
-from softcosine.servers.http import Http, why_partial
-from softcosine.servers.server_field import Candidates, TermFacts
+from softcosine.servers.http import Http, ServerAddress, why_partial
 
-__all__ = ["TextField"]
+__all__ = ["Candidates", "TermFacts", "TextField"]
 
 _ANALYZED_AT_ONCE = 1000  # words; a server's limit is 10,000 tokens a request
 _READ_AT_ONCE = 1000  # documents
 _ALL_SHARDS = "?search_type=dfs_query_then_fetch"  # statistics of all, not of each
 _KEPT = "2m"  # how long a server keeps the place in its texts between two requests
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Documents that a server returned for a query.
+
+    Attributes
+    ----------
+    ids : list of str
+    scores : ndarray of shape (n,), float64
+        Scores of the server, descending.
+    complete : bool
+        False after a time-out or a failed shard.
+    """
+
+    ids: list[str]
+    scores: NDArray[np.float64]
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TermFacts:
+    """What a server knows of a term, as it explains a score.
+
+    Attributes
+    ----------
+    token : str
+    document_frequency, n_docs : int
+        Number of documents with the term, and with the field.
+    average_length, k1, b : float
+    k1_factor : bool
+        Whether BM25 has the factor k1 + 1.
+    """
+
+    token: str
+    document_frequency: int
+    n_docs: int
+    average_length: float
+    k1: float
+    b: float
+    k1_factor: bool
 
 
 class TextField:

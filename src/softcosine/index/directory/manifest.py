@@ -260,7 +260,8 @@ def _recipe(stated: Any) -> SimilarityRecipe | None:
     for name in stated.get("sources") or ():
         if not needs_nothing(name):  # before anything could look for a file of that name
             raise InvalidInputError(f"the recipe of an index names the source {name!r:.80}.")
-    return SimilarityRecipe.from_dict(stated)
+    # Earlier versions could propose neighbours; now all are compared, and S is exact.
+    return SimilarityRecipe.from_dict({**stated, "proposer": None})
 
 
 def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
