@@ -25,8 +25,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 REPORTS = REPOSITORY / "docs" / "benchmarks"
 PACKAGES = (
     *("softcosine", "numpy", "scipy", "numba", "PyStemmer", "scikit-learn", "gensim", "bm25s"),
-    *("sparse_dot_topn", "nmslib", "tantivy", "ir-measures", "faiss-cpu", "annoy", "hnswlib"),
-    *("usearch", "networkx", "scikit-sparse"),
+    *("sparse_dot_topn", "nmslib", "tantivy", "ir-measures", "faiss-cpu", "annoy"),
+    *("networkx", "scikit-sparse"),
 )
 
 
