@@ -627,8 +627,8 @@ class SoftIndex(Searchable):
         >>> import softcosine as sc
         >>> index = sc.SoftIndex.from_texts(["a flat tyre", "green tea"], ids=["bike", "tea"])
         >>> scores = index.document_vectors("impacts") @ index.query_vectors(["tyre"], "impacts").T
-        >>> dict(zip(index, scores.toarray().ravel().round(2).tolist()))
-        {'bike': 0.72, 'tea': 0.0}
+        >>> {id: round(score, 2) for id, score in zip(index, scores.toarray().ravel().tolist())}
+        {'bike': 0.58, 'tea': 0.0}
         """
         from softcosine.index.search.vectors import query_vectors
 
