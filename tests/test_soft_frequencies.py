@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
-from softcosine.index.search.execution import Search, SearchRequest
+from softcosine.index.requests import SearchOptions
+from softcosine.index.search.execution import Search
 from softcosine.index.search.soft_frequencies import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.search.vectors import RankedVectors
@@ -67,7 +68,7 @@ def test_the_bound_of_one_similar_word_is_met_where_it_is_most_frequent():
         ["b b b b", "b", "c c"], source=ToySource({("a", "b"): 0.5}, known=["c"]), language="none",
     )  # fmt: skip
     (searcher,) = index.snapshot.searcher().searchers
-    (ready,) = Search.of_queries(index.snapshot, SearchRequest(ask="words"), None).all_ready(["a"])
+    (ready,) = Search.of_queries(index.snapshot, SearchOptions(ask="words"), None).all_ready(["a"])
     (query,) = ready.vectors
     bounding = searcher.bounding(query)
     bound = bounding.weights @ searcher.greatest_impacts[bounding.terms]
