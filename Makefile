@@ -25,13 +25,14 @@ INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check docs lock clean
+.PHONY: help demo test check docs size lock clean
 
 help:
 	@echo "make demo    ask the names of Unicode characters for meanings (no download but Python packages)"
 	@echo "make test    run the tests and the examples in the documentation"
 	@echo "make check   style, types, imports, and the kernels' tests with the compiler off"
 	@echo "make docs    the documentation as HTML, with a reference made of docstrings: build/docs"
+	@echo "make size    lines of code by room, what a query crosses, what is public; writes nothing"
 	@echo "make lock    refresh requirements/dev.txt, the versions that development runs with"
 	@echo "make clean   remove .venv, caches and build results"
 
@@ -46,10 +47,14 @@ check: $(VENV)/.tools
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/size.py --check
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -q $(INTERPRETED_TESTS)
 
 docs: $(VENV)/.tools
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+
+size: $(VENV)/.tools
+	$(BIN)/python benchmarks/size.py
 
 # The comment at the top of the lock stands here, so that it is written anew each time.
 lock: $(VENV)/.tools
