@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import softcosine as sc
 from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import (
     IndexFormatError,
@@ -74,6 +75,21 @@ def test_each_term_is_encoded_once_in_batches_with_progress() -> None:
     assert calls == [(3, 8), (6, 8), (8, 8)]
     assert source.knows(["tyre", "", " \t"]).tolist() == [True, False, False]
     assert len(source) == len(TERMS)
+
+
+def test_an_index_on_disk_asks_the_model_for_its_first_words(tmp_path: Path) -> None:
+    source = sc.StrongestSimilarity(
+        EncoderSimilarity(Counting(), name="m"), sc.EditDistanceSimilarity()
+    )
+    index = sc.SoftIndex.create(tmp_path / "x", source=source, language="none", encoder=None)
+    with index.writer() as writer:
+        writer.add("a", "tyre tire wheel")
+    S = sc.SoftIndex.open(tmp_path / "x").S
+    assert "wheel" in dict(S.neighbors("tyre"))
+    made = sc.SoftIndex.from_texts(
+        ["tyre tire wheel"], source=source, language="none", encoder=None
+    ).S
+    assert (made.to_scipy() != S.to_scipy()).nnz == 0
 
 
 def test_zero_vectors_are_not_known_and_not_asked_for_again() -> None:

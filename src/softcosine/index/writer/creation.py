@@ -37,7 +37,7 @@ from softcosine.matrix.term_similarity_matrix import (
     checked_source,
 )
 from softcosine.similarity.registry import no_documents
-from softcosine.similarity.source import TermSimilaritySource
+from softcosine.similarity.source import SourceState, TermSimilaritySource, state_of
 from softcosine.storage import checked_path
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit
@@ -261,9 +261,15 @@ class _Beginning:
         recipe = self.settings.recipe
         made = FolderDirectory.open(path, recipe=recipe, encoder=self.encoder)
         source = None if self.similarity is None else self.similarity[1]
-        if source is None or made[0].source is not None:
+        stored = made[0].source
+        if source is None or (stored is not None and not _has_encoder(state_of(stored))):
             return made
         return FolderDirectory.open(path, source, recipe=recipe, encoder=self.encoder)
+
+
+def _has_encoder(state: SourceState) -> bool:
+    """Whether a source has an encoder, which is not stored with it."""
+    return state.kind == "encoder" or any(map(_has_encoder, state.parts))
 
 
 def checked_recipe(recipe: object) -> SimilarityRecipe:
