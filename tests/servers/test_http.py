@@ -17,7 +17,8 @@ from softcosine.servers.http import Http, ServerAddress
 def _without_pauses(monkeypatch):
     monkeypatch.setattr(_retries, "_FIRST_WAIT", 0.0)
     for name in ("API_KEY", "USER", "PASSWORD"):
-        monkeypatch.delenv(f"ELASTICSEARCH_{name}", raising=False)
+        for server in ("ELASTICSEARCH", "OPENSEARCH"):
+            monkeypatch.delenv(f"{server}_{name}", raising=False)
 
 
 def opened(port, *, user="", scheme="elasticsearch", **settings):
@@ -72,6 +73,23 @@ def test_strangers_are_told_how_to_name_themselves(monkeypatch):
         "ApiKey key",
         f"Basic {basic[1]}",
     ]
+
+
+def test_an_address_of_http_is_of_the_server_that_answers(monkeypatch):
+    def answer(status, headers=b""):
+        return b"HTTP/1.1 %d X\r\n%sContent-Length: 2\r\n\r\n{}" % (status, headers)
+
+    product = b"X-elastic-product: Elasticsearch\r\n"
+    with serving(answer(401), answer(200), answer(200, product)) as (port, seen):
+        monkeypatch.setenv("OPENSEARCH_USER", "me")
+        server, other = opened(port, scheme="http"), opened(port, scheme="http")
+        advice = r"elasticsearch or opensearch.*set ELASTICSEARCH_USER .* \(or OPENSEARCH_\.\.\.\)"
+        with pytest.raises(ServerError, match=advice):
+            server.request("GET", "/x")
+        server.request("GET", "/x")
+        other.request("GET", "/x")
+    assert (server.name, other.name) == ("opensearch", "elasticsearch")
+    assert {one[2] for one in seen} == {f"Basic {b64encode(b'me:').decode()}"}
 
 
 def test_what_is_no_server_of_json_is_named():

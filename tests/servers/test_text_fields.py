@@ -11,8 +11,9 @@ import pytest
 
 from conftest import ROOT
 from softcosine.errors import AlreadyExistsError, InvalidInputError, ServerError
+from softcosine.index.search.server_query import server_query
 from softcosine.index.soft_index import SoftIndex
-from softcosine.servers import learning, text_field
+from softcosine.servers import field_search, learning, text_field
 from softcosine.servers.field_comparison import compared
 from softcosine.servers.field_search import search_field
 from softcosine.servers.learning import learn_from
@@ -124,6 +125,54 @@ def test_the_analyzer_nearest_to_the_field_is_chosen(opensearch):
     assert {"the", "of", "a"} <= set(index.analyzer.stop_words)
     assert compared(index.snapshot, field).advice == ()
     assert_scores_are_those_of(index, field)
+
+
+class EnglishField:
+    """A field whose analyzer is Lucene's: its Porter leaves words of two letters."""
+
+    address, name, server, analyzer, search_analyzer, n_shards = (
+        "x",
+        "body",
+        "opensearch",
+        "",
+        "",
+        1,
+    )
+
+    def tokens(self, words):
+        stem = Analyzer("porter").terms
+        other = {"the": [], "_the": ["_the"], "ps": ["ps"], "possibly": ["possibl"]}
+        return [other.get(word.lower(), stem(word)) for word in words]
+
+    def texts(self):
+        return iter([("1", "the p generals prints " * 9 + "ps"), ("2", "_The generals possibly")])
+
+    def facts(self, token):
+        return None
+
+
+def test_the_field_decides_about_stop_words_and_words_that_it_stems_otherwise():
+    field = EnglishField()
+    index = learn_from(field)
+    assert index.analyzer.stop_words == {"the"}
+    assert index.analyzer.terms("The ps possibly prints") == ["ps", "possibl", "print"]
+    assert [one.word for one in compared(index.snapshot, field).differences] == ["_The"]
+    other = SoftIndex.from_texts(["ps p prints"], analyzer=Analyzer("porter"), plain=True)
+
+    def sent(query):
+        tokens = field_search._tokens(other, field, query)
+        made = server_query(other.snapshot, query, to="opensearch", field="body", tokens=tokens)
+        return {word.text for word in made.words}, [one.words for one in made._conditions]
+
+    assert sent("ps prints") == ({"ps", "print"}, [])
+    assert sent("+ps p") == ({"ps", "p"}, [(("ps", "p"),)])
+    assert sent("possibly") == ({"possibl"}, [])
+
+
+def test_an_index_that_was_learned_is_not_to_be_learned():
+    index = SoftIndex.from_texts(["ps possibly prints"], analyzer=Analyzer("porter"), plain=True)
+    advice = [compared(index.snapshot, EnglishField(), learned=one).advice for one in (False, True)]
+    assert ["learn" in one[0] for one in advice] == [True, False]
 
 
 def test_forms_find_what_stems_do_not(server):

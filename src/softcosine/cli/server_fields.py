@@ -175,7 +175,7 @@ def learn_from(
             progress=report,
         )  # fmt: skip
     seconds = time.perf_counter() - started
-    found = compared(made.snapshot, opened)
+    found = compared(made.snapshot, opened, learned=True)
     if not as_json:
         from softcosine.cli.output import console, counted, duration, printable
 

@@ -14,12 +14,15 @@ from softcosine.index.search.server_query import Words
 from softcosine.servers.text_field import TermFacts, TextField
 from softcosine.text.analyzer import Analyzer
 
-__all__ = ["FieldComparison", "TermDifference", "WordDifference", "compared", "sampled_words"]
+__all__ = [
+    *("USABLE", "FieldComparison", "TermDifference", "WordDifference", "compared"),
+    "sampled_words",
+]
 
 _MOST_WORDS = 3000
 _N_TERMS = 12
 _EQUAL = 0.99  # of the words of the texts
-_USABLE = 0.9
+USABLE = 0.9
 _ROUNDING, _FAR = 1e-3, 0.1
 
 
@@ -93,7 +96,12 @@ class FieldComparison:
 
 
 def compared(
-    snapshot: Snapshot, field: TextField, *, own: str | None = None, n_sampled: int = 300
+    snapshot: Snapshot,
+    field: TextField,
+    *,
+    own: str | None = None,
+    n_sampled: int = 300,
+    learned: bool = False,
 ) -> FieldComparison:
     """Return the comparison of a field of an index with one of a server.
 
@@ -105,6 +113,8 @@ def compared(
         Name of the field of the index; by default the first one.
     n_sampled : int
         Number of documents whose words are compared, at even distances.
+    learned : bool
+        Whether the index was just learned from the field, so that the advice is no other one.
 
     Raises
     ------
@@ -147,7 +157,7 @@ def compared(
         b=snapshot.weighting.b, n_docs=snapshot.n_docs,
         average_length=statistics.average_length, terms=tuple(terms), advice=(),
     )  # fmt: skip
-    return replace(made, advice=tuple(_advice(made)))
+    return replace(made, advice=tuple(_advice(made, learned)))
 
 
 def sampled_words(texts: Sequence[str]) -> Counter[str]:
@@ -187,14 +197,16 @@ def _spread(
 
 
 def _words(analyzer: Analyzer, equal: float, unstemmed: float) -> Words:
-    if not analyzer.stems or max(equal, unstemmed) < _USABLE:
+    if not analyzer.stems or max(equal, unstemmed) < USABLE:
         return "terms" if not analyzer.stems else "analyzed"
     return "terms" if equal >= unstemmed else "forms"
 
 
-def _advice(one: FieldComparison) -> Iterator[str]:
+def _advice(one: FieldComparison, learned: bool) -> Iterator[str]:
     if one.equal < _EQUAL:
-        yield _ADVICE[one.words].format(share=1.0 - one.equal, analyzer=one.analyzer)
+        yield _ADVICE[one.words].format(share=1.0 - one.equal) + (
+            "." if learned else ", or learn an index from the field (`softcosine learn-from`)."
+        )
     facts = one.facts
     if facts is None:
         yield (
@@ -211,7 +223,7 @@ def _advice(one: FieldComparison) -> Iterator[str]:
     if facts.n_docs != one.n_docs:
         yield (
             f"the server counts {facts.n_docs:,} documents, the index {one.n_docs:,}; weights "
-            "follow the statistics of the index: learn it from the server again, or update it."
+            "follow the statistics of the index: update it."
         )
     elif any(abs(term.server - term.index) > _FAR * term.index for term in one.terms):
         yield (
@@ -233,15 +245,13 @@ def _advice(one: FieldComparison) -> Iterator[str]:
 _ADVICE = {
     "terms": (
         "{share:.1%} of the words have other tokens on the server, so that searches miss them; "
-        "give the index an analyzer like {analyzer!r} (`softcosine learn-from` chooses the "
-        "nearest), or the field another."
+        "give the field another analyzer"
     ),
     "forms": (
-        "the index stems words and the field does not; expand with words='forms' (--words forms), "
-        "or learn an index from the field."
+        "the index stems words and the field does not; expand with words='forms' (--words forms)"
     ),
     "analyzed": (
         "{share:.1%} of the words have other tokens on the server, which stems in another way; "
-        "expand with words='analyzed' (--words analyzed), or learn an index from the field."
+        "expand with words='analyzed' (--words analyzed)"
     ),
 }

@@ -16,7 +16,7 @@ from softcosine.index.search.execution import Page, Search
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hit, Hits
-from softcosine.index.search.server_query import Words
+from softcosine.index.search.server_query import Words, server_query
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
@@ -75,6 +75,7 @@ def search_field(
     ------
     InvalidInputError, ServerError
     """
+    tokens = _tokens(index, field, query) if words == "terms" else None
     request = SearchOptions.of(
         k=k + offset, min_score=min_score, where=where, syntax=syntax, max_terms=max_terms,
         keep_stop_words=keep_stop_words, ranking="soft_bm25", ask="words", meaning=0.0,
@@ -83,9 +84,9 @@ def search_field(
     n = max(stage.candidates or _CANDIDATES, request.k)
     most, refused = None if stage.terms is None else max(1, 2 * stage.terms), False
     while True:
-        sent = index.expand(
-            query, to=field.server, field=field.name, words=words, syntax=syntax, max_terms=most,
-            keep_stop_words=keep_stop_words,
+        sent = server_query(
+            snapshot, query, to=field.server, field=field.name, words=words, syntax=syntax,
+            max_terms=most, keep_stop_words=keep_stop_words, tokens=tokens,
         )  # fmt: skip
         try:
             found = field.search(sent, n, timeout=timeout)
@@ -132,6 +133,16 @@ def search_field(
         texts = field.stored_texts(lacks, timeout=timeout)
         page = tuple(replace(hit, text=hit.text or texts.get(hit.id, "")) for hit in page)
     return replace(hits, hits=page, offset=offset, plan=plan)
+
+
+def _tokens(index: SoftIndex, field: TextField, query: str | Sequence[str]) -> dict[str, list[str]]:
+    """Return what the server makes of the words of a query, by the term of each."""
+    words = index.analyzer.words(query if isinstance(query, str) else " ".join(query))
+    found: dict[str, list[str]] = {}
+    for word, theirs in zip(words, field.tokens(words), strict=True):
+        if len(terms := index.analyzer.terms(word)) == len(theirs) == 1:
+            found.setdefault(terms[0], []).extend(theirs)
+    return {term: list(dict.fromkeys(tokens)) for term, tokens in found.items()}
 
 
 def _among(
@@ -206,7 +217,7 @@ def _unindexed(
         vocabulary = vocabulary.extended(new, forms=forms)
         source = snapshot.source
         S = S.restricted(vocabulary) if source is None else S.extend(vocabulary, source, warn=False)
-    alone = replace(analyzer, stemmer=None) if stemmed else analyzer
+    alone = replace(analyzer, stemmer=None, lemmas=()) if stemmed else analyzer
     segments = [
         *([_segment(texts, list(texts.values()), analyzer, vocabulary)] if texts else []),
         *([_segment(tokens, [""] * len(tokens), alone, vocabulary)] if tokens else []),

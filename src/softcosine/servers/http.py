@@ -28,7 +28,7 @@ __all__ = ["Http", "Reply", "ServerAddress", "TooManyClausesError", "why_partial
 _BUSY = {429, 502, 503, 504}
 _FINAL = (TimeoutError, ConnectionRefusedError, ssl.SSLError, gaierror)
 _PORT = 9200
-_NAMED = {"http": "elasticsearch", "https": "elasticsearch"}
+_NAMES = ("elasticsearch", "opensearch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +135,30 @@ class Http:
     """
 
     def __init__(self, address: ServerAddress, *, timeout: float = 30.0) -> None:
-        self.name = _NAMED.get(address.server, address.server)
-        scheme = address.server if address.server in _NAMED else address.transport
+        self._name = address.server if address.server in _NAMES else None
+        scheme = address.server if self._name is None else address.transport
         scheme = scheme or ("http" if address.loopback else "https")
-        if self.name not in ("elasticsearch", "opensearch") or scheme not in ("http", "https"):
+        if scheme not in ("http", "https"):
             raise InvalidInputError(
                 f"the address {address} has no scheme of Elasticsearch or OpenSearch; write "
                 "elasticsearch://host:9200/index or opensearch://host:9200/index."
             )
         self.address = str(address)
         self._host = address.host or "localhost"
-        default = _PORT if address.server not in _NAMED else None
+        default = None if self._name is None else _PORT
         self._port = address.parts.port or default
         self._tls = ssl.create_default_context() if scheme == "https" else None
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if authorization := _authorization(address, self.name):
+        if authorization := _authorization(address, _NAMES if self._name is None else [self._name]):
             self._headers["Authorization"] = authorization
         self._timeout = timeout
         self._idle: list[HTTPConnection] = []
         finalize(self, _close, self._idle)
+
+    @property
+    def name(self) -> str:
+        """Name of the server: that of the address, or the one by which it answered."""
+        return self._name or "elasticsearch or opensearch"
 
     def request(
         self,
@@ -276,6 +281,8 @@ class Http:
             connection.close()
             raise
         self._idle.append(connection)
+        if self._name is None and response.status < 400:  # OpenSearch has no such header
+            self._name = _NAMES[response.getheader("X-elastic-product") is None]
         return response.status, content
 
     def _connection(self) -> HTTPConnection:
@@ -302,10 +309,11 @@ class Http:
                 "nearly full: free some space there, or ask who runs it"
             )
         if status in (401, 403):
-            upper = self.name.upper()
+            upper = (self._name or _NAMES[0]).upper()
+            like = "" if self._name else " (or OPENSEARCH_...)"
             raise self.error(
                 f"access refused ({status}: {_reason(value)}); set {upper}_USER and "
-                f"{upper}_PASSWORD, or {upper}_API_KEY, of a user who may do this"
+                f"{upper}_PASSWORD, or {upper}_API_KEY{like}, of a user who may do this"
             )
         raise self.error(f"status {status}: {_reason(value)}")
 
@@ -343,19 +351,20 @@ def _block_of(value: Any) -> str:
     return kind if kind.endswith("_block_exception") else ""
 
 
-def _authorization(address: ServerAddress, name: str) -> str:
-    upper = name.upper()
-    user, password = address.parts.username, address.parts.password
+def _authorization(address: ServerAddress, names: Iterable[str]) -> str:
+    user, password = address.parts.username, unquote(address.parts.password or "")
     if user is not None:
-        user, password = unquote(user), unquote(password or "")
-    elif key := os.environ.get(f"{upper}_API_KEY"):
-        return f"ApiKey {key}"
-    else:
-        user = os.environ.get(f"{upper}_USER")
-        password = os.environ.get(f"{upper}_PASSWORD", "")
-    if not user:
-        return ""
-    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
+        return _basic(unquote(user), password)
+    for name in map(str.upper, names):
+        if key := os.environ.get(f"{name}_API_KEY"):
+            return f"ApiKey {key}"
+        if user := os.environ.get(f"{name}_USER"):
+            return _basic(user, os.environ.get(f"{name}_PASSWORD", ""))
+    return ""
+
+
+def _basic(user: str, password: str) -> str:
+    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}" if user else ""
 
 
 def _dumped(value: Any) -> str:

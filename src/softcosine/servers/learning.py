@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from softcosine.index.language import analyze_in_language
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.creation import creating
 from softcosine.index.writer.index_writer import IndexWriter
-from softcosine.servers.field_comparison import sampled_words
+from softcosine.servers.field_comparison import USABLE, sampled_words
 from softcosine.servers.text_field import TextField
 from softcosine.storage.replacement import check_target
 from softcosine.text.analyzer import Analyzer
@@ -38,8 +40,8 @@ def learn_from(
     """Return an index of the texts of a field, for `SoftIndex.expand`.
 
     The analyzer is the one that makes most words the tokens of the field: that of the language,
-    without stemming, or for English Porter's; words that the field removes are its stop words. k1
-    and b are those of the server.
+    without stemming, or for English Porter's. Words that the field removes are its stop words;
+    frequent words that it stems otherwise are its lemmas. k1 and b are those of the server.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def _nearest(field: TextField, texts: list[str], preferred: Analyzer) -> Analyze
     words = list(counts)
     tokens = field.tokens(words)
     best, most = preferred, -1
-    for analyzer in _candidates(preferred, words, tokens):
+    for analyzer in _candidates(preferred, counts, tokens):
         equal = sum(
             counts[word]
             for word, theirs in zip(words, tokens, strict=True)
@@ -111,17 +113,24 @@ def _nearest(field: TextField, texts: list[str], preferred: Analyzer) -> Analyze
         )
         if equal > most:
             best, most = analyzer, equal
-    return best
+    if most < USABLE * counts.total():  # another stemmer: the server has to analyze all words
+        return best
+    lemmas: dict[str, str] = {}
+    for word, theirs in zip(words, tokens, strict=True):
+        own, ours = best.words(word), best.terms(word)
+        if len(own) == len(ours) == len(theirs) == 1 and ours != theirs == best.words(theirs[0]):
+            lemmas.setdefault(own[0], theirs[0])
+    return replace(best, lemmas=lemmas)
 
 
 def _candidates(
-    preferred: Analyzer, words: list[str], tokens: list[list[str]]
+    preferred: Analyzer, counts: Counter[str], tokens: list[list[str]]
 ) -> Iterator[Analyzer]:
-    kept: dict[bool, set[str]] = {True: set(), False: set()}
-    for word, theirs in zip(words, tokens, strict=True):
+    votes = Counter[str]()
+    for (word, count), theirs in zip(counts.items(), tokens, strict=True):
         if len(own := preferred.words(word)) == 1:
-            kept[bool(theirs)].add(own[0])
-    stop_words = sorted(kept[False] - kept[True])
+            votes[own[0]] += count if theirs else -count
+    stop_words = sorted(word for word, n in votes.items() if n < 0)
     stemmers = [preferred.stemmer, None]
     if preferred.stemmer == "english":
         stemmers.append("porter")

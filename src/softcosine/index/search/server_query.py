@@ -244,8 +244,12 @@ def server_query(
     k1_factor: bool | None = None,
     syntax: bool = True,
     keep_stop_words: bool = False,
+    tokens: Mapping[str, Sequence[str]] | None = None,
 ) -> ServerQuery:
-    """Return a query for a server; see `SoftIndex.expand`."""
+    """Return a query for a server; see `SoftIndex.expand`.
+
+    `tokens` are those that the server has in place of some terms.
+    """
     check_choice("to", to, SERVERS)
     check_choice("words", words, ("terms", "forms", "analyzed"))
     check_whole("max_terms", max_terms, optional=True)
@@ -267,7 +271,7 @@ def server_query(
     weights = searcher.searchers[0].ranking.term_weights[parsed.terms] * parsed.frequencies
     parsed = heaviest(parsed, weights, _MOST_OWN)
     has_factor = SERVERS[to].k1_factor if k1_factor is None else k1_factor
-    forms = _Forms(snapshot, words)
+    forms = _Forms(snapshot, words, tokens or {})
     found, numbers = list[_Word](), np.zeros(3, int)
     for field_number, (one, weight, name) in enumerate(
         zip(searcher.searchers, searcher.weights, names, strict=True)
@@ -372,11 +376,13 @@ def _absent(parsed: ParsedQuery) -> Iterator[tuple[str, float]]:
 
 
 class _Forms:
-    """What stands for a term on the server: the term, its forms, or its first form."""
+    """What stands for a term on the server: the term or tokens, its forms, or its first form."""
 
-    def __init__(self, snapshot: Snapshot, words: Words) -> None:
+    def __init__(
+        self, snapshot: Snapshot, words: Words, tokens: Mapping[str, Sequence[str]]
+    ) -> None:
         self._vocabulary, self._analyzer = snapshot.S.vocabulary, snapshot.analyzer
-        self._words = words
+        self._words, self._tokens = words, tokens
 
     def of(self, term: int) -> list[tuple[str, float]]:
         """Return the words for a term, each with its share of the term's documents.
@@ -386,7 +392,7 @@ class _Forms:
         """
         name = self._vocabulary.term(term)
         if self._words == "terms":
-            return [(name, 1.0)]
+            return [(token, 1.0) for token in self._tokens.get(name, (name,))]
         forms = self._vocabulary.forms_of(term) or (name,)
         if self._words == "analyzed":
             return [(forms[0], 1.0)]
@@ -397,12 +403,15 @@ class _Forms:
         """Return what stands for a word that is no term."""
         if self._words != "terms":
             return word
-        return " ".join(self._analyzer.stem(word.split(" ")))
+        stem = " ".join(self._analyzer.stem(word.split(" ")))
+        return self._tokens.get(stem, (stem,))[0]
 
     def of_stem(self, stem: str) -> tuple[str, ...]:
         """Return the words for a stem that documents must contain, any of them."""
         number = self._vocabulary.get(stem)
-        return (stem,) if number < 0 else tuple(word for word, _ in self.of(number))
+        if number < 0:
+            return tuple(self._tokens.get(stem, (stem,)))
+        return tuple(word for word, _ in self.of(number))
 
 
 def _conditions(
