@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,6 @@ __all__ = ["TextStream", "forms_of", "stems_in"]
 
 _CHUNK_SHARE = 64  # a chunk of memory / 64 characters takes about half of the memory
 _CHUNK_DOCUMENTS = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Consecutive documents, and the number of the first."""
-
-    first: int
-    texts: list[Any]
 
 
 class TextStream:
@@ -116,38 +108,40 @@ class TextStream:
         InvalidInputError
             If a document is neither a string nor a token list. The message names its position.
         """
-        for texts in self._read():
-            yield self._analyze(texts)
+        for first, texts in self._read():
+            yield self._analyze(first, texts)
 
-    def _read(self) -> Iterator[_Chunk]:
-        """Yield chunks of documents."""
+    def _read(self) -> Iterator[tuple[int, list[Any]]]:
+        """Yield consecutive documents, and the number of the first."""
         most = max(1, self._memory // _CHUNK_SHARE)
         n_docs, size = 0, 0
         chunk: list[Any] = []
         for text in self._texts:
             chunk.append(text)
             # A token counts as a word plus a space.
-            size += len(text) if isinstance(text, str) else 6 * _length(text)
+            size += len(text) if isinstance(text, str) else 6 * getattr(text, "__len__", int)()
             if size >= most or len(chunk) == _CHUNK_DOCUMENTS:
-                yield _Chunk(n_docs, chunk)
+                yield n_docs, chunk
                 n_docs += len(chunk)
                 chunk, size = [], 0
                 self._report(n_docs)
         if chunk:
-            yield _Chunk(n_docs, chunk)
+            yield n_docs, chunk
             self._report(n_docs + len(chunk))
 
     def _report(self, n_docs: int) -> None:
         if self._progress is not None:
             self._progress(n_docs)
 
-    def _analyze(self, chunk: _Chunk, analyzer: Analyzer | None = None) -> AnalyzedTexts:
+    def _analyze(
+        self, first: int, texts: list[Any], analyzer: Analyzer | None = None
+    ) -> AnalyzedTexts:
         try:
-            return analyze(chunk.texts, self._analyzer if analyzer is None else analyzer)
+            return analyze(texts, analyzer or self._analyzer)
         except InvalidInputError as error:
-            if chunk.first == 0:
+            if first == 0:
                 raise
-            raise InvalidInputError(f"counted from document {chunk.first}: {error}") from error
+            raise InvalidInputError(f"counted from document {first}: {error}") from error
 
     def numbered(self, vocabulary: Vocabulary) -> Iterator[AnalyzedTexts]:
         """Read all texts as term numbers of one vocabulary, -1 for other terms."""
@@ -180,12 +174,12 @@ class TextStream:
         plain = replace(self._analyzer, stemmer=None, lemmas=(), max_ngram=1, phrases=())
         with TermTally(self._memory // 4) as terms, TermTally(self._memory // 4) as words:
             n_docs = 0
-            for texts in self._read():
-                analyzed = self._analyze(texts)
+            for first, texts in self._read():
+                analyzed = self._analyze(first, texts)
                 terms.add(analyzed)
                 n_docs += analyzed.n_docs
                 if stemming:
-                    words.add(self._analyze(texts, plain))
+                    words.add(self._analyze(first, texts, plain))
             found = terms.most_frequent(min_count, max_terms, by_documents=by_documents)
             strings = [term for term, _, _ in found]
             vocabulary = Vocabulary(
@@ -248,7 +242,3 @@ def _stems(ngram: str, known: Collection[str]) -> list[str]:
                 break
     assert cuts[0] is not None  # it consists of stems
     return cuts[0]
-
-
-def _length(document: object) -> int:
-    return len(document) if hasattr(document, "__len__") else 0

@@ -128,7 +128,7 @@ class Terms:
 
     def starts_with(self, other: Terms) -> bool:
         """Whether another sequence is a prefix of this one."""
-        if self is other or self._same_strings(other):
+        if self is other or (self._strings is not None and self._strings is other._strings):
             return True
         if len(other) > len(self):
             return False
@@ -196,9 +196,6 @@ class Terms:
         news = sorted(range(len(strings)), key=strings.__getitem__)
         places = [self._place(packed, strings[i].encode("utf-8", "surrogatepass")) for i in news]
         return np.insert(order, places, np.array(news, np.int32) + np.int32(len(order)))
-
-    def _same_strings(self, other: Terms) -> bool:
-        return self._strings is not None and self._strings is other._strings
 
     def __reduce__(self) -> tuple[type[Terms], tuple[PackedStrings, NDArray[np.int32] | None]]:
         return Terms, (self.packed(), self._order)

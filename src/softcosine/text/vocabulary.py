@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine._validation import check_type
-from softcosine.errors import UnknownTermError
+from softcosine.errors import InvalidInputError, NotFittedError, UnknownTermError
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.contents import Contents
 from softcosine.text.counted_terms import counted_terms
-from softcosine.text.foreign import gensim_terms, sklearn_terms
 from softcosine.text.packing import PackedLists
-
-if TYPE_CHECKING:
-    from softcosine.text.analyzer import Analyzer
 
 __all__ = ["Vocabulary", "checked_vocabulary"]
 
@@ -159,7 +155,28 @@ class Vocabulary:
         InvalidInputError
             If it has no vocabulary, such as HashingVectorizer.
         """
-        return cls(sklearn_terms(vectorizer))
+        if hasattr(vectorizer, "vocabulary_"):
+            return cls(
+                _in_order(
+                    vectorizer.vocabulary_,
+                    source="the vectorizer",
+                    repair="number its vocabulary from 0 without gaps",
+                )
+            )
+        name = type(vectorizer).__name__
+        if not hasattr(vectorizer, "get_feature_names_out") or not hasattr(
+            vectorizer, "vocabulary"
+        ):
+            raise InvalidInputError(
+                f"a {name} keeps no vocabulary; pass a fitted CountVectorizer or TfidfVectorizer."
+            )
+        try:
+            terms = list(map(str, vectorizer.get_feature_names_out()))
+        except (ValueError, AttributeError) as error:
+            raise NotFittedError(
+                f"this {name} is not fitted; call its fit or fit_transform first."
+            ) from error
+        return cls(terms)
 
     @classmethod
     def from_gensim(cls, dictionary: Any) -> Vocabulary:
@@ -171,7 +188,16 @@ class Vocabulary:
             If it has no token2id, or its ids have gaps. Gaps are not closed, because existing bags
             of words would then mean other terms.
         """
-        terms = gensim_terms(dictionary)
+        numbers = getattr(dictionary, "token2id", None)
+        if not isinstance(numbers, Mapping):
+            raise InvalidInputError(
+                f"a {type(dictionary).__name__} has no token2id; pass a gensim.corpora.Dictionary."
+            )
+        terms = _in_order(
+            numbers,
+            source="the dictionary",
+            repair="call dictionary.compactify() and make the bags of words anew",
+        )
         counts, n_docs = getattr(dictionary, "dfs", None), getattr(dictionary, "num_docs", None)
         if not counts or not n_docs:
             return cls(terms)
@@ -382,3 +408,15 @@ def checked_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     """Return the vocabulary; raise InvalidInputError if it is something else."""
     check_type("the vocabulary", vocabulary, Vocabulary, "pass Vocabulary(terms)")
     return vocabulary
+
+
+def _in_order(numbers: Mapping[str, int], *, source: str, repair: str) -> list[str]:
+    """Terms by number; the numbers must be 0 to n - 1."""
+    ordered = sorted(numbers.items(), key=lambda item: item[1])
+    for expected, (term, number) in enumerate(ordered):
+        if number != expected:
+            raise InvalidInputError(
+                f"{source} has {len(ordered)} terms, but {term!r} has number {number} where "
+                f"{expected} is due; {repair}."
+            )
+    return [term for term, _ in ordered]
