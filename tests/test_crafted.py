@@ -45,7 +45,7 @@ LIMITS = (
     "softcosine.index.segment.segment._CHECKED_AT_ONCE",
     "softcosine.matrix.term_similarity_matrix._CHECKED_AT_ONCE",
     "softcosine.matrix.stored._WORDS_AT_ONCE",
-    "softcosine.text.contents._CHECKED_AT_ONCE",
+    "softcosine.text.vocabulary._CHECKED_AT_ONCE",
 )
 
 

@@ -26,7 +26,7 @@ def large(tmp_path):
     with (
         patch("softcosine.matrix.term_similarity_matrix._CHECKED_AT_ONCE", -1),
         patch("softcosine.matrix.stored._WORDS_AT_ONCE", -1),
-        patch("softcosine.text.contents._CHECKED_AT_ONCE", -1),
+        patch("softcosine.text.vocabulary._CHECKED_AT_ONCE", -1),
         patch("softcosine.text.terms._READ_MEANWHILE", 0),
     ):
         yield path

@@ -250,7 +250,7 @@ def reading(n, *, checked_at_once=-1):
     """Let look-ups read all terms where `n` times as many as there are would be asked for."""
     with (
         patch("softcosine.text.terms._READ_MEANWHILE", n),
-        patch("softcosine.text.contents._CHECKED_AT_ONCE", checked_at_once),
+        patch("softcosine.text.vocabulary._CHECKED_AT_ONCE", checked_at_once),
     ):
         yield
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softcosine._validation import check_type
+from softcosine._validation import check_list, check_type, check_whole
 from softcosine.errors import InvalidInputError, NotFittedError, UnknownTermError
 from softcosine.text.analyzer import Analyzer, checked_analyzer
-from softcosine.text.contents import Contents
 from softcosine.text.counted_terms import counted_terms
-from softcosine.text.packing import PackedLists
+from softcosine.text.packing import PackedLists, PackedStrings
+from softcosine.text.terms import Terms
 
 __all__ = ["Vocabulary", "checked_vocabulary"]
+
+_Forms = tuple[tuple[str, ...], ...] | PackedLists
+
+# Stored arrays up to this number of bytes are checked on opening, larger ones by `check` only.
+_CHECKED_AT_ONCE = 1 << 18
 
 
 class Vocabulary:
@@ -59,7 +65,7 @@ class Vocabulary:
     (2, -1)
     """
 
-    __slots__ = ("_contents", "_hash", "_ranks")
+    __slots__ = ("_document_frequencies", "_forms", "_hash", "_n_docs", "_ranks", "_terms")
 
     def __init__(
         self,
@@ -69,22 +75,33 @@ class Vocabulary:
         n_docs: int | None = None,
         forms: Sequence[Sequence[str]] | None = None,
     ) -> None:
+        numbered = Terms(_distinct(terms))
         self._set(
-            Contents.given(
-                terms, document_frequencies=document_frequencies, n_docs=n_docs, forms=forms
-            )
+            numbered,
+            _frequencies(document_frequencies, n_terms=len(numbered), n_docs=n_docs),
+            n_docs,
+            None if forms is None else tuple(map(tuple, forms)),
         )
 
-    def _set(self, contents: Contents) -> None:
-        self._contents = contents
+    def _set(
+        self,
+        terms: Terms,
+        document_frequencies: NDArray[np.int64] | None,
+        n_docs: int | None,
+        forms: _Forms | None,
+    ) -> Vocabulary:
+        check_whole("n_docs", n_docs, least=0, optional=True)
+        if forms is not None and len(forms) != len(terms):
+            raise InvalidInputError(
+                f"forms has {len(forms)} entries but there are {len(terms)} terms; give one for "
+                "each."
+            )
+        self._terms, self._forms = terms, forms
+        self._document_frequencies = document_frequencies
+        self._n_docs = None if n_docs is None else int(n_docs)
         self._ranks: NDArray[np.int32] | None = None
         self._hash: int | None = None
-
-    @classmethod
-    def _of(cls, contents: Contents) -> Vocabulary:
-        made = cls.__new__(cls)
-        made._set(contents)
-        return made
+        return self
 
     @classmethod
     def from_texts(
@@ -212,23 +229,22 @@ class Vocabulary:
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms, in the order of their numbers; decoded once if stored."""
-        return self._contents.terms.strings()
+        return self._terms.strings()
 
     @property
     def document_frequencies(self) -> NDArray[np.int64] | None:
         """Number of documents of each term, shape (n_terms,), if known."""
-        return self._contents.document_frequencies
+        return self._document_frequencies
 
     @property
     def n_docs(self) -> int | None:
         """Number of documents in all, if known."""
-        return self._contents.n_docs
+        return self._n_docs
 
     @property
     def forms(self) -> tuple[tuple[str, ...], ...] | None:
         """The surface forms of each term, the most frequent first; None without stemming."""
-        forms = self._contents.forms
-        return forms.lists() if isinstance(forms, PackedLists) else forms
+        return self._forms.lists() if isinstance(self._forms, PackedLists) else self._forms
 
     def term(self, number: int) -> str:
         """Return one term by its number, without decoding others.
@@ -238,16 +254,16 @@ class Vocabulary:
         IndexError
             If the number is out of range.
         """
-        return self._contents.terms[number]
+        return self._terms[number]
 
     @property
     def has_forms(self) -> bool:
         """Whether the vocabulary has surface forms."""
-        return self._contents.forms is not None
+        return self._forms is not None
 
     def forms_of(self, number: int) -> tuple[str, ...]:
         """Return the surface forms of one term; empty without stemming."""
-        return () if self._contents.forms is None else self._contents.forms[number]
+        return () if self._forms is None else self._forms[number]
 
     def index(self, term: str) -> int:
         """Return the number of a term.
@@ -270,7 +286,7 @@ class Vocabulary:
 
     def get(self, term: str) -> int:
         """Return the number of a term, or -1 if the vocabulary does not have it."""
-        return self._contents.terms.get(term)
+        return self._terms.get(term)
 
     def indices(self, terms: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of several terms.
@@ -280,7 +296,7 @@ class Vocabulary:
         ndarray of shape (number of `terms`,), int32
             -1 for a term that the vocabulary does not have.
         """
-        return self._contents.terms.indices(terms)
+        return self._terms.indices(terms)
 
     def ranks(self) -> NDArray[np.int32]:
         """Return the rank of each term in code point order.
@@ -291,7 +307,7 @@ class Vocabulary:
             A permutation of 0 to n_terms - 1, used by kernels to break ties.
         """
         if self._ranks is None:
-            ranks = self._contents.terms.ranks()
+            ranks = self._terms.ranks()
             ranks.flags.writeable = False
             self._ranks = ranks
         return self._ranks
@@ -308,7 +324,21 @@ class Vocabulary:
             ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` has the forms from
             ``form_bounds[i]`` to ``form_bounds[i + 1]``.
         """
-        return self._contents.to_arrays()
+        packed = self._terms.packed()
+        arrays: dict[str, NDArray[Any]] = {
+            "terms": packed.blob,
+            "term_offsets": packed.offsets,
+            "term_order": self._terms.order(),
+        }
+        if self.document_frequencies is not None:
+            arrays["document_frequencies"] = self.document_frequencies
+        if self.n_docs is not None:
+            arrays["n_docs"] = np.array([self.n_docs], dtype=np.int64)
+        if self._forms is not None:
+            forms = _packed(self._forms)
+            arrays["forms"], arrays["form_offsets"] = forms.flat.blob, forms.flat.offsets
+            arrays["form_bounds"] = forms.bounds
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Vocabulary:
@@ -323,7 +353,32 @@ class Vocabulary:
         InvalidInputError
             If an array is missing or the arrays do not fit each other.
         """
-        return cls._of(Contents.stored(arrays))
+        try:
+            # Arrays of earlier versions have no order; it is computed when needed.
+            terms = Terms(
+                PackedStrings(arrays["terms"], arrays["term_offsets"]), arrays.get("term_order")
+            )
+            forms = None
+            if "forms" in arrays:
+                flat = PackedStrings(arrays["forms"], arrays["form_offsets"])
+                forms = PackedLists(flat, arrays["form_bounds"])
+        except KeyError as error:
+            raise InvalidInputError(
+                f"the array {error} of the vocabulary is missing; pass all that to_arrays gave."
+            ) from error
+        n_docs = arrays.get("n_docs")
+        if n_docs is not None and n_docs.size != 1:
+            raise InvalidInputError(f"n_docs holds {n_docs.size} numbers; it must hold one.")
+        frequencies = arrays.get("document_frequencies")
+        if frequencies is not None:
+            _check_shape(frequencies, len(terms))
+            frequencies = _read_only(np.asarray(frequencies, np.int64).view())
+        made = cls.__new__(cls)._set(
+            terms, frequencies, None if n_docs is None else n_docs.item(), forms
+        )
+        if sum(array.nbytes for array in arrays.values()) <= _CHECKED_AT_ONCE:
+            made.check()
+        return made
 
     def check(self) -> None:
         """Read and validate all data of a stored vocabulary.
@@ -334,7 +389,11 @@ class Vocabulary:
             If a term is not valid text or a duplicate, the forms do not fit the terms, or a
             document frequency exceeds the number of documents.
         """
-        self._contents.check()
+        self._terms.check()
+        if isinstance(self._forms, PackedLists):
+            self._forms.check()
+        if self.document_frequencies is not None:
+            _check_range(self.document_frequencies, self.n_docs)
 
     def extended(
         self,
@@ -367,33 +426,60 @@ class Vocabulary:
         -----
         The old terms are copied without decoding or checks.
         """
-        return Vocabulary._of(
-            self._contents.extended(
-                terms, document_frequencies=document_frequencies, n_docs=n_docs, forms=forms
+        new = _distinct(terms)
+        there = np.flatnonzero(self._terms.indices(new) >= 0)
+        if len(there):
+            raise InvalidInputError(
+                f"the vocabulary has the term {new[int(there[0])]!r} already; give new terms only."
             )
-        )
+        longer = self._terms.extended(new)
+        frequencies = _frequencies(document_frequencies, n_terms=len(longer), n_docs=n_docs)
+        made = Vocabulary.__new__(Vocabulary)
+        return made._set(longer, frequencies, n_docs, self._forms_with(new, forms))
+
+    def _forms_with(
+        self, new: tuple[str, ...], forms: Sequence[Sequence[str]] | None
+    ) -> _Forms | None:
+        if forms is not None and len(forms) != len(new):
+            raise InvalidInputError(
+                f"forms has {len(forms)} entries but there are {len(new)} new terms; give one for "
+                "each."
+            )
+        if not new:
+            return self._forms
+        if not len(self._terms):
+            return None if forms is None else PackedLists.of(forms)
+        if (forms is None) != (self._forms is None):
+            has, given = ("have no", "some") if self._forms is None else ("have", "none")
+            raise InvalidInputError(
+                f"the {len(self._terms)} old terms {has} forms, and {given} are given for the new "
+                "ones; a vocabulary has them for all terms or for none."
+            )
+        if self._forms is None or forms is None:
+            return None
+        return _packed(self._forms).extended(forms)
 
     def starts_with(self, other: Vocabulary) -> bool:
         """Whether the terms of another vocabulary are a prefix of these."""
-        return self._contents.terms.starts_with(other._contents.terms)
+        return self._terms.starts_with(other._terms)
 
     def __len__(self) -> int:
-        return len(self._contents.terms)
+        return len(self._terms)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.terms)
 
     def __contains__(self, term: object) -> bool:
-        return self._contents.terms.get(term) >= 0
+        return self._terms.get(term) >= 0
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return self is other or self._contents.terms == other._contents.terms
+        return self is other or self._terms == other._terms
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(self._contents.terms)
+            self._hash = hash(self._terms)
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -420,3 +506,57 @@ def _in_order(numbers: Mapping[str, int], *, source: str, repair: str) -> list[s
                 f"{expected} is due; {repair}."
             )
     return [term for term, _ in ordered]
+
+
+def _distinct(terms: Iterable[str]) -> tuple[str, ...]:
+    check_list("terms", terms)
+    checked = tuple(terms)
+    for number, term in enumerate(checked):
+        if not isinstance(term, str):
+            raise InvalidInputError(
+                f"term {number} is {term!r}, of type {type(term).__name__}; terms are strings."
+            )
+    if len(set(checked)) != len(checked):
+        twice = next(term for term, n in Counter(checked).items() if n > 1)
+        raise InvalidInputError(f"the term {twice!r} is there twice; terms must be distinct.")
+    return checked
+
+
+def _frequencies(
+    given: ArrayLike | None, *, n_terms: int, n_docs: int | None
+) -> NDArray[np.int64] | None:
+    if given is None:
+        return None
+    values = np.asarray(given)
+    _check_shape(values, n_terms)
+    _check_range(values, n_docs)
+    return _read_only(values.astype(np.int64))
+
+
+def _check_shape(values: NDArray[Any], n_terms: int) -> None:
+    if values.shape != (n_terms,):
+        raise InvalidInputError(
+            f"document_frequencies has shape {values.shape} but there are {n_terms} terms; give "
+            "one number for each term."
+        )
+    if n_terms and not np.issubdtype(values.dtype, np.integer):
+        raise InvalidInputError(
+            f"document_frequencies has dtype {values.dtype}; it counts documents, so pass integers."
+        )
+
+
+def _check_range(values: NDArray[Any], n_docs: int | None) -> None:
+    if len(values) and (values.min() < 0 or (n_docs is not None and values.max() > n_docs)):
+        raise InvalidInputError(
+            f"document_frequencies reaches from {values.min()} to {values.max()}, but must stay "
+            f"between 0 and the number of documents, {n_docs}."
+        )
+
+
+def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    array.flags.writeable = False
+    return array
+
+
+def _packed(forms: _Forms) -> PackedLists:
+    return forms if isinstance(forms, PackedLists) else PackedLists.of(forms)
