@@ -27,9 +27,11 @@ from softcosine.errors import (
     MalformedFileError,
     MissingDependencyError,
 )
+from softcosine.similarity.combine.combined import StrongestSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.source import source_from_state
+from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 
 TERMS = ["tyre", "tire", "Tyre", "wheel", "puncture", "łódź", "\ud800", "E1042"]
 
@@ -78,8 +80,8 @@ def test_each_term_is_encoded_once_in_batches_with_progress() -> None:
 
 
 def test_an_index_on_disk_asks_the_model_for_its_first_words(tmp_path: Path) -> None:
-    source = sc.StrongestSimilarity(
-        EncoderSimilarity(Counting(), name="m"), sc.EditDistanceSimilarity()
+    source = StrongestSimilarity(
+        [EncoderSimilarity(Counting(), name="m"), EditDistanceSimilarity()]
     )
     index = sc.SoftIndex.create(tmp_path / "x", source=source, language="none", encoder=None)
     with index.writer() as writer:
