@@ -80,7 +80,7 @@ def spelled() -> list[str]:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     names = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
                 case ast.Call():
-                    names = [one.arg for one in node.keywords]
+                    names = [one.arg or "" for one in node.keywords]
                 case ast.ClassDef():
                     names = [
                         one.target.id

@@ -26,7 +26,8 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.lab import basis_by
-from softcosine.space import cholesky, memory
+from softcosine.space import basis as memory
+from softcosine.space import cholesky
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.fill_in import estimate_fill_in, planned
 from softcosine.space.measures import soft_cosine_similarity

@@ -32,8 +32,8 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.storage.arrays import read_arrays
 from softcosine.storage.disk import open_regular
+from softcosine.storage.folder import read_arrays
 from softcosine.text.analyzer import Analyzer
 
 HERE = Path(__file__).resolve().parent

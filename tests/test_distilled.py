@@ -14,8 +14,11 @@ from scipy.sparse import csr_array
 import softcosine as sc
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
-from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded
-from softcosine.similarity.cooccurrence.ridge import ridge_regression
+from softcosine.similarity.cooccurrence.distilled_vectors import (
+    distilled_vectors,
+    encoded,
+    ridge_regression,
+)
 from softcosine.text.corpus import AnalyzedTexts
 
 Array = NDArray[np.float64]

@@ -58,7 +58,7 @@ def test_blocks_of_terms_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatc
     S = np.triu(random.random((6, 6)).astype(np.float32), 1)
     source = noisy_or(Table(S + S.T, [True] * 6), Table((S + S.T) ** 2, [True] * 6))
     expected = source.neighbors(TERMS, TERMS, max_neighbors=2)
-    monkeypatch.setattr("softcosine.similarity.combine.joining._BLOCK_PAIRS", 1)
+    monkeypatch.setattr("softcosine.similarity.combine.combined._BLOCK_PAIRS", 1)
     found = source.neighbors(TERMS, TERMS, max_neighbors=2)
     assert found.indices.tobytes() == expected.indices.tobytes()
     assert found.similarities.tobytes() == expected.similarities.tobytes()

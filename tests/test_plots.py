@@ -32,9 +32,8 @@ from softcosine.plots import (
     term_heat_map,
     word_heat_map,
 )
-from softcosine.plots.document_map import DocumentMap
+from softcosine.plots.document_map import DocumentMap, kept_neighbors, laid_out
 from softcosine.plots.heat_map import grouped
-from softcosine.plots.layout import kept_neighbors, laid_out
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import regions_of
 from softcosine.text.vocabulary import Vocabulary

@@ -9,7 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import JIT
-from softcosine.index.search import panel, plan
+from softcosine.index.search import plan
+from softcosine.index.search import searcher as panel
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment import dense_columns as columns
 from softcosine.index.segment.dense_columns import frequent_columns, halves

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, boolean_dtypes, integer_dtypes
 
-from softcosine.storage.arrays import read_arrays, write_arrays
+from softcosine.storage.folder import read_arrays, write_arrays
 
 BOTH = pytest.mark.parametrize("mapped", [False, True])
 NUMBERS = st.one_of(

@@ -6,7 +6,6 @@ import pytest
 from softcosine import SoftIndex
 from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import InvalidInputError, SoftCosineError
-from softcosine.space.encoder_pieces import word_pieces_of
 from softcosine.space.meaning_file import load_meaning, save_meaning
 from softcosine.space.table_fitting import (
     FitSettings,
@@ -17,6 +16,7 @@ from softcosine.space.table_fitting import (
     piece_counts,
     principal_directions,
     sif_start,
+    word_pieces_of,
 )
 from toy_encoder import DIMENSIONS, ToyEncoder
 

@@ -127,7 +127,7 @@ _LIBRARY_KINDS = {
     "strongest": "softcosine.similarity.combine.combined:StrongestSimilarity",
     "mean": "softcosine.similarity.combine.combined:MeanSimilarity",
     "noisy_or": "softcosine.similarity.combine.combined:NoisyOrSimilarity",
-    "first": "softcosine.similarity.combine.precedence:FirstSimilarity",
+    "first": "softcosine.similarity.combine.combined:FirstSimilarity",
     "scaled": "softcosine.similarity.combine.combined:ScaledSimilarity",
     "calibrated": "softcosine.similarity.combine.calibration:CalibratedSimilarity",
     "decided": "softcosine.similarity.overrides.decisions:DecidedSimilarity",

@@ -9,7 +9,7 @@ a score do not depend on other documents or queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,10 +27,8 @@ from softcosine._threads import in_context, in_threads, n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.search.approximate_scores import ApproximateFrequencyScores, ApproximateScores
 from softcosine.index.search.bounds import approximate_floor, slack
-from softcosine.index.search.candidates import Candidates
 from softcosine.index.search.expansion import Expander, Expansions
 from softcosine.index.search.heaviest_terms import LeftOut, impacts_of
-from softcosine.index.search.panel import Panel
 from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
 from softcosine.index.search.rankings import PreparedRanking
@@ -46,11 +44,142 @@ from softcosine.index.search.workspace import Workspace
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import rank_candidates, score_documents
-from softcosine.kernels.panel import PANEL
-from softcosine.kernels.search import find_candidates
+from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
+from softcosine.kernels.search import find_candidates, select_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["Allowed", "Asked", "Searcher"]
+
+# Documents scored at a time: 4 MiB of scores, an odd number of cache lines per query.
+_CHUNK = 16_400
+
+
+class Panel:
+    """A matrix of up to PANEL expanded queries, and scratch arrays; empty between passes.
+
+    Takes 128 bytes per term. For one pass at a time.
+    """
+
+    def __init__(self, n_terms: int) -> None:
+        self._weights = np.zeros((n_terms, PANEL), np.uint16)
+        self._scores = np.empty((PANEL, _CHUNK), np.float32)
+        self._candidates = np.empty(_CHUNK, np.uint32)
+        self._approximate = np.empty(_CHUNK, np.float32)
+
+    def put(
+        self, column: int, terms: NDArray[np.int32], weights: NDArray[np.float64], scale: float
+    ) -> None:
+        """Insert an expanded query, with its weights divided by `scale`."""
+        fill_panel(terms, weights, scale, column, self._weights)
+
+    def clear(self, column: int, terms: NDArray[np.int32]) -> None:
+        """Remove a query."""
+        clear_panel(terms, column, self._weights)
+
+    def candidates(
+        self,
+        part: Part,
+        factors: NDArray[np.float32],
+        numbers: NDArray[np.int64],
+        heaps: NDArray[np.float32],
+        floors: NDArray[np.float32],
+        slacks: NDArray[np.float64],
+    ) -> list[tuple[NDArray[np.uint32], NDArray[np.float32]]]:
+        """Return the candidates of each query in one segment, ascending, with their scores.
+
+        See `select_candidates`.
+
+        Parameters
+        ----------
+        part : Part
+        factors : ndarray of shape (n_docs,), float32
+        numbers : ndarray of shape (n_columns,), int64
+            Query of each column; queries without a column have no candidates.
+        heaps : ndarray of shape (n_queries, k), float32
+            The largest scores of earlier segments; updated with those of this segment.
+        floors, slacks : ndarray of shape (n_queries,)
+        """
+        segment, ranking = part.segment, part.ranking
+        documents = [[self._candidates[:0]] for _ in floors]
+        approximate = [[self._approximate[:0]] for _ in floors]
+        for start in range(0, segment.n_docs, _CHUNK):
+            stop = min(start + _CHUNK, segment.n_docs)
+            score_panel(
+                ranking.kind, *segment.forward, ranking.table,
+                ranking.saturation32, segment.reals, self._weights, start, stop,
+                self._scores,
+            )  # fmt: skip
+            for column, query in enumerate(numbers.tolist()):
+                scores = self._scores[column, : stop - start]
+                n = select_candidates(
+                    scores, factors[start:stop], start, heaps[query], floors[query],
+                    slacks[query], self._candidates, self._approximate,
+                )  # fmt: skip
+                documents[query].append(self._candidates[:n].copy())
+                approximate[query].append(self._approximate[:n].copy())
+        return [
+            (np.concatenate(own), np.concatenate(scores))
+            for own, scores in zip(documents, approximate, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates of several queries.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_segments * n_queries + 1,), int64
+        Offset of each list; list ``s * n_queries + q`` has the candidates of query q in segment s.
+    documents : ndarray, uint32
+        Numbers within the segment, ascending in each list.
+    approximate : ndarray, float32
+        Their scores of the first stage.
+    bounds : ndarray of shape (n_queries,), float32
+        Candidates below it cannot be among the best.
+    """
+
+    starts: NDArray[np.int64]
+    documents: NDArray[np.uint32]
+    approximate: NDArray[np.float32]
+    bounds: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls,
+        lists: Sequence[tuple[NDArray[np.uint32], NDArray[np.float32]]],
+        bounds: NDArray[np.float32],
+    ) -> Self:
+        """Return the candidates, given lists of documents and their scores."""
+        starts = running_sum(documents.shape[0] for documents, _ in lists)
+        documents, approximate = zip(*lists, strict=True)
+        return cls(starts, np.concatenate(documents), np.concatenate(approximate), bounds)
+
+    @property
+    def lists(self) -> list[tuple[NDArray[np.uint32], NDArray[np.float32]]]:
+        """The documents and scores of each list."""
+        return [
+            (self.documents[begin:end], self.approximate[begin:end])
+            for begin, end in pairwise(self.starts.tolist())
+        ]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of candidates of each query, shape (n_queries,)."""
+        sizes = self.starts[1:] - self.starts[:-1]
+        sums: NDArray[np.int64] = sizes.reshape(-1, self.bounds.shape[0]).sum(axis=0)
+        return sums
+
+    def replaced(self, others: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Self:
+        """Return the candidates with those of some queries replaced, given for each segment."""
+        lists = self.lists
+        for i in range(len(lists)):
+            segment, query = divmod(i, self.bounds.shape[0])
+            if query in others:
+                documents = others[query][segment]
+                lists[i] = documents, np.full(documents.shape[0], np.inf, np.float32)
+        return self.of(lists, self.bounds)
+
 
 _T = TypeVar("_T")
 
