@@ -145,6 +145,7 @@ def test_a_comparison_that_means_nothing_is_an_error(given, message):
         ('year>="1e999"', {"year": {">=": "1e999"}}),
         ("x<1e308", {"x": {"<": 1e308}}),
         ("code=01", {"code": {"in": ["01"]}}),
+        ("stock=False", {"stock": {"in": [False, "False"]}}),
     ],
 )
 def test_signs_inside_keys_and_values_stay_theirs(given, filter):
@@ -159,7 +160,8 @@ def test_without_filters_there_is_none():
 @pytest.mark.parametrize(
     ("where", "told"),
     [
-        ("year>2030", "'year' is text, like every value of CSV and TSV files, and is compared"),
+        ("year>2030", "'year' is text, such as '2021', and is compared with a number; text has no"),
+        ("day>=2024", "'day' is a date, such as 2023-05-01, and is compared with a number; compare"),
         ('n>"1"', "'n' is a number and is compared with text"),
         ("author.nmae=x", "No document has the key 'author.nmae'."),
         ("lang=fr", "Nothing found. No document passes --where. 0 of"),
@@ -167,7 +169,7 @@ def test_without_filters_there_is_none():
 )
 def test_a_filter_that_no_document_passes_is_told_with_the_reason(run, tmp_path, where, told):
     path = tmp_path / "x"
-    metadata = [{"year": "2021", "n": 3, "lang": "en"}, {"n": 4}]
+    metadata = [{"year": "2021", "n": 3, "lang": "en", "day": "2023-05-01"}, {"n": 4}]
     SoftIndex.from_texts(["tea", "more tea"], metadata=metadata, plain=True).save(path)
     shown = " ".join(run("search", path, "tea", "--where", where).split())
     assert "No document passes --where." in shown
@@ -182,10 +184,11 @@ def test_a_filter_that_documents_pass_is_not_blamed_for_finding_nothing(run, fol
         assert "where" not in shown
 
 
-def test_a_key_to_sort_by_that_no_document_has_is_told(run, folder):
-    asked = ("search", folder, "tyre", "--sort", "-nokey", "--sort", "year")
+def test_a_key_to_sort_or_count_by_that_no_document_has_is_told(run, folder):
+    asked = ("search", folder, "tyre", "--sort", "-nokey", "--sort", "year", "--facet", "no.key")
     assert "No document has the key nokey; --sort ignores it." in run(*asked)
-    assert "key year" not in run(*asked)
+    assert "No document has the key no.key; --facet ignores it." in run(*asked, "--facet", "year")
+    assert "key year" not in run(*asked, "--facet", "year")
     assert json.loads(run(*asked, "--json"))["hits"]
 
 

@@ -156,10 +156,12 @@ def test_similarities_that_no_soft_cosine_reaches_are_refused(run, folder, tmp_p
     run("pairs", path, "--min", 1.5)
 
 
-def test_near_duplicates_come_in_groups(run, folder, texts):
+def test_near_duplicates_come_in_groups_with_their_texts(run, folder, texts):
     lines = run("dedupe", folder, "--min", 0.99).splitlines()
-    start = lines.index("d7")
-    assert lines[start + 1 : start + 3] == ["  1.000  again", "  1.000  spaced id"]
+    text = texts["d7"]
+    start = lines.index(f"d7  {text}")
+    others = [f"  1.000  again  {text}", f"  1.000  spaced id  {text}"]
+    assert lines[start + 1 : start + 3] == others
     groups = [json.loads(line) for line in run("dedupe", folder, "--json").splitlines()]
     assert {"id", "others"} == set(groups[0])
     assert {"id", "similarity"} == set(groups[0]["others"][0])

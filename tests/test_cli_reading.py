@@ -344,7 +344,7 @@ def test_csv_takes_huge_fields_and_line_breaks_and_counts_lines(tmp_path):
     path = written(tmp_path / "a.csv", f'text,n\n"a ""b""\nc",1\n{huge},2\n')
     documents = read_documents([path])
     assert documents.texts == ['a "b"\nc', huge]
-    assert documents.metadata == [{"n": "1"}, {"n": "2"}]
+    assert documents.metadata == [{"n": 1}, {"n": 2}]
 
 
 def test_tsv_takes_quotation_marks_as_they_are(tmp_path):

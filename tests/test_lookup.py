@@ -262,6 +262,7 @@ def test_facets_may_be_counted_without_documents(index, settings):
         assert none.ids == []
         assert none.facets == full.facets
         assert index.search(query, k=0, **settings).ids == []
+        assert index.similar(index.filter(k=1)[0].id, k=0).ids == []
     listed = index.filter({"year": {">": 1995}}, k=0, facets=["year"])
     assert (listed.ids, listed.n_matching) == ([], 2)
     assert listed.facets == index.filter({"year": {">": 1995}}, facets=["year"]).facets

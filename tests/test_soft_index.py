@@ -250,7 +250,7 @@ def test_an_index_says_what_it_holds():
     assert "a" in index
     assert "0" not in index
     assert 0 not in index
-    assert index.note == "Ordinary cosine: S = I."
+    assert index.note == "Only equal words count: S = I."
     assert "3" in small()
     assert index.vocabulary.terms == ("and", "black", "coffee", "green", "tea")
 

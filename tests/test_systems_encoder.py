@@ -48,6 +48,26 @@ def test_every_text_is_encoded_once_and_never_again(tmp_path):
     assert {name: known["texts"] for name, known in times.items()} == {"toy": 4, "another": 3}
 
 
+def test_the_seconds_of_a_system_are_without_encoding(monkeypatch):
+    from softcosine.evaluate import answering
+    from softcosine.evaluate.systems import sentence_model
+
+    now = [0.0]
+
+    def encode(texts):
+        now[0] += 100
+        return np.eye(len(texts))
+
+    clock = types.SimpleNamespace(perf_counter=lambda: now[0])
+    monkeypatch.setattr(sentence_model, "time", clock)
+    monkeypatch.setattr(answering, "time", clock)
+    watch = answering._Watch(named("encoder", encode=encode, model="toy"))
+    fitted = watch.fit(DOCUMENTS)
+    now[0] += 1
+    assert watch.seconds == answering.Seconds(0.0, 1.0)
+    assert "3 texts encoded in 100.0 s" in fitted.note
+
+
 def test_a_ranking_by_words_and_meaning_shares_the_cache_of_the_encoder(tmp_path):
     cache = str(tmp_path / "encoded.sqlite")
     named("encoder", encode=Toy(), model="toy", cache=cache).fit(DOCUMENTS).ranked(QUERIES, k=2)

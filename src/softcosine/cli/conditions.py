@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.errors import InvalidInputError
-from softcosine.files import parsed_json
+from softcosine.files import parsed_json, type_of
 
 if TYPE_CHECKING:
     from softcosine.index.search.searchable import Searchable
@@ -42,8 +42,8 @@ _EQUAL = {"=": "in", "==": "in", "!=": "not in"}
 def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
     """Return the filters of a command line as one filter.
 
-    A value that is valid JSON has its JSON type: 2020 is a number, true a boolean. An equality
-    also matches the same text, because CSV and TSV files have no other type.
+    A value that is valid JSON has its JSON type: 2020 is a number, true (in any case) a boolean. An
+    equality also matches the same text, as of columns with leading zeros.
 
     Parameters
     ----------
@@ -79,12 +79,19 @@ def why_none_passes(opened: Searchable, where: dict[str, Any] | None) -> str:
             continue
         key, held = ".".join(path), opened.snapshot.metadata_keys(path)
         kinds, compared = set(map(_kind, held)), set(map(_kind, values))
+        texts = [value for value in held if isinstance(value, str)]
         if not held:
             told.append(f"No document has the key {_shown(key)}.")
-        elif "text" in kinds and compared == {"number"}:
+        elif texts and compared == {"number"} and {*map(type_of, texts)} == {"date"}:
             told.append(
-                f"{_shown(key)} is text, like every value of CSV and TSV files, and is compared "
-                f"with a number; put the number in quotation marks, as in '{key}>=\"2020\"'."
+                f"{_shown(key)} is a date, such as {min(texts)}, and is compared with a number; "
+                f"compare with a date, as in '{key}>={min(texts)[:10]}'."
+            )
+        elif texts and compared == {"number"}:
+            told.append(
+                f"{_shown(key)} is text, such as {_shown(min(texts))}, and is compared with a "
+                "number; text has no order of numbers, so write numbers into the documents and "
+                f"index them again (of CSV and TSV by --types {key}=decimal)."
             )
         elif "number" in kinds and compared == {"text"}:
             told.append(
@@ -147,7 +154,7 @@ def _value(given: str, text: str) -> Any:
             "largest one; use a smaller number, or put it in quotation marks if it is text."
         )
     try:
-        return parsed_json(text)
+        return parsed_json(text.lower() if text.lower() in ("true", "false") else text)
     except ValueError:
         return text
 

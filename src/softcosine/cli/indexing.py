@@ -29,11 +29,13 @@ from softcosine.cli.options import (
     Stemmer,
     Summary,
     TextFields,
+    TypesOfColumns,
 )
 from softcosine.cli.remote import in_a_folder
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cli.reading import Types
     from softcosine.evaluate.tuning.settings import Settings
     from softcosine.similarity.overrides.decision_list import Decisions
 
@@ -69,6 +71,7 @@ def index(
         ),
     ] = None,
     format: Format = None,
+    types: TypesOfColumns = None,
     encoding: Encoding = "utf-8",
     pattern: Pattern = None,
     positions: Annotated[
@@ -155,9 +158,10 @@ def index(
     Formats: JSON lines, JSON, CSV and TSV with a header line, plain text with one document per line
     (each also as .gz), parquet, and folders of text files. The default text fields are 'title' and
     'text'; hits show the title. The default id field is 'id', '_id' (as in BEIR's corpus.jsonl) or
-    'docid'. All other fields become metadata and are returned with every hit. Without --source and
-    --similarity, the similar words come from bundled English word vectors if the texts are English,
-    else from the texts themselves.
+    'docid'. All other fields become metadata and are returned with every hit. Columns of CSV and
+    TSV are integers, decimals, booleans or dates if all of their cells are, else text. Without
+    --source and --similarity, the similar words come from bundled English word vectors if the texts
+    are English, else from the texts themselves.
 
     Files are streamed and may be larger than memory. The index appears under its name when it is
     complete; 'add' and 'delete' change it later.
@@ -172,7 +176,7 @@ def index(
 
     JSON: index, documents, terms, bytes, seconds, note (source of the similarities), meaning (null,
     or as in 'info': encoder, dimensions, query_table, encoded, estimated, weights),
-    list_use (null without lists): entries, used, in_queries, reasons, unused.
+    list_use (null without lists): entries, used, in_queries, reasons, unused; types (of columns).
     """
     from softcosine.similarity.combine.by_name import JOINS
     from softcosine.storage import check_target
@@ -218,7 +222,7 @@ def index(
     from softcosine.cli.matrix_index import SavedMatrix
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import each_document, fields_named
+    from softcosine.cli.reading import Types, each_document, fields_named, types_named
     from softcosine.cli.sources import decisions_in
     from softcosine.cli.vocabularies import rules_of
     from softcosine.index.defaults import RANKING, WEIGHTING
@@ -247,7 +251,7 @@ def index(
     if matrix is not None:
         analyzer = matrix.analyzer or analyzer
     limit = None if memory is None and "snos" in recipe.names else bytes_in(memory or "1G")
-    started = time.perf_counter()
+    started, columns = time.perf_counter(), Types(types_named(types))
     with Reporter() as report, saying_how_to_go_on(encoder_cache):
         documents = each_document(
             inputs,
@@ -255,6 +259,7 @@ def index(
             format=format,
             encoding=encoding,
             pattern=pattern,
+            types=columns,
             progress=lambda done: report("reading documents", done, None),
         )
         with creating(
@@ -271,7 +276,8 @@ def index(
             del made  # closes all files before the folder is renamed
     note = SoftIndex.open(output).note
     limited = any(one is not None for one in (min_df, stop_words, matrix, settings))
-    _show(output, decided, note, time.perf_counter() - started, as_json, limited=limited)
+    seconds = time.perf_counter() - started
+    _show(output, decided, note, seconds, columns, as_json, limited=limited)
 
 
 def _settings(path: Path, language: str | None, text_fields: list[str] | None) -> Settings:
@@ -321,6 +327,7 @@ def _show(
     decisions: Decisions | None,
     note: str,
     seconds: float,
+    columns: Types,
     as_json: bool,
     *,
     limited: bool,
@@ -358,6 +365,7 @@ def _show(
                 "note": note,
                 "meaning": encoded,
                 "list_use": None if use is None else use.to_dict(),
+                "types": columns.found,
             }
         )
         return
@@ -373,6 +381,8 @@ def _show(
             if name == STATIC
             else f"Encoded {n_texts} by {name}."
         )
+    if str(columns):
+        out.print(printable(str(columns)), style="dim")
     print_note(note, made.language, made.analyzer)
     if use is not None:
         out.print(str(use), style="dim", markup=False)

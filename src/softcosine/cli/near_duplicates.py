@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,8 @@ Jobs = Annotated[
 ]
 
 METHODS = ("leaders", "components")
+_READ = 100  # groups whose texts are read together
+_SHOWN = 60  # characters of a text
 
 
 def pairs(
@@ -169,7 +171,7 @@ def dedupe(
       softcosine delete faq.index --from drop.txt
 
     A group begins with its earliest document; the other documents follow with their similarity to
-    it.
+    it. Beside each id is the beginning of the text, if the index stores it.
 
     JSON: one line per group: id (of the first document), and others of id and similarity; with
     --keep one line per id to delete: id, kept (the document that stays), similarity.
@@ -190,10 +192,11 @@ def dedupe(
             **_of_folders(index, threads, checkpoint, jobs, report),
         )  # fmt: skip
         n_docs = _say_what_lacks_coordinates(opened, by, index)
-    if keep is None:
-        _show_groups(groups, as_json)
-    else:
-        _show_dropped(groups, as_json)
+        report.stop()
+        if keep is None:
+            _show_groups(opened, groups, as_json)
+        else:
+            _show_dropped(groups, as_json)
     if not groups and not as_json:
         _say_nothing_found(min_similarity)
     n_others = sum(len(group.others) for group in groups)
@@ -215,20 +218,32 @@ def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
     return print_json if as_json else plain
 
 
-def _show_groups(groups: Iterable[SimilarGroup], as_json: bool) -> None:
+def _show_groups(
+    index: Searchable | RemoteIndex, groups: Sequence[SimilarGroup], as_json: bool
+) -> None:
     from softcosine.cli.output import print_json, printable, score_shown
 
-    for group in groups:
-        if as_json:
+    if as_json:
+        for group in groups:
             others = [{"id": one.other, "similarity": one.score} for one in group.others]
             print_json({"id": group.id, "others": others})
-            continue
-        sys.stdout.write(f"{printable(group.id)}\n")
-        for one in group.others:
-            sys.stdout.write(f"  {score_shown(one.score)}  {printable(one.other)}\n")
+        return
+    for start in range(0, len(groups), _READ):
+        rows = [
+            row
+            for group in groups[start : start + _READ]
+            for row in (
+                ("", group.id),
+                *((f"  {score_shown(one.score)}  ", one.other) for one in group.others),
+            )
+        ]
+        texts = {one.id: " ".join(one.text.split()) for one in index.get(id for _, id in rows)}
+        for before, id in rows:
+            text = texts[id] if len(texts[id]) <= _SHOWN else f"{texts[id][: _SHOWN - 1]}…"
+            sys.stdout.write(f"{before}{printable(id)}{text and f'  {printable(text)}'}\n")
 
 
-def _show_dropped(groups: Iterable[SimilarGroup], as_json: bool) -> None:
+def _show_dropped(groups: Sequence[SimilarGroup], as_json: bool) -> None:
     from softcosine.cli.output import print_json, printable
     from softcosine.text.analyzer import shortened
 

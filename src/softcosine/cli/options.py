@@ -44,6 +44,7 @@ __all__ = [
     "Summary",
     "TextFields",
     "Threads",
+    "TypesOfColumns",
     "Wait",
     "bytes_in",
 ]
@@ -95,13 +96,22 @@ TextFields = Annotated[
     list[str] | None,
     typer.Option("--text", metavar="FIELD", help="Text field [title and text]; repeatable."),
 ]
+TypesOfColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--types",
+        metavar="COLUMN=TYPE",
+        help="Type of a column of CSV or TSV: integer, decimal, boolean, date or text [inferred "
+        "from all of its cells]; repeatable.",
+    ),
+]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 Pattern = Annotated[
     str | None,
     typer.Option("--glob", metavar="PATTERN", help="File names to read in a folder: '*.py'."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per result.")]
-Limit = Annotated[int, typer.Option("-k", min=1, metavar="N", help="Maximum number of results.")]
+Limit = Annotated[int, typer.Option("-k", metavar="N", help="Maximum number of results.")]
 Join = Annotated[
     str,
     typer.Option(

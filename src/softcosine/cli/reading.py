@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
 
 from softcosine.cli.folders import read_folder
 from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError
 from softcosine.files import (
     STANDARD_INPUT,
+    TABLES,
     Document,
     Fields,
     Record,
     RecordReader,
+    chosen_types,
+    column_types,
+    format_of,
+    opened,
     place,
     read_records,
+    type_of,
 )
 
-__all__ = ["ADVICE", "ReadDocuments", "each_document", "fields_named", "read_documents"]
+if TYPE_CHECKING:
+    from softcosine.client import RemoteIndex
+    from softcosine.index.search.searchable import Searchable
+
+__all__ = [
+    "ADVICE",
+    "ReadDocuments",
+    "Types",
+    "each_document",
+    "fields_named",
+    "read_documents",
+    "types_named",
+]
 
 ADVICE = "if it is text in another encoding, name that by --encoding, such as --encoding latin-1"
 
@@ -43,6 +64,53 @@ def fields_named(
 
 
 _USUAL = fields_named()
+
+
+def types_named(given: Iterable[str] | None) -> dict[str, str]:
+    """Return the type of each column that ``--types`` names."""
+    types = {}
+    for one in given or ():
+        name, _, type = one.rpartition("=")
+        if not name:
+            raise InvalidInputError(
+                f"--types is {one!r}; give a column and its type, such as words=text."
+            )
+        types[name] = type
+    return types
+
+
+@dataclass(slots=True)
+class Types:
+    """Types of the columns of CSV and TSV files.
+
+    Attributes
+    ----------
+    given : mapping of str to str
+        Types that the user chooses.
+    index : Searchable or RemoteIndex, optional
+        The index that the documents are for: its metadata keys keep their types.
+    found : dict of str to str
+        All types, once the first document is read.
+    """
+
+    given: Mapping[str, str] = field(default_factory=dict)
+    index: Searchable | RemoteIndex | None = None
+    found: dict[str, str] = field(default_factory=dict)
+
+    def decide(self, inferred: dict[str, str]) -> dict[str, str]:
+        """Return the types that the columns get, given those inferred."""
+        held = {} if self.index is None or not inferred else _held(self.index, [*inferred])
+        for name, type in held.items():
+            if (type, inferred[name]) != ("integer", "decimal"):
+                inferred[name] = type
+        self.found = chosen_types(inferred, self.given)
+        return self.found
+
+    def __str__(self) -> str:
+        """Return the columns that are not text; empty if all are."""
+        shown = [f"{name[:40]}: {type}" for name, type in self.found.items() if type != "text"]
+        more = f" and {len(shown) - 20} more" if len(shown) > 20 else ""
+        return f"Types of columns: {', '.join(shown[:20])}{more}; others are text." if shown else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +140,7 @@ def read_documents(
     format: str | None = None,
     encoding: str = "utf-8",
     pattern: str | None = None,
+    types: Types | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ReadDocuments:
     """Return all documents of files and folders in memory; see `each_document`."""
@@ -82,6 +151,7 @@ def read_documents(
             format=format,
             encoding=encoding,
             pattern=pattern,
+            types=types,
             progress=progress,
         )
     )
@@ -94,12 +164,14 @@ def each_document(
     format: str | None = None,
     encoding: str = "utf-8",
     pattern: str | None = None,
+    types: Types | None = None,
     first_number: Callable[[], int] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Document]:
     """Yield the documents of files and folders.
 
-    Memory does not grow with their number: the ids read so far are in a temporary file.
+    Memory does not grow with their number: the ids read so far are in a temporary file. CSV and TSV
+    files are read twice, first for the types of their columns; of standard input, a copy on disk.
 
     Parameters
     ----------
@@ -110,6 +182,8 @@ def each_document(
         See `softcosine.files.read_records`.
     pattern : str, optional
         Pattern of the file names to read in folders.
+    types : Types, optional
+        Types of the columns of CSV and TSV; inferred by default.
     first_number : callable, optional
         Returns the first running number for documents without ids; default 1.
     progress : callable, optional
@@ -125,10 +199,21 @@ def each_document(
         If two documents have the same id; the message has both places.
     MalformedFileError
     """
-    reader = RecordReader(fields)
     n_read, first = 0, 1
-    with SeenIds() as seen:
-        for record in _records(inputs, format, encoding, pattern):
+    with ExitStack() as ending:
+        seen = ending.enter_context(SeenIds())
+        tables = [path for path in inputs if _is_table(path, format)]
+        copies = _copies(tables, ending)
+
+        def records(path: str) -> Iterator[Record]:
+            if path != STANDARD_INPUT and Path(path).is_dir():
+                return read_folder(path, pattern=pattern, encoding=encoding, advice=ADVICE)
+            copy = ending.enter_context(copies[path].open("rb")) if path in copies else None
+            return read_records(path, format=format, encoding=encoding, advice=ADVICE, stream=copy)
+
+        inferred = column_types(map(records, tables), fields)
+        reader = RecordReader(fields, (types or Types()).decide(inferred))
+        for record in (record for path in inputs for record in records(path)):
             text, id = reader.text(record), reader.id(record)
             if id is None:
                 if n_read == 0 and first_number is not None:
@@ -148,16 +233,63 @@ def each_document(
     reader.check_all_seen()
 
 
-def _records(
-    inputs: Iterable[str], format: str | None, encoding: str, pattern: str | None
-) -> Iterator[Record]:
-    for path in inputs:
-        if path != STANDARD_INPUT and Path(path).is_dir():
-            yield from read_folder(path, pattern=pattern, encoding=encoding, advice=ADVICE)
-        elif path != STANDARD_INPUT and not Path(path).exists():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        else:
-            yield from read_records(path, format=format, encoding=encoding, advice=ADVICE)
+def _is_table(path: str, format: str | None) -> bool:
+    if path != STANDARD_INPUT and Path(path).is_dir():
+        return False
+    if path != STANDARD_INPUT and not Path(path).exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return (format or format_of(path)) in TABLES
+
+
+def _copies(tables: Iterable[str], ending: ExitStack) -> dict[str, Path]:
+    """Return temporary copies of the tables that can be read only once."""
+    copies = {}
+    for path in tables:
+        if path == STANDARD_INPUT or not Path(path).is_file():
+            copies[path] = Path(ending.enter_context(TemporaryDirectory()), "table")
+            # As latin-1, so that no byte is looked at.
+            with opened(path, "latin-1") as text, copies[path].open("wb") as file:
+                shutil.copyfileobj(text.raw, file)
+    return copies
+
+
+def _held(index: Searchable | RemoteIndex, names: list[str]) -> dict[str, str]:
+    """Return the types of metadata keys in an index, by 100 documents or more that have them.
+
+    A key without documents, or of several types, is left out.
+    """
+    from softcosine.index.query.filters import spelled_path
+
+    kinds: dict[str, set[str]] = {name: set() for name in names}
+    for start in range(0, len(names), 100):
+        left = set(names[start : start + 100])
+        while left:
+            exist = [{spelled_path((name,)): {"exists": True}} for name in sorted(left)]
+            met = [
+                (name, value)
+                for document in index.filter({"any": exist}, k=100)
+                for name, value in (document.metadata or {}).items()
+                if name in left
+            ]
+            for name, value in met:
+                kinds[name].update(filter(None, [type_of(value)]))
+            left = left.difference(name for name, _ in met) if met else set()
+    held = {}
+    for name, every in kinds.items():
+        wide = [type for type, parts in _PARTS.items() if every and every <= parts]
+        if wide:
+            held[name] = wide[0]
+    return held
+
+
+# Types, from narrow to wide, and the types of the values of such a column.
+_PARTS = {
+    "integer": {"integer"},
+    "decimal": {"integer", "decimal"},
+    "boolean": {"boolean"},
+    "date": {"date"},
+    "text": {"date", "text"},
+}
 
 
 def _shown(path: str) -> str:

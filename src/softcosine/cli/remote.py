@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +126,7 @@ def show_served_hits(
     *,
     meaning: float | None,
     plan: bool = False,
+    more: Iterable[str] = (),
     as_json: bool,
 ) -> None:
     """Search an index of a server, and print the hits.
@@ -140,6 +141,8 @@ def show_served_hits(
     meaning : float or None
         Value of ``--meaning``.
     plan, as_json : bool
+    more : iterable of str
+        Notes on the query besides those of the hits.
     """
     from softcosine.cli.output import hits_record, print_json, show_hits
 
@@ -151,7 +154,9 @@ def show_served_hits(
     if as_json:
         print_json(hits_record(hits, seconds, explanations, plan=plan, meaning=weight))
     else:
-        show_hits(hits, facts["documents"], seconds, explanations, plan=plan, meaning=weight)
+        show_hits(
+            hits, facts["documents"], seconds, explanations, plan=plan, more=more, meaning=weight
+        )  # fmt: skip
 
 
 def weight_of_meaning(facts: Mapping[str, Any], ranking: str, given: float | None) -> float:

@@ -31,6 +31,7 @@ from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:
     from softcosine.cli.meaning import MeaningOptions
+    from softcosine.client import RemoteIndex
     from softcosine.index.search.explanation import Explanation
     from softcosine.index.search.results import Hits
     from softcosine.index.search.searchable import Searchable
@@ -236,13 +237,14 @@ def search(
             replicas=replicas, shard_timeout=shard_timeout,
         ) as served:  # fmt: skip
             facts = served.info()
+            notes = [] if as_json else _unknown_keys(served, sort, facets)
             for number, query in enumerate(_queries(words)):
                 if words == ["-"] and not as_json:
                     _show_query(query, first=number == 0)
                 show_served_hits(
                     facts, partial(served.search, query, **own_options, **page_of),
                     partial(served.explain, query, **why_options) if explain else None,
-                    meaning=meaning, plan=plan, as_json=as_json,
+                    meaning=meaning, plan=plan, more=notes, as_json=as_json,
                 )  # fmt: skip
         return
     opened = open_searchable(
@@ -269,7 +271,7 @@ def search(
         asked = MeaningOptions(opened, "words")
     elif sent_words != "terms":
         raise InvalidInputError("--words is for the text field of a server; name it by --field.")
-    notes = _unknown_keys(opened, sort) if not as_json else []
+    notes = _unknown_keys(opened, sort, facets) if not as_json else []
     for number, query in enumerate(_queries(words)):
         if words == ["-"] and not as_json:
             _show_query(query, first=number == 0)
@@ -518,15 +520,20 @@ def _beyond(hits: Hits, find: Callable[..., Hits] | None) -> str:
     return there if n_hits else ""
 
 
-def _unknown_keys(opened: Searchable, sort: list[str] | None) -> list[str]:
-    """Return a note for each key of ``--sort`` that no document has."""
+def _unknown_keys(
+    index: Searchable | RemoteIndex, sort: list[str] | None, facets: list[str] | None
+) -> list[str]:
+    """Return a note for each key of ``--sort`` and ``--facet`` that no document has."""
     from softcosine.cli.output import printable
+    from softcosine.index.query.filters import key_path, spelled_path
     from softcosine.index.search.sorting import parse_sort
 
+    paths = [("--sort", key.path) for key in parse_sort(sort)]
+    paths += [("--facet", key_path(key)) for key in facets or ()]
     return [
-        f"No document has the key {printable('.'.join(key.path))}; --sort ignores it."
-        for key in parse_sort(sort)
-        if not opened.snapshot.metadata_keys(key.path)
+        f"No document has the key {printable('.'.join(path))}; {option} ignores it."
+        for option, path in paths
+        if not index.count({spelled_path(path): {"exists": True}})
     ]
 
 

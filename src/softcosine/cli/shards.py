@@ -24,6 +24,7 @@ from softcosine.cli.options import (
     Stemmer,
     Summary,
     TextFields,
+    TypesOfColumns,
 )
 
 __all__ = ["build", "info", "plan"]
@@ -92,6 +93,7 @@ def build(
         ),
     ] = None,
     format: Format = None,
+    types: TypesOfColumns = None,
     encoding: Encoding = "utf-8",
     positions: Annotated[
         bool,
@@ -143,7 +145,8 @@ def build(
 
     If the command is stopped, start it again with the same arguments: it continues where it was.
 
-    JSON: shards, documents, terms, epoch, bytes, seconds, note (source of the similarities).
+    JSON: shards, documents, terms, epoch, bytes, seconds, note (source of the similarities), types
+    (of columns).
     """
     from softcosine._threads import usable_cpus
     from softcosine.cli.failures import saying_how_to_go_on
@@ -160,6 +163,7 @@ def build(
         size,
     )
     from softcosine.cli.progress import Reporter
+    from softcosine.cli.reading import Types, types_named
     from softcosine.cli.sources import decisions_in
     from softcosine.cli.vocabularies import rules_of
     from softcosine.cluster.manifest import ShardsManifest
@@ -180,8 +184,8 @@ def build(
     known, analyzer = rules_of(language, stemmer, None if stop_words == "none" else stop_words)
     planned = ShardPlan(
         inputs, docs_per_shard=docs_per_shard, id_field=id_field, text_fields=text_fields,
-        format=format, encoding=encoding, similarity=recipe, language=known, analyzer=analyzer,
-        ranking=ranking or RANKING, fields=field_weights(fields),
+        format=format, types=types_named(types), encoding=encoding, similarity=recipe,
+        language=known, analyzer=analyzer, ranking=ranking or RANKING, fields=field_weights(fields),
         min_df=1 if min_df is None else document_limit(min_df),
         positions=positions or None, keep_texts=texts,
         encoder=None if encoder == "none" else encoder,
@@ -201,6 +205,7 @@ def build(
                 "bytes": n_bytes,
                 "seconds": seconds,
                 "note": epoch.note,
+                "types": planned.types_,
             }
         )
         return
@@ -209,6 +214,8 @@ def build(
         f"with {counted(len(epoch.vocabulary), 'term')} in {duration(seconds)}: "
         f"{printable(str(output))} ({size(n_bytes)})."
     )
+    if columns := str(Types(found=planned.types_)):
+        console().print(printable(columns), style="dim")
     print_note(epoch.note, epoch.language, epoch.analyzer)
 
 

@@ -28,9 +28,10 @@ from softcosine.cli.options import (
     Refresh,
     Summary,
     TextFields,
+    TypesOfColumns,
     Wait,
 )
-from softcosine.cli.output import counted, printable
+from softcosine.cli.output import console, counted, printable
 from softcosine.cli.remote import is_served, served_index, written_there
 from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineWarning
 from softcosine.index.writer.lock import WRITER_TIMEOUT
@@ -64,6 +65,7 @@ def add(
     id_field: IdField = None,
     text_fields: TextFields = None,
     format: Format = None,
+    types: TypesOfColumns = None,
     encoding: Encoding = "utf-8",
     pattern: Pattern = None,
     memory: Memory = _MEMORY,
@@ -81,7 +83,8 @@ def add(
 
     'index' describes the file formats. All documents are added in one commit, or none; searches
     continue meanwhile. Documents without ids continue the running numbers of the index. New terms
-    get their similar terms from the sources stored in the index.
+    get their similar terms from the sources stored in the index. A column of CSV or TSV that the
+    index has keeps the type of its values there: a cell that has another one is an error.
 
     If the index has an encoder, it reads the new documents; where it is not installed, 'encode'
     does so later.
@@ -90,20 +93,21 @@ def add(
     sharded index need ids, too, and their new terms are not indexed.
 
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
-    note; bytes and note not of a server.
+    types (of columns), note; bytes and note not of a server.
     """
     from softcosine.cli.failures import saying_how_to_go_on
     from softcosine.cli.meaning import how_to_complete
     from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import each_document
+    from softcosine.cli.reading import Types, each_document, types_named
 
     started, n_bytes = time.perf_counter(), bytes_in(memory)
+    columns = Types(types_named(types))
 
     def read(names: list[str], first_number: Callable[[], int], report: Report) -> Any:
         return each_document(
             inputs, fields=_fields(names, id_field, text_fields), format=format, encoding=encoding,
-            pattern=pattern, first_number=first_number,
+            pattern=pattern, types=columns, first_number=first_number,
             progress=lambda done: report("reading documents", done, None),
         )  # fmt: skip
 
@@ -113,7 +117,7 @@ def add(
             Reporter() as report,
             served_index(index, **own, wait=wait != WRITER_TIMEOUT) as served,
         ):
-            known, changes = served.info(), served.writer()
+            known, changes, columns.index = served.info(), served.writer(), served
             names = [field["name"] for field in known["fields"]]
             for document in read(names, _no_number, report):
                 changes.add(document.id, document.text, document.metadata)
@@ -125,8 +129,9 @@ def add(
                 "replaced": changed.replaced,
                 "terms": n_terms,
                 "new_terms": n_terms - known["terms"],
+                "types": columns.found,
             }
-        _show_added(facts, as_json)
+        _show_added(facts, str(columns), as_json)
         return
     with (
         Reporter() as report,
@@ -139,7 +144,7 @@ def add(
     ):  # fmt: skip
         # Each batch warns; the note below is about all of them.
         warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
-        before = _Size.of(opened)
+        before, columns.index = _Size.of(opened), opened
         n_read = 0
         names = [field.name for field in opened.fields]
         for document in read(names, lambda: _next_number(opened), report):
@@ -154,12 +159,13 @@ def add(
         "replaced": n_read - new,
         "terms": after.terms,
         "new_terms": after.terms - before.terms,
+        "types": columns.found,
         "note": how_to_complete(opened, index, encoder),
     }
     if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
         no_source = "The index has no stored source, so new terms have no similar terms."
         facts["note"] = " ".join(filter(None, (no_source, facts["note"])))
-    _show_added(facts, as_json)
+    _show_added(facts, str(columns), as_json)
 
 
 def delete(
@@ -480,10 +486,12 @@ def _fields(names: list[str], id_field: str | None, text_fields: list[str] | Non
     return fields_named(id_field, names, separate=True)
 
 
-def _show_added(facts: dict[str, Any], as_json: bool) -> None:
+def _show_added(facts: dict[str, Any], columns: str, as_json: bool) -> None:
     replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
     new, terms = counted(facts["new"], "new document"), counted(facts["new_terms"], "new term")
     show_change(facts, f"Added {new}{replaced}, with {terms}", as_json)
+    if columns and not as_json:
+        console().print(printable(columns), style="dim")
 
 
 def _show_deleted(facts: dict[str, Any], as_json: bool) -> None:
@@ -541,7 +549,7 @@ def written(opened: Searchable, path: Path, started: float) -> dict[str, Any]:
 
 def show_change(facts: dict[str, Any], done: str, as_json: bool) -> None:
     """Print the summary of a change: what was done, and the note."""
-    from softcosine.cli.output import console, duration, print_json
+    from softcosine.cli.output import duration, print_json
 
     if as_json:
         print_json(facts)

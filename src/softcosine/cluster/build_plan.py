@@ -44,6 +44,8 @@ class BuildPlan:
         Field of the ids.
     fields : Fields
         Of the records.
+    types : dict of str to str
+        Of the columns of CSV and TSV.
     settings : IndexSettings
         As the first documents decide them.
     note : str
@@ -57,6 +59,7 @@ class BuildPlan:
     chunks: tuple[Chunk, ...]
     id_name: str
     fields: Fields
+    types: dict[str, str]
     settings: IndexSettings
     note: str
     n_partitions: int
@@ -74,7 +77,7 @@ class BuildPlan:
 
     def reader(self) -> RecordReader:
         """Return the reader of the records of a chunk."""
-        return RecordReader.of_part(self.fields, self.id_name)
+        return RecordReader.of_part(self.fields, self.types, self.id_name)
 
     def check_input(self, chunk: int, work: Path) -> None:
         """Raise InvalidInputError if the file of a chunk has changed since the build began."""

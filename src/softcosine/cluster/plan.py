@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +20,14 @@ from softcosine.cluster.splitting import Chunk, inputs_at, split
 from softcosine.cluster.tally import Tally, analysis_cache, tally
 from softcosine.cluster.terms import joined, merge_terms
 from softcosine.errors import AlreadyExistsError, InvalidInputError
-from softcosine.files import Fields, RecordReader, place
+from softcosine.files import (
+    TABLES,
+    Fields,
+    RecordReader,
+    chosen_types,
+    column_types,
+    place,
+)
 from softcosine.index.directory.commit import current_manifest
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.writer.creation import create
@@ -79,6 +86,9 @@ class ShardPlan:
         By default ``text``, preceded by ``title``, or the fields of the index if it has several.
     format : str, optional
         By default from the names of the files.
+    types : mapping of str to str, optional
+        Types of columns of CSV and TSV: ``"integer"``, ``"decimal"``, ``"boolean"``, ``"date"`` or
+        ``"text"``; those of other columns are inferred from all cells (`types_`, after a build).
     encoding : str
         Of text formats.
     **settings
@@ -108,6 +118,7 @@ class ShardPlan:
         id_field: str | None = None,
         text_fields: Sequence[str] | None = None,
         format: str | None = None,
+        types: Mapping[str, str] | None = None,
         encoding: str = "utf-8",
         **settings: Any,
     ) -> None:
@@ -117,7 +128,7 @@ class ShardPlan:
             raise InvalidInputError("paths is empty; name the files of the documents.")
         self._inputs = inputs_at(paths)
         self._docs_per_shard = docs_per_shard
-        self._format, self._encoding = format, encoding
+        self._format, self._encoding, self._types = format, encoding, dict(types or {})
         self._settings = settings
         self._snapshot, self._directory = create(None, **settings)  # checks the settings
         own = self._snapshot.settings
@@ -263,14 +274,17 @@ class ShardPlan:
                     f"{work.parent} holds an unfinished build of other files or settings; build "
                     "with those, or delete the folder."
                 )
+            self.types_ = plan.types
             return plan
         report("reading the first documents", 0, None)
         chunks = split(self._inputs, self._format, self._encoding)
         texts, id_name = self._first_texts(chunks)
+        tables = (chunk.records() for chunk in chunks if chunk.format in TABLES)
+        self.types_ = chosen_types(column_types(tables, self._fields), self._types)
         settings, note = decide(self._directory, texts, memory=_MEMORY)
         plan = BuildPlan(
-            fingerprint, tuple(self._inputs), tuple(chunks), id_name, self._fields, settings, note,
-            n_partitions=min(len(chunks), _MOST_PARTITIONS),
+            fingerprint, tuple(self._inputs), tuple(chunks), id_name, self._fields, self.types_,
+            settings, note, n_partitions=min(len(chunks), _MOST_PARTITIONS),
         )  # fmt: skip
         plan.write(work)
         return plan
@@ -282,7 +296,7 @@ class ShardPlan:
                 "softcosine": __version__,
                 "inputs": [asdict(one) for one in self._inputs],
                 "docs_per_shard": self._docs_per_shard,
-                "reading": [self._format, self._encoding, asdict(self._fields)],
+                "reading": [self._format, self._encoding, asdict(self._fields), self._types],
                 "settings": self._snapshot.settings.to_dict(),
                 "epoch": self._directory.epoch,  # covers S and the space of meaning
             }

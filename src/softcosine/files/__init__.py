@@ -2,6 +2,8 @@
 
 ``records.py``
     Records of JSON lines, JSON, CSV, TSV, plain text and parquet files.
+``column_types.py``
+    Types of the columns of CSV and TSV: numbers, booleans, dates, text.
 ``documents.py``
     Documents from records: which field is the id, which are text, which are metadata.
 ``trec_run.py``
@@ -11,17 +13,36 @@ The command line and the judged collections both use this folder, so they read a
 """
 
 from softcosine._textio import STANDARD_INPUT, Text, opened
-from softcosine.files.documents import Document, Fields, RecordReader, id_field, joined_text, place
-from softcosine.files.records import FORMATS, Record, format_of, parsed_json, read_records
+from softcosine.files.column_types import chosen_types, type_of
+from softcosine.files.documents import (
+    Document,
+    Fields,
+    RecordReader,
+    column_types,
+    id_field,
+    joined_text,
+    place,
+)
+from softcosine.files.records import (
+    FORMATS,
+    TABLES,
+    Record,
+    format_of,
+    parsed_json,
+    read_records,
+)
 
 __all__ = [
     "FORMATS",
     "STANDARD_INPUT",
+    "TABLES",
     "Document",
     "Fields",
     "Record",
     "RecordReader",
     "Text",
+    "chosen_types",
+    "column_types",
     "format_of",
     "id_field",
     "joined_text",
@@ -29,4 +50,5 @@ __all__ = [
     "parsed_json",
     "place",
     "read_records",
+    "type_of",
 ]

@@ -13,9 +13,18 @@ from itertools import pairwise
 from typing import Any, Self
 
 from softcosine.errors import InvalidInputError
+from softcosine.files.column_types import ColumnTypes, parsed_cell
 from softcosine.files.records import Record
 
-__all__ = ["Document", "Fields", "RecordReader", "id_field", "joined_text", "place"]
+__all__ = [
+    "Document",
+    "Fields",
+    "RecordReader",
+    "column_types",
+    "id_field",
+    "joined_text",
+    "place",
+]
 
 _IDS = ("id", "_id")  # a record may have both if they are equal
 _OTHER_ID = "docid"
@@ -69,10 +78,17 @@ class Document:
 
 
 class RecordReader:
-    """Splits records into id, text and metadata; the first record decides on the id field."""
+    """Splits records into id, text and metadata; the first record decides on the id field.
 
-    def __init__(self, fields: Fields) -> None:
-        self._fields = fields
+    Parameters
+    ----------
+    fields : Fields
+    types : mapping of str to str
+        Types of metadata columns of CSV and TSV; those that are missing are text.
+    """
+
+    def __init__(self, fields: Fields, types: Mapping[str, str] | None = None) -> None:
+        self._fields, self._types = fields, types or {}
         self._id = fields.id
         self._decided = fields.id is not None
         self._unseen = set(fields.text or ())
@@ -84,9 +100,9 @@ class RecordReader:
         return self._id
 
     @classmethod
-    def of_part(cls, fields: Fields, id_name: str) -> Self:
+    def of_part(cls, fields: Fields, types: Mapping[str, str], id_name: str) -> Self:
         """Return the reader of a part of a collection, whose first record decided `id_name`."""
-        reader = cls(fields)
+        reader = cls(fields, types)
         reader._decided, reader._id = True, id_name
         return reader
 
@@ -152,12 +168,42 @@ class RecordReader:
         return parts if self._fields.separate else joined_text([*parts.values()])
 
     def metadata(self, record: Record) -> dict[str, Any] | None:
-        """Return all fields except id and text, but with the title of a joined text."""
+        """Return all fields except id and text, but with the title of a joined text.
+
+        Cells of CSV and TSV have the type of their column; empty ones are left out.
+
+        Raises
+        ------
+        InvalidInputError
+            If a cell is not of the type.
+        """
+        values = self.others(record)
+        if record.is_row:
+            values = {
+                name: self._value(name, cell, record)
+                for name, cell in values.items()
+                if cell.strip()
+            }
+        return values or None
+
+    def others(self, record: Record) -> dict[str, Any]:
+        """Return the values of the metadata as they are in the record."""
         taken: set[str | None] = set(self._fields.names)
         if not self._fields.separate and record.values.get(_TITLE):
             taken.discard(_TITLE)
         taken.update(_IDS if self._fields.id is None and self._id in _IDS else {self._id})
-        return {name: value for name, value in record.values.items() if name not in taken} or None
+        return {name: value for name, value in record.values.items() if name not in taken}
+
+    def _value(self, name: str, cell: str, record: Record) -> Any:
+        type = self._types.get(name, "text")
+        try:
+            return parsed_cell(cell, type)
+        except ValueError:
+            raise InvalidInputError(
+                f"{place(record)}: {_short(cell)} is no {type}, which the column {_short(name)} "
+                f"holds; correct it, leave it empty, or take the column as text: types="
+                f"{{{_short(name)}: 'text'}} (--types {name[:40]}=text)."
+            ) from None
 
     def check_all_seen(self) -> None:
         """Raise InvalidInputError if a text field occurred in no record."""
@@ -183,6 +229,25 @@ class RecordReader:
             f"{place(record)}: there is no field {' or '.join(map(_short, names))}; "
             f"there are the fields {_listed(record.values) or '(none)'}.{advice}"
         )
+
+
+def column_types(tables: Iterable[Iterable[Record]], fields: Fields) -> dict[str, str]:
+    """Return the inferred types of the metadata columns of tables, see `ColumnTypes`.
+
+    A column that several tables have gets one type.
+
+    Raises
+    ------
+    InvalidInputError, MalformedFileError
+        If a table cannot be read.
+    """
+    reader, columns = RecordReader(fields), ColumnTypes()
+    for table in tables:
+        for record in table:
+            reader.id(record)  # the first one decides on the id field
+            if not columns.read(reader.others(record)):
+                break
+    return {name: type for name, type in columns.inferred().items() if name not in fields.names}
 
 
 def id_field(values: Mapping[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -44,11 +45,10 @@ def read_rows(
         try:
             rows = ParquetFile(file)
             names = rows.schema_arrow.names
-            for name in names:
-                if names.count(name) > 1:
-                    raise MalformedFileError(
-                        path, f"it names the column {name!r} twice; every column needs its name."
-                    )
+            for name in (name for name, n in Counter(names).items() if n > 1):
+                raise MalformedFileError(
+                    path, f"it names the column {name!r} twice; every column needs its name."
+                )
             for batch in rows.iter_batches(batch_size=4096, row_groups=row_groups):
                 for values in batch.to_pylist():
                     yield {name: _plain(value, path, name) for name, value in values.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,7 +16,7 @@ from softcosine._textio import ADVICE, STANDARD_INPUT, Text, opened
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, MalformedFileError
 
-__all__ = ["FORMATS", "Record", "format_of", "parsed_json", "read_records"]
+__all__ = ["FORMATS", "TABLES", "Record", "format_of", "parsed_json", "read_records"]
 
 _SUFFIXES = {
     ".jsonl": "jsonl",
@@ -28,6 +29,8 @@ _SUFFIXES = {
 }
 _MOST_DIGITS = 4000  # of an integer; Python's own limit is a little higher
 _LARGEST_FIELD = 2**31 - 1  # the limit of csv that works on all systems
+_DELIMITERS = ",;\t|"
+TABLES = ("csv", "tsv")  # formats whose cells have no types
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,14 @@ class Record:
         The file.
     line : int or None
         Last line of the record, from 1, if the format has lines.
+    is_row : bool
+        Whether the values are cells of a row of CSV or TSV, strings of any type.
     """
 
     values: dict[str, Any]
     path: str
     line: int | None = None
+    is_row: bool = False
 
 
 def read_records(
@@ -95,7 +101,7 @@ def read_records(
         for values in read_rows(path, stream=stream, row_groups=row_groups):
             yield Record(values, path)
         return
-    newline = "" if chosen in ("csv", "tsv") else None
+    newline = "" if chosen in TABLES else None
     unknown = path == STANDARD_INPUT and format is None
     with opened(path, encoding, newline, advice=advice, stream=stream) as text:
         yield from _lines_of_some_kind(text) if unknown else _READERS[chosen](text)
@@ -222,47 +228,53 @@ def _kind(value: object) -> str:
 
 
 def _csv(text: Text) -> Iterator[Record]:
-    return _rows(text, csv.reader((line for _, line in text.lines()), strict=True))
+    """Read rows; the delimiter is the one of `_DELIMITERS` that gives the header most names."""
+    csv.field_size_limit(_LARGEST_FIELD)
+    lines, head = (line for _, line in text.lines()), [""]
+    while (line := next(lines, None)) is not None:
+        head.append(line)
+        if line.strip():
+            break
+    delimiter = max(_DELIMITERS, key=lambda one: len(next(csv.reader(head[-1:], delimiter=one))))
+    reader = csv.reader(chain(head[1:], lines), delimiter=delimiter, strict=True)
+    return _rows(text, reader, delimiter)
 
 
 def _tsv(text: Text) -> Iterator[Record]:
-    # Without quoting, as IANA registers the format: quotation marks have no meaning.
-    return _rows(
-        text,
-        csv.reader((line for _, line in text.lines()), delimiter="\t", quoting=csv.QUOTE_NONE),
-    )
-
-
-def _rows(text: Text, reader: Any) -> Iterator[Record]:
-    """Yield each row as a record, named by the header."""
     csv.field_size_limit(_LARGEST_FIELD)
+    # Without quoting, as IANA registers the format: quotation marks have no meaning.
+    lines = (line for _, line in text.lines())
+    return _rows(text, csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), "\t")
+
+
+def _rows(text: Text, reader: Any, delimiter: str) -> Iterator[Record]:
+    """Yield each row as a record, named by the header."""
     header: list[str] | None = None
     try:
         for row in reader:
             if not row or row == [""]:
                 continue
             if header is None:
-                header = _checked_header(row, text, reader.line_num)
+                header = row
+                for name in (name for name, n in Counter(row).items() if n > 1):
+                    raise text.error(
+                        f"the header names {name!r} twice; every column needs its name",
+                        reader.line_num,
+                    )
             elif len(row) != len(header):
                 raise text.error(
-                    f"this row has {len(row)} fields and the header {len(header)}; quote fields "
-                    "that hold the separator or a line break",
+                    f"this row has {len(row)} fields and the header {len(header)}, separated by "
+                    f"{delimiter!r}; quote fields that hold the separator or a line break",
                     reader.line_num,
                 )
             else:
-                yield Record(dict(zip(header, row, strict=True)), text.path, reader.line_num)
+                values = dict(zip(header, row, strict=True))
+                yield Record(values, text.path, reader.line_num, is_row=True)
     except csv.Error as error:
         raise text.error(
             f"the quoting is broken ({error}); a quotation mark inside a quoted field is doubled",
             reader.line_num,
         ) from error
-
-
-def _checked_header(row: list[str], text: Text, line: int) -> list[str]:
-    for name in row:
-        if row.count(name) > 1:
-            raise text.error(f"the header names {name!r} twice; every column needs its name", line)
-    return row
 
 
 _READERS: dict[str, Callable[[Text], Iterator[Record]]] = {

@@ -120,7 +120,7 @@ class SoftIndex(Searchable):
         S : TermSimilarityMatrix, optional
             A ready matrix, instead of `similarity`. Other words are similar only to themselves.
         plain : bool
-            If True, S = I: ordinary cosine.
+            If True, S = I: only equal words count.
         analyzer : Analyzer, optional
             By default the analyzer of the language, without removing stop words. Phrases of your
             own lists are added to it.

@@ -380,7 +380,7 @@ class SimilarityRecipe:
         tell = report or silent
         if self.plain:
             S = TermSimilarityMatrix.identity(vocabulary)
-            return BuiltSimilarity(S, None, "Ordinary cosine: S = I.")
+            return BuiltSimilarity(S, None, "Only equal words count: S = I.")
         settings = self._settings(texts, vocabulary, words, tell)
         source, note = self._joined(settings, language)
         source = self.finished(source, vocabulary=vocabulary, analyzer=analyzer, language=language)

@@ -41,6 +41,7 @@ class SentenceModel:
     """
 
     dimensions = max_tokens = None  # unknown before the model is loaded
+    spent = 0.0  # seconds of all models, loading included
 
     def __init__(
         self,
@@ -100,11 +101,14 @@ class SentenceModel:
         return f"{told}."
 
     def _timed(self, texts: list[str]) -> ArrayLike:
+        began = time.perf_counter()
         if self._encode is None:
             self._encode = self._load()
         started = time.perf_counter()
         vectors = self._encode(texts)
-        self._seconds += time.perf_counter() - started
+        ended = time.perf_counter()
+        self._seconds += ended - started
+        SentenceModel.spent += ended - began
         self._n_encoded += len(texts)
         return vectors
 

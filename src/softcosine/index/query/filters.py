@@ -40,7 +40,7 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["Where", "key_path"]
+__all__ = ["Where", "key_path", "spelled_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
 _MOST_NESTED = 50
@@ -137,7 +137,7 @@ class _Condition:
         return (self,)
 
     def to_json(self) -> dict[str, Any]:
-        return {_spelled(self.path): {self.operator: self.value}}
+        return {spelled_path(self.path): {self.operator: self.value}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,8 @@ def key_path(key: str) -> Path:
     return tuple(path)
 
 
-def _spelled(path: Path) -> str:
+def spelled_path(path: Path) -> str:
+    """Return the key of a filter that `key_path` splits into a path."""
     key = ".".join(part.replace("\\", "\\\\").replace(".", "\\.") for part in path)
     return f"\\{key}" if key in _JOINTS else key
 
