@@ -262,7 +262,7 @@ def test_the_indexes_are_described_with_their_metadata_keys(index):
         ("search", {"query": "a", "index": "none"}, "no index 'none'; name one of: faq."),
         ("search", {"query": "a", "where": {"year": {">>": 1}}}, "has the operator '>>'"),
         ("search", {"query": "a", "limit": 3}, "limit\n  Extra inputs are not permitted"),
-        ("search", {"query": "a", "k": 0}, "greater than or equal to 1"),
+        ("search", {"query": "a", "k": -1}, "greater than or equal to 0"),
         ("search", {"query": ["a"]}, "valid string"),
         ("search", {"query": "a " * 100_000}, "at most 100000 characters"),
         ("similar", {"id": "none"}, "no document with the id 'none'"),

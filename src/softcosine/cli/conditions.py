@@ -82,14 +82,15 @@ def why_none_passes(opened: Searchable, where: dict[str, Any] | None) -> str:
         texts = [value for value in held if isinstance(value, str)]
         if not held:
             told.append(f"No document has the key {_shown(key)}.")
-        elif texts and compared == {"number"} and {*map(type_of, texts)} == {"date"}:
+        elif texts and compared == {"number"} and all(type_of(one) == "date" for one in texts):
             told.append(
                 f"{_shown(key)} is a date, such as {min(texts)}, and is compared with a number; "
                 f"compare with a date, as in '{key}>={min(texts)[:10]}'."
             )
         elif texts and compared == {"number"}:
+            example = min(texts, key=lambda text: (bool(_NUMBER.fullmatch(text)), text))
             told.append(
-                f"{_shown(key)} is text, such as {_shown(min(texts))}, and is compared with a "
+                f"{_shown(key)} is text, such as {_shown(example)}, and is compared with a "
                 "number; text has no order of numbers, so write numbers into the documents and "
                 f"index them again (of CSV and TSV by --types {key}=decimal)."
             )

@@ -200,8 +200,8 @@ class RecordReader:
             return parsed_cell(cell, type)
         except ValueError:
             raise InvalidInputError(
-                f"{place(record)}: {_short(cell)} is no {type}, which the column {_short(name)} "
-                f"holds; correct it, leave it empty, or take the column as text: types="
+                f"{place(record)}: {_short(cell)} is no {type}, the type of the column "
+                f"{_short(name)}; correct it, leave it empty, or take the column as text: types="
                 f"{{{_short(name)}: 'text'}} (--types {name[:40]}=text)."
             ) from None
 

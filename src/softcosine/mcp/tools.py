@@ -56,7 +56,7 @@ _Query = Annotated[
         '"some words" is a phrase, word^2 doubles a weight.',
     ),
 ]
-_Count = Annotated[int, Field(ge=1, le=_MOST_HITS, description="Maximum number of results.")]
+_Count = Annotated[int, Field(ge=0, le=_MOST_HITS, description="Maximum number of results.")]
 _Offset = Annotated[int, Field(ge=0, description="Number of best documents to skip.")]
 _Where = Annotated[
     dict[str, Any] | None,
