@@ -76,7 +76,7 @@ def test_indexing_says_what_was_made(run, source_file, tmp_path):
     assert record["index"] == str(tmp_path / "a.index")
     assert set(record) == {
         "index", "documents", "terms", "bytes", "seconds", "note", "meaning",
-        "list_use"
+        "list_use", "types"
     }  # fmt: skip
 
 

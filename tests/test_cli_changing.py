@@ -57,7 +57,7 @@ def test_documents_are_added_and_take_the_place_of_those_with_their_id(run, fold
     record = json.loads(run("add", folder, path, "--json"))
     assert set(record) == {
         "index", "new", "replaced", "documents", "terms", "new_terms", "segments", "generation",
-        "bytes", "seconds", "note",
+        "bytes", "seconds", "types", "note",
     }  # fmt: skip
     assert record["note"] == ""
     assert (record["new"], record["replaced"], record["documents"]) == (1, 1, 4)
