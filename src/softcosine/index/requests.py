@@ -301,7 +301,7 @@ class SimilarRequest(Request, frozen=True, kw_only=True):
     """Find the documents most similar to a document of the index."""
 
     id: Annotated[str, Meta(description="Id of the document.")]
-    k: Annotated[int, Meta(ge=1, description="Maximum number of hits.")] = 10
+    k: _K = 10
     min_score: _MinScore = 0.0
     where: _Where = None
     ranking: _SimilarRanking = "soft_cosine"
