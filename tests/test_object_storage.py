@@ -323,7 +323,7 @@ def test_a_server_that_is_down_is_named_and_leaves_nothing(local, s3, cache, mon
     local.backup(s3.url)
     monkeypatch.setattr(remote, "_TIMEOUT", 5.0)
     s3.cut, s3.n_cuts = 1000, 10_000
-    with pytest.raises(ServerError, match=rf"s3 at {s3.url}/.*\(4 attempts\)"):
+    with pytest.raises(ServerError, match=rf"s3 at {s3.url}/.*\(5 attempts\)"):
         sc.SoftIndex.open(s3.url)
     assert [*cache.iterdir()] == []
     s3.n_cuts = 0
