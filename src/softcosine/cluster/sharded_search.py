@@ -91,7 +91,7 @@ class ShardedSearch(Search):
 
     def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
         """Return the nearest documents that pass the filter and the constraints, with cosines."""
-        request = replace(self._to_shards, expand=expand_postings)
+        request = structs.replace(self._to_shards, expand=expand_postings)
         tops = self._shards.every("nearest", query, request, n)
         return Top.joined([Top(np.empty(0, np.int64), np.empty(0)), *tops]).best(n)
 
