@@ -25,11 +25,12 @@ INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check docs size lock clean
+.PHONY: help demo test test-all check docs size lock clean
 
 help:
 	@echo "make demo    ask the names of Unicode characters for meanings (no download but Python packages)"
-	@echo "make test    run the tests and the examples in the documentation"
+	@echo "make test    what the core promises, and a test of each door (some minutes)"
+	@echo "make test-all    all tests, and the examples in the documentation"
 	@echo "make check   style, types, imports, and the kernels' tests with the compiler off"
 	@echo "make docs    the documentation as HTML, with a reference made of docstrings: build/docs"
 	@echo "make size    lines of code by room, what a query crosses, what is public; writes nothing"
@@ -41,6 +42,9 @@ demo: $(VENV)/.package
 
 test: $(VENV)/.tools
 	@folder=$$(mktemp -d) && $(PYTEST) --basetemp "$$folder" $(ARGS) && rm -rf "$$folder"
+
+test-all:
+	@$(MAKE) --no-print-directory test ARGS="--all $(ARGS)"
 
 check: $(VENV)/.tools
 	$(BIN)/ruff check

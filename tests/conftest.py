@@ -42,6 +42,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 _TOGETHER = ("tests/cluster/", "tests/servers/")
+
+# Doors of the core, and what stands above it: a run without paths and without --all has only their
+# tests that are marked `smoke`.
+_DOORS = (
+    *("tests/cluster/", "tests/integrations/", "tests/serve/", "tests/servers/", "tests/test_cli"),
+    *("tests/test_benchmarks", "tests/test_evaluate", "tests/test_fuzz", "tests/test_mcp"),
+    *("tests/test_object_storage", "tests/test_plots", "tests/test_studies", "tests/test_systems"),
+    *("tests/test_tuning", "tests/test_tutorial", "tests/test_vector_stores", "docs/"),
+    *("src/softcosine/evaluate/", "src/softcosine/integrations/", "src/softcosine/lab/"),
+)
 _REQUIRABLE = ("browser", "data", "engines", "frameworks", "ray", "servers")
 
 
@@ -57,9 +67,29 @@ def required() -> set[str]:
     return names
 
 
-def pytest_configure() -> None:
-    """Say what is wrong with the environment before any test runs."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--all``."""
+    parser.addoption("--all", action="store_true", help="run all tests of all doors")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what is wrong with the environment before any test runs; choose which tests do."""
     required()
+    if not hasattr(config, "workerinput"):  # workers of xdist get the options of this process
+        testpaths = config.args_source is config.ArgsSource.TESTPATHS
+        config.option.quick = testpaths and not config.option.all
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of doors in a quick run, except those marked `smoke`."""
+    if config.option.quick:
+        doors = [
+            item
+            for item in items
+            if item.nodeid.startswith(_DOORS) and not item.get_closest_marker("smoke")
+        ]
+        config.hook.pytest_deselected(items=doors)
+        items[:] = [item for item in items if item not in set(doors)]
 
 
 def find_data() -> Path:

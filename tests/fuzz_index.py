@@ -57,7 +57,7 @@ from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.storage import folder as folders
-from softcosine.text import contents
+from softcosine.text import vocabulary as contents
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.weighting import Weighting

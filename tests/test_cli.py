@@ -46,6 +46,7 @@ def folder(source_file) -> Path:
     return path
 
 
+@pytest.mark.smoke
 def test_the_version_is_told(run):
     assert run("--version").strip() == f"softcosine {__version__}"
 
@@ -69,6 +70,7 @@ def test_help_and_version_import_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.smoke
 def test_indexing_says_what_was_made(run, source_file, tmp_path):
     shown = run("index", source_file, "-o", tmp_path / "a.index", "--json", "--plain")
     record = json.loads(shown)
@@ -147,6 +149,7 @@ def test_an_index_is_not_overwritten_unasked(run, source_file, folder, tmp_path)
     run("index", source_file, "-o", path, "--plain", "--overwrite")
 
 
+@pytest.mark.smoke
 def test_search_finds_by_meaning(run, folder):
     shown = run("search", folder, "bike repair", "-k", 2)
     assert "bike" in shown
@@ -159,6 +162,7 @@ def test_text_is_never_read_as_markup(run, folder):
     assert "[bold]tyre[/bold]" in run("search", folder, "puncture")
 
 
+@pytest.mark.smoke
 def test_search_as_json_has_documented_keys(run, folder):
     record = json.loads(run("search", folder, "wheel", "xyzzyx", "--json", "--explain", "-k", 1))
     assert set(record) == {
@@ -200,6 +204,7 @@ def test_queries_come_from_standard_input(run, folder, monkeypatch):
     assert answers[0]["hits"][0]["id"] == "tea"
 
 
+@pytest.mark.smoke
 def test_similar_leaves_the_document_itself_out(run, folder):
     assert "bike2" in run("similar", folder, "bike", "-k", 1, "--explain")
     record = json.loads(run("similar", folder, "bike", "--json", "--explain"))
@@ -226,6 +231,7 @@ def test_terms_shows_similar_words(run, folder):
     assert "is in no document" in run("terms", folder, "xyzzyx", code=1)
 
 
+@pytest.mark.smoke
 def test_info_and_verify_describe_an_index(run, folder):
     assert "documents" in run("info", folder)
     facts = json.loads(run("info", folder, "--json"))

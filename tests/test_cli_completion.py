@@ -18,7 +18,7 @@ from softcosine.cli.output import RANKINGS
 from softcosine.evaluate.datasets.grades import GRADES
 from softcosine.evaluate.datasets.loading import KINDS
 from softcosine.evaluate.tuning.search import RULES
-from softcosine.index.near_duplicates.similar import By
+from softcosine.index.requests import By
 from softcosine.index.search.rankings import TITLES
 from softcosine.index.search.server_query import SERVERS, Words
 from softcosine.matrix.rules import Strategy

@@ -83,6 +83,7 @@ def test_scores_that_are_no_numbers_are_refused(dataset):
         run_of(dataset, Broken())
 
 
+@pytest.mark.smoke
 def test_values_are_those_worked_out_by_hand(made):
     assert made.baseline == "cosine"
     assert made.measures == ("map", "p@1")

@@ -135,6 +135,7 @@ def test_the_instructions_name_the_indexes(index):
     assert "faq, laws." in talk(mcp_server({"faq": index, "laws": index}), instructions)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     "options",
     [

@@ -162,6 +162,7 @@ def test_shards_score_only_the_candidates_of_the_whole(monkeypatch):
     assert sum(scored) == 5
 
 
+@pytest.mark.smoke
 def test_an_index_opened_from_its_folder_equals_one_index(tmp_path):
     random = np.random.default_rng(3)
     documents = documents_of("words", random, 30)

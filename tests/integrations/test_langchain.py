@@ -53,6 +53,7 @@ class TestRetriever(suites.RetrieversIntegrationTests):
         return "tyre"
 
 
+@pytest.mark.smoke
 def test_searches_give_the_hits_of_the_index(index):
     hits = index.search("flat tyre", k=3, where={"n": {"<": 3}})
     store = SoftVectorStore(index, fill=False)

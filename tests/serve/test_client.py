@@ -70,6 +70,7 @@ def everything(hits):
     return hits, hits.plan, hits.suggestions, [hit.snippet for hit in hits], repr(hits)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("query", "options"),
     [

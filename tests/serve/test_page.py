@@ -211,6 +211,7 @@ def hits(page):
     return page.locator("#results article h3").all_inner_texts()
 
 
+@pytest.mark.smoke
 def test_typing_searches_and_the_address_links_to_the_answer(show):
     page = show()
     page.wait_for_selector(".empty")

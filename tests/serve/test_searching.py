@@ -20,6 +20,7 @@ def found(answer):
     return answer.json()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     "asked",
     [
