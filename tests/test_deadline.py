@@ -56,6 +56,7 @@ SEARCHES = [
     {"fill": True},
     {"exact_first": True},
     {"where": {"x": None}},
+    {"query": "grene coffee", "fuzzy": True},
     {"first_stage": 3},
     {"query": '+tea "green tea"'},
     {"expand": False},
@@ -133,3 +134,54 @@ def test_the_earliest_of_nested_deadlines_counts():
 def test_a_batch_on_several_threads_ends_too(index):
     with using_deadline(0), pytest.raises(DeadlineExceededError):
         index.search_batch(["tea"] * 200, threads=2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"facets": [f"x{i}" for i in range(90)]},
+        {"sort": [f"x{i}" for i in range(30)]},
+        {"where": {"any": [{f"x{i}": 1} for i in range(1000)]}},
+        {"fuzzy": True, "query": " ".join(f"gree{chr(97 + i)}" for i in range(26))},
+        {"mmr": 0.5, "k": 20},
+    ],
+)
+def test_the_clock_is_looked_at_for_each_key_condition_word_and_hit(index, clock, options):
+    options = {"query": "green tea pot", **options}
+    n = max(
+        len(options.get("facets", ())), len(options.get("sort", ())),
+        len(options.get("where", {}).get("any", ())), len(options["query"].split()),
+        options.get("k", 0),
+    )  # fmt: skip
+    clock.allow(10**9)
+    with using_deadline(5):
+        index.search(**options)
+    assert clock.n_looks >= n
+
+
+def test_suggestions_end_at_the_deadline(index, clock):
+    hits = index.search("green " + " ".join(f"gree{chr(97 + i)}" for i in range(26)))
+    clock.allow(5)
+    with using_deadline(5), pytest.raises(DeadlineExceededError):
+        _ = hits.suggestions
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"facets": ["x"] * 101}, "facets has 101 keys"),
+        ({"sort": ["x"] * 33}, "sort has 33 keys"),
+        ({"where": {"any": [{"x": i} for i in range(1025)]}}, "more than 1,024 conditions"),
+        (
+            {"where": {"not": {"all": [{f"x{j}": i for j in range(40)} for i in range(40)]}}},
+            "1,024",
+        ),
+        ({"fuzzy": True, "query": " ".join("q" * (i + 1) for i in range(101))}, "101 words"),
+    ],
+)
+def test_what_takes_long_is_refused(index, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        index.search(**{"query": "green", **options})
+    if "query" not in options and "sort" not in options:
+        with pytest.raises(InvalidInputError, match=message):
+            index.filter(**{"where": None, **options})

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from softcosine._validation import check_number
 from softcosine.errors import DeadlineExceededError
 
-__all__ = ["check_deadline", "has_deadline", "seconds_left", "using_deadline"]
+__all__ = ["check_deadline", "deadline_error", "has_deadline", "seconds_left", "using_deadline"]
 
 _end: ContextVar[float] = ContextVar("softcosine_deadline", default=math.inf)  # monotonic seconds
 _given: ContextVar[float] = ContextVar("softcosine_deadline_given", default=math.inf)
@@ -64,7 +64,12 @@ def seconds_left() -> float:
 def check_deadline() -> None:
     """Raise DeadlineExceededError if the deadline of the current context has passed."""
     if time.monotonic() >= _end.get():
-        raise DeadlineExceededError(
-            f"the search was ended after its deadline of {_given.get():g} seconds; allow more, or "
-            "make it smaller: fewer words, a filter, first_stage=, no facets or sort."
-        )
+        raise deadline_error(_given.get())
+
+
+def deadline_error(seconds: float) -> DeadlineExceededError:
+    """Return the error of a search that was ended after its deadline."""
+    return DeadlineExceededError(
+        f"the search was ended after its deadline of {seconds:g} seconds; allow more, or make it "
+        "smaller: fewer words, a filter, first_stage=, no facets or sort."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -203,3 +204,63 @@ def test_a_server_without_keys_answers_to_its_own_names_only(serving):
         assert client.get(FAQ, headers={"Host": host}).status_code == 200, host
     for host in ("evil.example", "localhost.evil.example", "", "[::2]:80", "localhost:80:80"):
         assert problem(client.get(FAQ, headers={"Host": host}), 421) == "wrong-host", host
+
+
+def test_a_request_is_refused_before_its_body_is_read(secured):
+    client, secrets = secured
+
+    def status(method, url, *headers):
+        sent = []
+
+        async def receive():
+            raise AssertionError("the body is read")
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {
+            "type": "http", "http_version": "1.1", "method": method, "path": url,
+            "raw_path": url.encode(), "query_string": b"", "root_path": "", "scheme": "http",
+            "headers": [(b"content-type", b"application/json"), *headers],
+            "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        }  # fmt: skip
+        asyncio.run(client.app(scope, receive, send))
+        return sent[0]["status"]
+
+    for method, url, _, scope in ROUTES:
+        if not url.startswith("/v1/tasks/"):  # which look up the scope
+            assert status(method, url) == 401, (method, url)
+            other = next(secrets[one] for one in secrets if one != scope)
+            wrong = (b"authorization", f"Bearer {other}".encode())
+            assert status(method, url, wrong) == 403, (method, url)
+    assert status("POST", "/mcp") in (401, 404)  # 404 without the package mcp
+
+
+@pytest.mark.parametrize(
+    ("headers", "allowed"),
+    [
+        ({}, True),
+        ({"Origin": "http://testserver"}, True),
+        ({"Origin": "http://mine.example"}, True),
+        ({"Origin": "http://other.example", "Sec-Fetch-Site": "same-origin"}, True),
+        ({"Origin": "http://other.example"}, False),
+        ({"Origin": "null"}, False),
+        ({"Origin": "http://testserver", "Sec-Fetch-Site": "cross-site"}, False),
+        ({"Sec-Fetch-Site": "same-site"}, False),
+    ],
+)
+def test_pages_of_other_sites_change_nothing_where_there_is_no_key(serving, headers, allowed):
+    client = serving(origins=("http://mine.example",))
+    answer = client.post(f"{FAQ}/merge", headers=headers)
+    assert answer.status_code == 202 if allowed else problem(answer, 403) == "wrong-origin"
+    assert client.get(FAQ, headers=headers).status_code == 200
+
+
+def test_a_damaged_file_of_keys_is_not_named(secured, ring, caplog):
+    client, secrets = secured
+    ring.path.write_text("{")
+    answer = client.get(FAQ, headers=bearer(secrets["search"]))
+    assert problem(answer, 500) == "bug"
+    assert "keys" in answer.json()["detail"]
+    assert ring.path.name not in answer.text
+    assert str(ring.path) in caplog.text

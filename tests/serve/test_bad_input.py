@@ -11,6 +11,8 @@ import pytest
 
 import softcosine as sc
 from serve_answers import FAQ, problem
+from softcosine.serve.catalog import Catalog
+from softcosine.serve.problems import Problem
 
 JSON = {"Content-Type": "application/json"}
 # A body that each route takes.
@@ -52,7 +54,8 @@ def test_bodies_that_are_no_json(client, body):
     before = client.get("/v1/indexes").json()
     for method, url in BODIES:
         answer = client.request(method, url, content=body, headers=JSON)
-        assert problem(answer, 422 if body == b"" and not url.endswith("/documents") else 400)
+        spooled = url.endswith(("/documents", "/documents/a"))
+        assert problem(answer, 422 if body == b"" and not spooled else 400)
     assert client.get("/v1/indexes").json() == before
 
 
@@ -186,3 +189,62 @@ def test_a_damaged_index_is_named_and_others_go_on(client, root):
     assert [one["name"] for one in listed["indexes"]] == ["faq"]
     assert listed["broken"] == ["bad"]
     shutil.rmtree(root / "bad")
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        ("search", {"q": [1] * 50_000}),
+        ("search", {"q": {str(i): 1 for i in range(10_000)}}),
+        ("search", {"q": "tea", **{str(i): 1 for i in range(10_000)}}),
+        ("scores", {"q": "tea", "ids": [1] * 50_000}),
+        ("documents", {"documents": [1] * 50_000}),
+        ("documents", {"documents": [{"id": "a", "text": [1] * 50_000}]}),
+        ("documents/delete", {"ids": [1] * 50_000}),
+    ],
+)
+def test_validation_ends_with_its_first_errors(client, url, body):
+    answer = client.post(f"{FAQ}/{url}", json=body)
+    assert problem(answer, 422) == "invalid-request"
+    assert len(answer.json()["errors"]) <= 4  # one for each type that a value may have
+
+
+def test_lists_are_counted(client):
+    for url, body in (
+        ("search", {"q": "tea", "facets": ["n"] * 101}),
+        ("search", {"q": "tea", "sort": ["n"] * 33}),
+        ("search", {"q": ["a"] * 1001}),
+        ("documents", {"documents": [{"id": "a", "text": "x"}] * 100_001}),
+    ):
+        answer = client.post(f"{FAQ}/{url}", json=body)
+        assert problem(answer, 422) == "invalid-request"
+        assert "at most" in answer.json()["detail"]
+    answer = client.get(f"{FAQ}/documents?" + "facet=n&" * 101)
+    assert problem(answer, 422) == "invalid-request"
+
+
+def test_a_body_of_many_small_lists_is_refused(client):
+    body = b'{"text": "x", "metadata": {"n": [' + b"[]," * 250_000 + b"[]]}}"
+    answer = client.put(f"{FAQ}/documents/a", content=body, headers=JSON)
+    assert problem(answer, 400) == "malformed-request"
+    assert "250,000 lists and objects" in answer.json()["detail"]
+
+
+def test_an_index_that_is_deleted_meanwhile_is_unknown(client, root):
+    catalog = client.app.state.server.catalog
+    client.put("/v1/indexes/new", json={"plain": True})
+    shutil.rmtree(root / "new")
+    assert problem(client.put("/v1/indexes/new/documents/a", json={"text": "x"}), 404)
+    catalog._open.clear()
+    catalog._exists = lambda name: True  # as just before the deletion
+    for call in (catalog.get, catalog.delete):
+        with pytest.raises(Problem, match="deleted meanwhile"):
+            call("new")
+
+
+def test_the_list_of_indexes_leaves_out_one_that_is_deleted_meanwhile(client, monkeypatch):
+    monkeypatch.setattr(Catalog, "names", ["faq", "gone"])
+    listed = client.get("/v1/indexes")
+    assert listed.status_code == 200
+    assert [one["name"] for one in listed.json()["indexes"]] == ["faq"]
+    assert listed.json()["broken"] == []

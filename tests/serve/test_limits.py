@@ -16,7 +16,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def test_a_body_over_the_limit_is_refused(serving):
-    client = serving(limits={"body_bytes": 1000, "bulk_bytes": 5000})
+    client = serving(limits={"query_bytes": 1000, "bulk_bytes": 5000})
     large = json.dumps({"q": "x" * 2000})
     assert problem(client.post(f"{FAQ}/search", content=large, headers=JSON), 413) == "too-large"
     pieces = (large[i : i + 100].encode() for i in range(0, len(large), 100))
@@ -98,6 +98,63 @@ def test_a_search_ends_at_its_deadline(serving, monkeypatch):
         assert f"after its deadline of {seconds:g} seconds" in answer.json()["detail"]
     monkeypatch.undo()
     assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
+
+
+def test_a_search_that_waits_is_answered_at_its_deadline(serving, monkeypatch):
+    client = serving(limits={"threads": 1})
+    slow = Slow(monkeypatch)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(client.post, f"{FAQ}/search", json={"q": "tea"})
+        slow.started.acquire(timeout=20)
+        try:
+            waiting = client.post(f"{FAQ}/search", json={"q": "tea", "timeout_ms": 50})
+            assert not slow.release.is_set()
+            assert problem(waiting, 504) == "deadline"
+            assert client.app.state.server.gate.n_running == 1
+        finally:
+            slow.release.set()
+        assert running.result().status_code == 200
+
+
+def test_a_search_that_outlives_its_deadline_is_answered_and_counted(serving, monkeypatch):
+    client = serving(limits={"threads": 1, "waiting": 0})
+    slow = Slow(monkeypatch)
+    assert problem(client.post(f"{FAQ}/search", json={"q": "tea", "timeout_ms": 50}), 504)
+    assert problem(client.post(f"{FAQ}/search", json={"q": "tea"}), 429)
+    slow.release.set()
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "kind", "limit"),
+    [
+        ("POST", "/session", "application/json", 4096),
+        ("POST", f"{FAQ}/search", "application/json", 128 << 10),
+        ("POST", "/v1/indexes/documents/search", "application/json", 128 << 10),
+        ("PUT", "/v1/indexes/changes", "application/json", 128 << 10),
+        ("POST", f"{FAQ}/documents/delete", "application/json", 1 << 20),
+        ("PATCH", f"{FAQ}/similarities", "application/json", 1 << 20),
+        ("PUT", f"{FAQ}/documents/a", "application/json", 8 << 20),
+        ("POST", f"{FAQ}/documents", "application/json", 8 << 20),
+        ("POST", f"{FAQ}/documents", "Application/JSON; charset=utf-8", 8 << 20),
+        ("POST", f"{FAQ}/documents", "text/plain", 8 << 20),
+        ("POST", f"{FAQ}/documents", "Application/X-NDJSON", 1 << 30),
+        ("POST", f"{FAQ}/changes", "application/x-ndjson", 1 << 30),
+    ],
+)
+def test_each_kind_of_route_has_its_limit(client, method, url, kind, limit):
+    headers = {"Content-Type": kind, "Content-Length": str(limit + 1)}
+    answer = client.request(method, url, headers=headers)
+    assert problem(answer, 413) == "too-large"
+    assert f"{limit:,} bytes" in answer.json()["detail"]
+
+
+def test_a_json_line_over_the_limit_is_refused(serving):
+    client = serving(limits={"body_bytes": 1000})
+    line = json.dumps({"id": "a", "text": "x" * 1000})
+    headers = {"Content-Type": "application/x-ndjson"}
+    answer = client.post(f"{FAQ}/documents", content="\n" + line, headers=headers)
+    assert problem(answer, 413) == "too-large"
+    assert answer.json()["detail"].startswith("line 2 is larger than 1,000 bytes")
 
 
 def test_more_changes_than_may_wait_are_refused(serving, root):

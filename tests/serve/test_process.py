@@ -85,6 +85,8 @@ def start(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_starts_answers_and_ends(start, root, number):
     server = start(root)
+    line = server.process.stdout.readline()
+    assert line == "There is no key (--keys): anybody on this machine may write.\n"
     assert server.ask("GET", "/ready")[0] == 200
     assert server.ask("GET", "/ready", headers={"Host": "evil.example"})[0] == 421
     status, answer = server.ask("POST", f"{FAQ}/search", {"q": "bicycle"})

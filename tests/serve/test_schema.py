@@ -38,6 +38,33 @@ def test_every_reference_of_the_document_resolves(client):
             assert operation["description"]
 
 
+def test_every_list_of_a_request_has_a_maximum(client):
+    told = client.get("/openapi.json").json()
+    schemas = told["components"]["schemas"]
+    bodies = [
+        [operation.get("requestBody", {}), operation.get("parameters", [])]
+        for path in told["paths"].values()
+        for operation in path.values()
+    ]
+    names, left = set(), {one.rpartition("/")[2] for one in references(bodies)}
+    while left:
+        names |= left
+        found = {one.rpartition("/")[2] for name in left for one in references(schemas[name])}
+        left = found - names
+
+    def lists(value):
+        if isinstance(value, dict):
+            if value.get("type") == "array":
+                yield value
+            value = list(value.values())
+        for one in value if isinstance(value, list) else ():
+            yield from lists(one)
+
+    found = [one for name in names for one in lists(schemas[name])] + list(lists(bodies))
+    assert len(found) > 10
+    assert [one for one in found if "maxItems" not in one] == []
+
+
 def test_answers_have_the_documented_fields(client):
     told = client.get("/openapi.json").json()["components"]["schemas"]
     answer = client.post(f"{FAQ}/search", json={"q": "tea", "explain": True, "facets": ["n"]})

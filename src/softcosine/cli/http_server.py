@@ -78,8 +78,8 @@ def serve(
         float, typer.Option(min=0.001, metavar="SECONDS", help="Longest time of a search.")
     ] = 10.0,
     max_body: Annotated[
-        str, typer.Option(metavar="SIZE", help="Largest body of JSON: 16M, 1G.")
-    ] = "16M",
+        str, typer.Option(metavar="SIZE", help="Largest document as JSON: 8M, 1G.")
+    ] = "8M",
     max_bulk: Annotated[
         str, typer.Option(metavar="SIZE", help="Largest body of JSON lines.")
     ] = "1G",
@@ -142,6 +142,9 @@ def serve(
 
     def started(address: str) -> None:
         typer.echo(f"softcosine serves {printable(str(folder))} at {address} (Ctrl-C ends it)")
+        if keys is None and not read_only:
+            who = "on this machine" if bind.loopback else f"who reaches {host}"
+            typer.echo(f"There is no key (--keys): anybody {who} may write.")
 
     run(settings, bind, started)
 

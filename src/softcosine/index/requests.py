@@ -19,6 +19,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.query.filters import key_path
 
 __all__ = [
+    "MAX_FACETS",
+    "MAX_SORT_KEYS",
     "Ask",
     "By",
     "DedupeRequest",
@@ -39,6 +41,7 @@ __all__ = [
     "SimilarRequest",
 ]
 
+MAX_FACETS, MAX_SORT_KEYS = 100, 32
 _UNBOUNDED = 1e300  # a bound refuses NaN and infinity
 
 
@@ -156,11 +159,15 @@ _Where = Annotated[
     Meta(description='Conditions on metadata, such as {"lang": "en", "year": {">=": 2020}}.'),
 ]
 _Sort = Annotated[
-    str | list[str] | None,
+    str | Annotated[list[str], Meta(max_length=MAX_SORT_KEYS)] | None,
     Meta(description="Keys of metadata to order by in place of the score; -key descends."),
 ]
 _Facets = Annotated[
-    list[str], Meta(description="Keys of metadata whose values are counted over all matches.")
+    list[str],
+    Meta(
+        max_length=MAX_FACETS,
+        description="Keys of metadata whose values are counted over all matches.",
+    ),
 ]
 _Ranking = Annotated[str | None, Meta(description="The ranking; by default that of the index.")]
 _SimilarRanking = Annotated[str, Meta(description="The ranking; not by default that of the index.")]

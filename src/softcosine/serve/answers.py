@@ -119,6 +119,7 @@ def document_record(document: Any) -> dict[str, Any]:
 
 
 def _explained(index: EitherIndex, body: ExplainBody, query: Query, id: str) -> Explanation:
+    check_deadline()
     return index.explain(
         query, id, ranking=body.ranking, syntax=body.syntax, max_terms=body.max_terms,
         fuzzy=body.fuzzy, keep_stop_words=body.keep_stop_words, ask=body.ask, meaning=body.meaning,

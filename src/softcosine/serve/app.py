@@ -28,7 +28,13 @@ from softcosine.serve import (
 from softcosine.serve.intake import Intake
 from softcosine.serve.logs import record_request
 from softcosine.serve.mcp_route import add_mcp
-from softcosine.serve.models import Change, DocumentsBody, NewDocument, ProblemAnswer
+from softcosine.serve.models import (
+    Change,
+    DocumentBody,
+    DocumentsBody,
+    NewDocument,
+    ProblemAnswer,
+)
 from softcosine.serve.problems import add_handlers
 from softcosine.serve.server import Server
 from softcosine.serve.settings import ServeSettings
@@ -129,7 +135,8 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         schemas = FastAPI.openapi(app)["components"]["schemas"]
         streamed: dict[str, Any] = {
-            "NewDocument": NewDocument, "DocumentsBody": DocumentsBody, "Change": Change
+            "NewDocument": NewDocument, "DocumentBody": DocumentBody,
+            "DocumentsBody": DocumentsBody, "Change": Change,
         }  # fmt: skip
         for name, kind in streamed.items():
             own = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")

@@ -48,13 +48,13 @@ async def change_index(
 
     Without a line, `refresh` alone is done.
     """
-    if content_type(request) not in JSON_LINES:
+    if content_type(request.headers) not in JSON_LINES:
         raise Problem("unsupported-type", "send JSON lines: Content-Type: application/x-ndjson.")
     async with spooled(request) as body:
 
         def work(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
             counts = Counter[str]()
-            for one in read_lines(body, _change):
+            for one in read_lines(body, _change, changes.server.limits.body_bytes):
                 counts.update(_made(writer, one))
             n_new = max(0, writer.n_docs - len(index) + counts["deleted"])
             return {

@@ -17,7 +17,7 @@ from softcosine.errors import IndexFormatError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.lock import WriteLock
 from softcosine.serve.problems import Problem
-from softcosine.serve.served_index import ServedIndex
+from softcosine.serve.served_index import ServedIndex, expecting
 from softcosine.serve.settings import ServeSettings
 from softcosine.storage import write_text
 from softcosine.storage.remote import url_of
@@ -128,9 +128,10 @@ class Catalog:
                 return served
             if not self._exists(name):
                 raise self._unknown(name)
-            served = self._open[name] = ServedIndex(
-                name, self.root / name, self._settings.limits, self._settings.shards
-            )
+            with expecting(name, self.root / name):
+                served = self._open[name] = ServedIndex(
+                    name, self.root / name, self._settings.limits, self._settings.shards
+                )
             return served
 
     def __contains__(self, name: object) -> bool:
@@ -209,12 +210,14 @@ class Catalog:
                 f"the index {name} is in use by the alias {users[0]}; move or delete that first.",
             )
         path, gone = self.root / name, self.root / f".gone-{secrets.token_hex(8)}"
-        lock = WriteLock(path, timeout=self._settings.limits.writer_seconds)
-        try:
-            path.rename(gone)  # at once, so that a crash leaves no half of an index
-        finally:
-            lock.release()
-        self._open.pop(name, None)
+        with expecting(name, path):
+            lock = WriteLock(path, timeout=self._settings.limits.writer_seconds)
+            try:
+                with self._opening:  # nobody opens it meanwhile
+                    path.rename(gone)  # at once, so that a crash leaves no half of an index
+                    self._open.pop(name, None)
+            finally:
+                lock.release()
         shutil.rmtree(gone, ignore_errors=True)
 
     def set_alias(self, alias: str, index: str | None) -> None:

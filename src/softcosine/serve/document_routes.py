@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import IO, Annotated
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from softcosine.cluster.opening import EitherIndex
@@ -23,18 +22,20 @@ from softcosine.serve.models import (
     DocumentBody,
     DocumentsAnswer,
     DocumentsBody,
+    Facets,
     NewDocument,
+    Sort,
 )
-from softcosine.serve.problems import Problem, validation_problem
+from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.server import Served, Shared, may
-from softcosine.serve.spooling import JSON_LINES, content_type, read_lines, spooled
+from softcosine.serve.spooling import JSON_LINES, content_type, read_json, read_lines, spooled
 from softcosine.serve.tags import IfNoneMatch, not_modified
 
 __all__ = ["router"]
 
 _PATH = "/indexes/{i}/documents"
-_document = TypeAdapter(NewDocument)
+_contents, _document = TypeAdapter(DocumentBody), TypeAdapter(NewDocument)
 _documents = TypeAdapter(DocumentsBody)
 _reading, _writing = [may("search")], [may("write", changes=True)]
 
@@ -48,8 +49,8 @@ async def list_documents(
     where: Annotated[str | None, Query(description="A filter, as JSON.")] = None,
     offset: Annotated[int, Query(ge=0)] = 0,
     k: Annotated[int, Query(ge=0)] = 10,
-    sort: Annotated[list[str] | None, Query()] = None,
-    facet: Annotated[list[str] | None, Query()] = None,
+    sort: Annotated[Sort | None, Query()] = None,
+    facet: Annotated[Facets | None, Query()] = None,
 ) -> Response:
     """List the documents that pass a filter."""
     served.check_page(k, offset)
@@ -81,20 +82,20 @@ async def add_documents(request: Request, changes: Changes) -> Response:
 
     The body is ``{"documents": [...]}``, or JSON lines of one document each, which can be larger.
     """
-    kind = content_type(request)
+    kind = content_type(request.headers)
     lines = kind in JSON_LINES
     if not lines and kind != "application/json":
-        raise Problem(
-            "unsupported-type",
-            f"the body is {kind or 'of no type'!r:.100}; send application/json or "
-            "application/x-ndjson.",
-        )
+        raise _unsupported(kind, "application/json or application/x-ndjson")
     # On disk first: a slow client does not hold the writer, and the body takes no memory.
     async with spooled(request) as body:
 
         def add(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
-            n_read = 0
-            for document in read_lines(body, _document) if lines else _of_json(body):
+            n_read, limit = 0, changes.server.limits.body_bytes
+            for document in (
+                read_lines(body, _document, limit)
+                if lines
+                else read_json(body, _documents).documents
+            ):
                 writer.add(document.id, document.text, document.metadata)
                 n_read += 1
             n_new = writer.n_docs - len(index)
@@ -132,18 +133,29 @@ async def get_document(
 
 @router.put(
     _PATH + "/{id:any_text}", response_model=Changed, dependencies=_writing,
-    responses={201: {"model": Changed}},
+    responses={201: {"model": Changed}}, openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/DocumentBody"}}
+            },
+        }
+    },
 )  # fmt: skip
-async def put_document(changes: Changes, id: str, body: DocumentBody) -> Response:
+async def put_document(request: Request, changes: Changes, id: str) -> Response:
     """Add a document, or replace the one with the same id."""
+    if (kind := content_type(request.headers)) != "application/json":
+        raise _unsupported(kind, "application/json")
+    async with spooled(request) as body:
 
-    def put(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
-        new = id not in index
-        writer.add(id, body.text, body.metadata)
-        return {"added": int(new), "replaced": int(not new)}
+        def put(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
+            contents = read_json(body, _contents)
+            new = id not in index
+            writer.add(id, contents.text, contents.metadata)
+            return {"added": int(new), "replaced": int(not new)}
 
-    created = f"/v1/indexes/{changes.served.name}/documents/{quote(id, safe='')}"
-    return await changes.make(put, created=created)
+        created = f"/v1/indexes/{changes.served.name}/documents/{quote(id, safe='')}"
+        return await changes.make(put, body=body, created=created)
 
 
 @router.delete(_PATH + "/{id:any_text}", response_model=Deleted, dependencies=_writing)
@@ -156,12 +168,5 @@ async def delete_document(changes: Changes, id: str) -> Response:
     return await changes.make(delete)
 
 
-def _of_json(body: IO[bytes]) -> Iterator[NewDocument]:
-    try:
-        given = json_value(body.read())
-    except ValueError as error:
-        raise Problem("malformed-request", f"the body is no JSON: {error}.") from error
-    try:
-        yield from _documents.validate_python(given).documents
-    except ValidationError as error:
-        raise validation_problem(error.errors()) from error
+def _unsupported(kind: str, wanted: str) -> Problem:
+    return Problem("unsupported-type", f"the body is {kind or 'of no type'!r:.100}; send {wanted}.")

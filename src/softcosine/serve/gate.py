@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from softcosine._deadline import check_deadline, using_deadline
+from softcosine._deadline import check_deadline, deadline_error, using_deadline
 from softcosine._threads import using_threads
 from softcosine.serve.problems import Problem
 from softcosine.serve.settings import Limits
@@ -32,7 +32,7 @@ class SearchGate:
     Attributes
     ----------
     n_running : int
-        Searches that run or wait.
+        Searches that run or wait, also those whose requests were answered at their deadline.
     """
 
     def __init__(
@@ -75,13 +75,21 @@ class SearchGate:
                 check_deadline()
                 return work()
 
-        with using_deadline(seconds if self._waiting_counts else None):
+        counted = seconds if self._waiting_counts else None
+        with using_deadline(counted):
             context = copy_context()  # the time runs from here, and what waits keeps it
+        loop = asyncio.get_running_loop()
         self.n_running += 1
+        future = self._pool.submit(context.run, timed)
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._ended))
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, timed)
-        finally:
-            self.n_running -= 1
+            async with asyncio.timeout(counted):  # what waits is cancelled, what runs looks itself
+                return await asyncio.wrap_future(future)
+        except TimeoutError as error:
+            raise deadline_error(seconds) from error
+
+    def _ended(self) -> None:
+        self.n_running -= 1
 
     def close(self) -> None:
         """Wait for the searches that run."""

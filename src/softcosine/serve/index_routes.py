@@ -13,6 +13,7 @@ from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
 from softcosine.serve.models import CreateBody, IndexAnswer, IndexesAnswer
+from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex
 from softcosine.serve.server import Served, Server, Shared, may
 from softcosine.serve.tags import IfNoneMatch, not_modified
@@ -34,8 +35,9 @@ async def list_indexes(server: Shared) -> Response:
         for name in server.catalog.names:
             try:
                 answer["indexes"].append(index_record(server, server.catalog.get(name)))
-            except OSError:  # damaged, or deleted meanwhile; a request for it says more
-                answer["broken"].append(name)
+            except (OSError, Problem):  # damaged, or deleted meanwhile
+                if name in server.catalog:
+                    answer["broken"].append(name)
         return answer
 
     return json_response(await asyncio.to_thread(listed))

@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from softcosine.serve.problems import Problem, problem_of, problem_response
 from softcosine.serve.settings import Limits
+from softcosine.serve.spooling import JSON_LINES, content_type
 
 __all__ = ["Intake"]
 
@@ -22,6 +24,8 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"private, no-cache"),  # proxies must not keep what a cookie lets through
 ]
+_SESSION_BYTES = 4096
+_CHANGED = re.compile(r"/v1/indexes/[^/]+(/documents|/changes|/similarities)(?=/|$)")
 
 
 class Intake:
@@ -99,11 +103,16 @@ class Intake:
 
     def _limit(self, scope: Scope) -> int:
         """Return the greatest size of the body of a request."""
-        if scope["method"] == "POST" and scope["path"].endswith(("/documents", "/changes")):
-            kind = dict(scope["headers"]).get(b"content-type", b"")
-            if not kind.startswith(b"application/json"):
-                return self._limits.bulk_bytes
-        return self._limits.body_bytes
+        limits, path = self._limits, scope["path"]
+        if path == "/session":
+            return _SESSION_BYTES
+        if not (found := _CHANGED.match(path)):
+            return limits.query_bytes
+        if found[1] == "/similarities" or path == found[0] + "/delete":
+            return limits.change_bytes
+        if scope["method"] == "POST" and content_type(Headers(scope=scope)) in JSON_LINES:
+            return limits.bulk_bytes
+        return limits.body_bytes
 
     def _size_problem(self, scope: Scope) -> Problem | None:
         size = dict(scope["headers"]).get(b"content-length", b"0")

@@ -13,6 +13,9 @@ from softcosine.files import parsed_json
 __all__ = ["json_bytes", "json_response", "json_value"]
 
 
+_MOST_CONTAINERS = 250_000  # a list takes 30 times as much memory as its text
+
+
 def json_bytes(value: Any) -> bytes:
     """Return a value as JSON in UTF-8."""
     try:
@@ -39,8 +42,11 @@ def json_value(body: bytes) -> Any:
     Raises
     ------
     ValueError
-        If it is not JSON in UTF-8, is nested too deeply, or holds NaN or a number too large.
+        If it is not JSON in UTF-8, is nested too deeply, holds NaN or a number too large, or has
+        too many lists and objects.
     """
+    if body.count(b"[") + body.count(b"{") > _MOST_CONTAINERS:
+        raise ValueError(f"it has more than {_MOST_CONTAINERS:,} lists and objects; send several")
     try:
         return parsed_json(body.decode())
     except UnicodeDecodeError as error:

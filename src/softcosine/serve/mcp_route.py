@@ -8,13 +8,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from importlib.util import find_spec
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from softcosine.cluster.opening import is_sharded
 from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.catalog import Catalog
+from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import whole
 from softcosine.serve.server import Server, may
@@ -111,7 +112,7 @@ def add_mcp(app: FastAPI, server: Server) -> Callable[[], AbstractAsyncContextMa
     async def mcp() -> Response:
         return _Passed(await made.app())
 
-    app.add_api_route(
-        "/mcp", mcp, methods=["POST"], dependencies=[may("search")], include_in_schema=False
-    )
+    router = APIRouter(route_class=CheckedRoute, include_in_schema=False)
+    router.add_api_route("/mcp", mcp, methods=["POST"], dependencies=[may("search")])
+    app.include_router(router)
     return made.until_end

@@ -1,13 +1,18 @@
 """What requests and answers hold; the OpenAPI document is made of these classes.
 
 Unknown fields of requests are refused by name, and values of a wrong type are not converted.
+Validation of an object, a list or a mapping ends with its first unknown name or wrong element.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from softcosine.index.query.filters import MAX_CONDITIONS
+from softcosine.index.query.query_vectors import MAX_RESPELLED
+from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS
 
 __all__ = [
     "AliasBody",
@@ -60,9 +65,30 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _until_first_unknown(cls, given: Any) -> Any:
+        """Leave out all unknown names but the first, each of which would make an error."""
+        if not isinstance(given, dict):
+            return given
+        known = cls.model_fields
+        first = next((name for name in given if name not in known), None)
+        return {name: value for name, value in given.items() if name in known or name == first}
 
-Query = str | list[str] | dict[str, str | list[str]]
-Filter = dict[str, Any]
+
+_T = TypeVar("_T")
+# Counted before their elements are validated, which ends with the first wrong one.
+Few = Annotated[_T, Field(max_length=100, fail_fast=True)]
+Words = Annotated[list[str], Field(max_length=1000, fail_fast=True)]
+Ids = Annotated[list[str], Field(max_length=100_000, fail_fast=True)]
+Lines = Annotated[list[_T], Field(max_length=10_000, fail_fast=True)]
+
+Query = str | Words | Few[dict[str, str | Words]]
+Filter = Annotated[
+    dict[str, Any], Field(description=f"A filter of at most {MAX_CONDITIONS:,} conditions.")
+]
+Sort = Annotated[list[str], Field(max_length=MAX_SORT_KEYS, fail_fast=True)]
+Facets = Annotated[list[str], Field(max_length=MAX_FACETS, fail_fast=True)]
 Ask = Literal["words", "static", "encoder"]
 By = Literal["words", "meaning", "both"]
 Part = Literal["number", "text", "title", "metadata", "highlights"]
@@ -88,8 +114,8 @@ class SearchBody(Body):
     k: K = 10
     offset: int = Field(default=0, ge=0)
     where: Filter | None = None
-    sort: str | list[str] | None = None
-    facets: list[str] = []
+    sort: str | Sort | None = None
+    facets: Facets = []
     ranking: str | None = None
     ask: Ask | None = None
     meaning: float | None = None
@@ -98,7 +124,9 @@ class SearchBody(Body):
     fill: bool = False
     first_stage: int | FirstStageBody | None = None
     min_score: float = 0.0
-    fuzzy: bool = False
+    fuzzy: bool = Field(
+        default=False, description=f"Whether unknown words, at most {MAX_RESPELLED}, are respelled."
+    )
     syntax: bool = True
     expand: bool = True
     keep_stop_words: bool = False
@@ -107,7 +135,7 @@ class SearchBody(Body):
         default=False,
         description="Whether equal words alone match: ordinary BM25 or cosine, to compare with.",
     )
-    fields: list[Part] | None = Field(
+    fields: Few[list[Part]] | None = Field(
         default=None,
         description="Which parts of a hit to return beside id and score; all by default.",
     )
@@ -125,7 +153,7 @@ class NamedSearch(SearchBody):
 class MultiSearchBody(Body):
     """Several searches; each gets its answer or its problem."""
 
-    searches: list[NamedSearch]
+    searches: Few[list[NamedSearch]]
 
 
 class SimilarBody(Body):
@@ -138,7 +166,7 @@ class SimilarBody(Body):
     min_score: float = 0.0
     ranking: str = "soft_cosine"
     meaning: float | None = None
-    fields: list[Part] | None = None
+    fields: Few[list[Part]] | None = None
     highlight: bool = True
     timeout_ms: Timeout = None
 
@@ -166,7 +194,7 @@ class ExplainBody(ScoringBody):
 class ScoresBody(ScoringBody):
     """The scores of documents, such as the hits of another engine."""
 
-    ids: list[str]
+    ids: Ids
 
 
 class ExplainSimilarBody(Body):
@@ -201,9 +229,9 @@ class DedupeBody(Body):
 class ExpandBody(Body):
     """A query in the language of another server; see ``SoftIndex.expand``."""
 
-    q: str | list[str]
+    q: str | Words
     to: Literal["elasticsearch", "opensearch", "solr", "lucene"] = "lucene"
-    field: str | dict[str, str] | None = None
+    field: str | Few[dict[str, str]] | None = None
     max_terms: int | None = 64
     words: Literal["terms", "forms", "analyzed"] = "terms"
     k1_factor: bool | None = None
@@ -219,7 +247,7 @@ class SuggestBody(Body):
     k: K = 10
 
 
-Text = str | list[str] | dict[str, str]
+Text = str | Annotated[list[str], Field(max_length=1_000_000, fail_fast=True)] | Few[dict[str, str]]
 
 
 class DocumentBody(Body):
@@ -238,13 +266,13 @@ class NewDocument(DocumentBody):
 class DocumentsBody(Body):
     """Documents to add in one commit, or none of them."""
 
-    documents: list[NewDocument]
+    documents: Annotated[list[NewDocument], Field(max_length=100_000, fail_fast=True)]
 
 
 class DeleteBody(Body):
     """Documents to delete in one commit: by ids, by a filter, or by both."""
 
-    ids: list[str] | None = None
+    ids: Ids | None = None
     where: Filter | None = None
     missing_ok: bool = Field(
         default=False, description="Whether ids without a document are allowed."
@@ -304,14 +332,14 @@ class CreateBody(Body):
     plain: bool = False
     language: str = "auto"
     ranking: str | None = None
-    fields: dict[str, float] | list[str] | None = None
+    fields: Few[dict[str, float]] | Few[list[str]] | None = None
     max_neighbors: int | None = None
     min_df: int | float = 1
     max_df: int | float = 1.0
     positions: bool | None = None
     keep_texts: bool = True
     encoder: Literal["auto", "static", "minilm"] | None = "auto"
-    meaning: float | dict[str, float] | None = None
+    meaning: float | Few[dict[str, float]] | None = None
     note: str = ""
 
 
@@ -332,7 +360,7 @@ class EncodeBody(Body):
     """Coordinates of meaning for all documents that have none."""
 
     encoder: Literal["static", "minilm"] | None = None
-    meaning: float | dict[str, float] | None = None
+    meaning: float | Few[dict[str, float]] | None = None
 
 
 class Pin(Body):
@@ -361,10 +389,10 @@ class Weight(Body):
 class SimilaritiesBody(Body):
     """Changes of your decisions about words; a later decision on a pair replaces an earlier one."""
 
-    pin: list[Pin] = []
-    forbid: list[Pair] = []
-    weigh: list[Weight] = []
-    remove: list[Pair] = Field(default=[], description="Pairs whose decisions are taken back.")
+    pin: Lines[Pin] = []
+    forbid: Lines[Pair] = []
+    weigh: Lines[Weight] = []
+    remove: Lines[Pair] = Field(default=[], description="Pairs whose decisions are taken back.")
 
 
 class Mark(BaseModel):

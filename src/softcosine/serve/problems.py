@@ -6,6 +6,7 @@ type (``urn:softcosine:``)  status  meaning
 malformed-request          400     the body is not JSON in UTF-8, or the address is not UTF-8
 missing-key, wrong-key     401     the server has keys, and the request has none, or an unknown one
 wrong-scope                403     the key does not allow this
+wrong-origin               403     a page of another site sends this to a server without keys
 missing-token              403     the request comes by cookie, without the token of the page
 read-only                  403     the server or the folder takes no changes
 not-found                  404     no such route
@@ -72,6 +73,7 @@ _STATUS = {
     "missing-key": 401,
     "wrong-key": 401,
     "wrong-scope": 403,
+    "wrong-origin": 403,
     "missing-token": 403,
     "read-only": 403,
     "not-found": 404,
@@ -213,7 +215,7 @@ def add_handlers(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        kind = request.headers.get("content-type", "no type")
+        kind = request.headers.get("content-type", "no type").lower()
         if not kind.startswith("application/json") and error.errors()[0]["loc"] == ("body",):
             told = f"the body is of {kind:.100}; send Content-Type: application/json."
             return answer(request, Problem("unsupported-type", told))

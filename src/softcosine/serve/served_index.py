@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -22,7 +23,7 @@ from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, key_reused
 from softcosine.serve.settings import Limits
 
-__all__ = ["Change", "EitherWriter", "ServedIndex", "View", "whole"]
+__all__ = ["Change", "EitherWriter", "ServedIndex", "View", "expecting", "whole"]
 
 EitherWriter = IndexWriter | ShardedWriter
 
@@ -34,6 +35,17 @@ def whole(one: EitherIndex, what: str) -> SoftIndex:
     if isinstance(one, SoftIndex):
         return one
     raise Problem("invalid-input", f"{what} needs an index that is not sharded.")
+
+
+@contextmanager
+def expecting(name: str, path: Path) -> Iterator[None]:
+    """Raise Problem (``unknown-index``) if a file is missing because an index was deleted."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if path.exists():
+            raise
+        raise Problem("unknown-index", f"the index {name} was deleted meanwhile.") from error
 
 
 class View:
@@ -182,7 +194,10 @@ class ServedIndex:
 
         def changed() -> Change[_T]:
             wait = self._limits.writer_seconds
-            with index.writer(timeout=wait, progress=progress) as writer:
+            with (
+                expecting(self.name, self.path),
+                index.writer(timeout=wait, progress=progress) as writer,
+            ):
                 index.refresh()
                 if once is not None and (known := writer.remembered(once.key)) is not None:
                     fingerprint, result = known.value

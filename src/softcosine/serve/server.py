@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 
 from softcosine.errors import SoftCosineError
 from softcosine.serve.answers import search_answer
@@ -20,16 +20,15 @@ from softcosine.serve.metrics import Metrics
 from softcosine.serve.models import SearchBody
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex
-from softcosine.serve.sessions import Sessions
+from softcosine.serve.sessions import SAFE, Sessions
 from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 from softcosine.serve.tasks import Tasks
 
-__all__ = ["Served", "Server", "Shared", "may", "require"]
+__all__ = ["Access", "Served", "Server", "Shared", "may", "require"]
 
 _WRITERS = 4  # indexes that are changed at the same time
 _log = logging.getLogger(__name__)
-_bearer = HTTPBearer(auto_error=False, description="A key of `softcosine keys add`.")
 
 
 class Server:
@@ -101,6 +100,53 @@ async def _served(server: Shared, i: str) -> ServedIndex:
 Served = Annotated[ServedIndex, Depends(_served)]
 
 
+class Access(HTTPBearer):
+    """The dependency of `may`, which `CheckedRoute` awaits before it reads the body."""
+
+    def __init__(self, scope: Scope | None, *, changes: bool) -> None:
+        super().__init__(
+            scheme_name="HTTPBearer", description="A key of `softcosine keys add`.",
+            auto_error=False,
+        )  # fmt: skip
+        self._scope = scope
+        self._changes = changes
+
+    async def __call__(self, request: Request) -> None:  # type: ignore[override]
+        """Raise Problem if a request may not pass; a second call for it does nothing."""
+        if getattr(request.state, "access", None) is self:
+            return
+        server: Server = request.app.state.server
+        if server.sessions is None:
+            _check_site(request, server.settings.origins)
+        else:
+            given = await super().__call__(request)
+            key = await server.sessions.key_of(
+                request, None if given is None else given.credentials
+            )
+            request.state.key, request.state.scopes = key.name, key.scopes
+        if self._scope is not None:
+            require(request, server, self._scope, changes=self._changes)
+        request.state.access = self
+
+
+def _check_site(request: Request, origins: Collection[str]) -> None:
+    """Raise Problem if a page of another site sends a request that is not only read.
+
+    Without keys nothing else keeps it off: browsers send a POST without a body to any site.
+    """
+    headers = request.headers
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if request.method in SAFE or origin in origins or site in ("same-origin", "none"):
+        return
+    if site is None and (origin is None or origin.partition("://")[2] == headers.get("host")):
+        return  # not a browser, or an older one
+    raise Problem(
+        "wrong-origin",
+        f"a page of {origin or 'another site'!r:.100} sends this request; if it may use this "
+        "server, start it with --origin and its address.",
+    )
+
+
 def may(scope: Scope | None, *, changes: bool = False) -> Any:
     """Return the dependency that lets requests pass whose key has a scope.
 
@@ -111,22 +157,7 @@ def may(scope: Scope | None, *, changes: bool = False) -> Any:
     changes : bool
         Whether a read-only server refuses the route.
     """
-
-    async def check(
-        request: Request,
-        server: Shared,
-        given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    ) -> None:
-        if server.sessions is not None:
-            key = await server.sessions.key_of(
-                request, None if given is None else given.credentials
-            )
-            request.state.key, request.state.scopes = key.name, key.scopes
-        if scope is not None:
-            require(request, server, scope, changes=changes)
-
-    checked: Callable[..., Any] = check
-    return Depends(checked)
+    return Depends(Access(scope, changes=changes))
 
 
 def require(request: Request, server: Server, *scopes: Scope, changes: bool = False) -> None:

@@ -16,21 +16,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import logging
 import secrets
 import time
+from collections.abc import Callable
 
 from fastapi import Request
 from starlette.responses import Response
 
+from softcosine.errors import MalformedFileError
 from softcosine.serve.keys import Key, KeyRing
 from softcosine.serve.problems import Problem
 from softcosine.serve.state_store import StateStore
 
-__all__ = ["Sessions", "csrf_token"]
+__all__ = ["SAFE", "Sessions", "csrf_token"]
 
+_log = logging.getLogger(__name__)
 _LIFETIME = 12 * 3600.0  # seconds
 _HEADER = "X-CSRF-Token"
-_SAFE = ("GET", "HEAD")
+SAFE = ("GET", "HEAD")  # methods of requests that change nothing
 
 
 class Sessions:
@@ -61,7 +65,7 @@ class Sessions:
         if (key := await self._signed_in(token)) is None:
             raise Problem("wrong-key", "the session has ended, or its key is removed; sign in.")
         given = request.headers.get(_HEADER, "")
-        if request.method not in _SAFE and not hmac.compare_digest(
+        if request.method not in SAFE and not hmac.compare_digest(
             given.encode(), csrf_token(token).encode()
         ):
             raise Problem(
@@ -106,13 +110,20 @@ class Sessions:
         )  # fmt: skip
 
     def _known(self, secret: str) -> Key:
-        if (key := self._keys.find(secret)) is None:
+        if (key := self._key(self._keys.find, secret)) is None:
             raise Problem("wrong-key", "this server does not know the key; it may be removed.")
         return key
 
     async def _signed_in(self, token: str) -> Key | None:
         digest = await asyncio.to_thread(self._store.session, _hashed(token))
-        return None if digest is None else self._keys.of_hash(digest)
+        return None if digest is None else self._key(self._keys.of_hash, digest)
+
+    def _key(self, find: Callable[[str], Key | None], text: str) -> Key | None:
+        try:
+            return find(text)
+        except (MalformedFileError, OSError) as error:
+            _log.exception("the keys cannot be read")  # the answer does not name the file
+            raise Problem("bug", "the keys of this server cannot be read; see its log.") from error
 
 
 def _secure(request: Request) -> bool:

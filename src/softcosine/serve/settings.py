@@ -17,8 +17,12 @@ class Limits:
 
     Attributes
     ----------
+    query_bytes : int
+        Of a JSON body, except of those below.
+    change_bytes : int
+        Of a JSON body of similarities, and of documents to delete.
     body_bytes : int
-        Of a JSON body.
+        Of a JSON body of documents, and of a JSON line.
     bulk_bytes : int
         Of a body of JSON lines.
     k, offset : int
@@ -45,7 +49,9 @@ class Limits:
         How long a client may pause within a body.
     """
 
-    body_bytes: int = 16 << 20
+    query_bytes: int = 128 << 10
+    change_bytes: int = 1 << 20
+    body_bytes: int = 8 << 20
     bulk_bytes: int = 1 << 30
     k: int = 1000
     offset: int = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from tempfile import SpooledTemporaryFile
 from typing import IO, TypeVar
@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from softcosine.serve.json_text import json_value
 from softcosine.serve.problems import Problem, validation_problem
 
-__all__ = ["JSON_LINES", "content_type", "digest_of", "read_lines", "spooled"]
+__all__ = ["JSON_LINES", "content_type", "digest_of", "read_json", "read_lines", "spooled"]
 
 JSON_LINES = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
 
@@ -23,9 +23,9 @@ _T = TypeVar("_T")
 _IN_MEMORY = 1 << 20
 
 
-def content_type(request: Request) -> str:
+def content_type(headers: Mapping[str, str]) -> str:
     """Return the type of the body of a request, without parameters."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 @asynccontextmanager
@@ -52,15 +52,37 @@ def digest_of(body: IO[bytes]) -> bytes:
     return digest.digest()
 
 
-def read_lines(body: IO[bytes], kind: TypeAdapter[_T]) -> Iterator[_T]:
-    """Yield the values of JSON lines; blank lines are skipped.
+def read_json(body: IO[bytes], kind: TypeAdapter[_T]) -> _T:
+    """Return the value of a JSON body.
 
     Raises
     ------
     Problem
-        ``malformed-request`` or ``invalid-request``, with the number of the line.
+        ``malformed-request`` or ``invalid-request``.
     """
-    for number, line in enumerate(body, 1):
+    try:
+        return kind.validate_python(json_value(body.read()))
+    except ValidationError as error:
+        raise validation_problem(error.errors()) from error
+    except ValueError as error:
+        raise Problem("malformed-request", f"the body is no JSON: {error}.") from error
+
+
+def read_lines(body: IO[bytes], kind: TypeAdapter[_T], limit: int) -> Iterator[_T]:
+    """Yield the values of JSON lines of up to `limit` bytes; blank lines are skipped.
+
+    Raises
+    ------
+    Problem
+        ``malformed-request``, ``too-large`` or ``invalid-request``, with the number of the line.
+    """
+    for number, line in enumerate(iter(lambda: body.readline(limit + 1), b""), 1):
+        if len(line) > limit:
+            raise Problem(
+                "too-large",
+                f"line {number} is larger than {limit:,} bytes, which this server allows; nothing "
+                "was changed.",
+            )
         if not line.strip():
             continue
         try:

@@ -9,13 +9,14 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
+from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.problems import Problem
 from softcosine.serve.server import Shared, may
 from softcosine.version import __version__
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["server"])
+router = APIRouter(tags=["server"], route_class=CheckedRoute)
 
 
 class Health(BaseModel):

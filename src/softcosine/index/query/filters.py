@@ -16,19 +16,23 @@ or ``{"not": {"lang": "en"}}``, which also holds if the key is missing.
 
 A backslash escapes the next character: ``author\.name`` is a key with a dot,
 ``\any`` a key called *any*, and ``\\`` a backslash.
+
+A filter has at most `MAX_CONDITIONS` conditions; ``{"in": [...]}`` is one, however long its list.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.index.query.filter_operators import OPERATORS
 from softcosine.index.segment.metadata_columns import (
@@ -40,9 +44,10 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["Where", "key_path", "spelled_path"]
+__all__ = ["MAX_CONDITIONS", "Where", "key_path", "spelled_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
+MAX_CONDITIONS = 1024
 _MOST_NESTED = 50
 _MOST_EXACT = 2**53  # integers up to here are exact in float64
 
@@ -72,11 +77,12 @@ class Where:
         Raises
         ------
         InvalidInputError
-            If it is not a valid filter, for example because of an unknown operator.
+            If it is not a valid filter, for example because of an unknown operator, or if it has
+            more than `MAX_CONDITIONS` conditions.
         """
         if isinstance(where, Where):
             return where
-        node = _parse(where, 0)
+        node = _parse(where, 0, count(1))
         return cls(_text(node.to_json()), node)
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
@@ -127,6 +133,7 @@ class _Condition:
         return OPERATORS[self.operator].holds(value_at(metadata, self.path), self.value)
 
     def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
+        check_deadline()
         column = columns[self.path]
         return column.mask(OPERATORS[self.operator].table(column, self.value))
 
@@ -208,7 +215,8 @@ class _Not:
         return {"not": self.part.to_json()}
 
 
-def _parse(where: object, depth: int) -> _Node:
+def _parse(where: object, depth: int, numbers: Iterator[int]) -> _Node:
+    """Return a filter; `numbers` number its conditions."""
     if not isinstance(where, Mapping):
         raise InvalidInputError(
             f"the filter {_shown(where)} is of type {type(where).__name__}; pass a dictionary such "
@@ -226,35 +234,37 @@ def _parse(where: object, depth: int) -> _Node:
                 "metadata are strings."
             )
         join = _JOINTS.get(key)
-        parts.extend([join(value, depth + 1)] if join else _conditions(key, value))
+        parts.extend(
+            [join(value, depth + 1, numbers)] if join else _conditions(key, value, numbers)
+        )
     return _joined(_All, parts)
 
 
-def _parse_all(filters: object, depth: int) -> _Node:
-    return _joined(_All, _listed("all", filters, depth))
+def _parse_all(filters: object, depth: int, numbers: Iterator[int]) -> _Node:
+    return _joined(_All, _listed("all", filters, depth, numbers))
 
 
-def _parse_any(filters: object, depth: int) -> _Node:
-    return _joined(_Any, _listed("any", filters, depth))
+def _parse_any(filters: object, depth: int, numbers: Iterator[int]) -> _Node:
+    return _joined(_Any, _listed("any", filters, depth, numbers))
 
 
-def _parse_not(where: object, depth: int) -> _Node:
+def _parse_not(where: object, depth: int, numbers: Iterator[int]) -> _Node:
     if not isinstance(where, Mapping):
         raise _misjoined("not", "a filter", where)
-    return _Not(_parse(where, depth))
+    return _Not(_parse(where, depth, numbers))
 
 
-_JOINTS: dict[str, Callable[[object, int], _Node]] = {
+_JOINTS: dict[str, Callable[[object, int, Iterator[int]], _Node]] = {
     "all": _parse_all,
     "any": _parse_any,
     "not": _parse_not,
 }
 
 
-def _listed(name: str, filters: object, depth: int) -> list[_Node]:
+def _listed(name: str, filters: object, depth: int, numbers: Iterator[int]) -> list[_Node]:
     if not isinstance(filters, list | tuple) or not all(isinstance(f, Mapping) for f in filters):
         raise _misjoined(name, "a list of filters", filters)
-    return [_parse(one, depth) for one in filters]
+    return [_parse(one, depth, numbers) for one in filters]
 
 
 def _misjoined(name: str, wanted: str, given: object) -> InvalidInputError:
@@ -274,7 +284,7 @@ def _joined(join: type[_All] | type[_Any], parts: list[_Node]) -> _Node:
     return ordered[0] if len(ordered) == 1 else join(ordered)
 
 
-def _conditions(key: str, value: object) -> list[_Node]:
+def _conditions(key: str, value: object, numbers: Iterator[int]) -> list[_Node]:
     """Return the conditions of a key."""
     path = key_path(key)
     asked = value if isinstance(value, Mapping) else {"==": value}
@@ -283,10 +293,17 @@ def _conditions(key: str, value: object) -> list[_Node]:
             f"the filter on {_shown(key)} has no operator; to ask for an empty object write "
             f"{{{_shown(key)}: {{'==': {{}}}}}}."
         )
-    return [_condition(path, key, name, operand) for name, operand in asked.items()]
+    return [_condition(path, key, name, operand, numbers) for name, operand in asked.items()]
 
 
-def _condition(path: Path, key: str, name: object, value: Any) -> _Condition:
+def _condition(
+    path: Path, key: str, name: object, value: Any, numbers: Iterator[int]
+) -> _Condition:
+    if next(numbers) > MAX_CONDITIONS:
+        raise InvalidInputError(
+            f"the filter has more than {MAX_CONDITIONS:,} conditions; compare a key with many "
+            'values by one: {"lang": {"in": [...]}}.'
+        )
     operator = OPERATORS.get(name) if isinstance(name, str) else None
     if operator is None:
         raise InvalidInputError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.files import joined_text
 from softcosine.index.search.rankings import PreparedRanking
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Spellings
 
 __all__ = [
+    "MAX_RESPELLED",
     "OutsideWord",
     "ParsedQuery",
     "Query",
@@ -39,6 +41,9 @@ __all__ = [
     "query_vector",
     "respelled",
 ]
+
+
+MAX_RESPELLED = 100  # words of a query with fuzzy=True
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +218,21 @@ def heaviest(parsed: ParsedQuery, weights: NDArray[np.float64], limit: int) -> P
 
 
 def respelled(parsed: ParsedQuery, S: TermSimilarityMatrix, spellings: Spellings) -> ParsedQuery:
-    """Return the query with unknown words replaced by indexed words of similar spelling."""
+    """Return the query with unknown words replaced by indexed words of similar spelling.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are more than `MAX_RESPELLED` unknown words.
+    """
+    if len(parsed.unknown) > MAX_RESPELLED:
+        raise InvalidInputError(
+            f"{len(parsed.unknown):,} words of the query are in no document, and fuzzy=True looks "
+            f"up at most {MAX_RESPELLED}; shorten the query, or leave fuzzy out."
+        )
     outside, unknown = list(parsed.outside), {}
     for word, frequency in zip(parsed.unknown, parsed.unknown_frequencies, strict=True):
+        check_deadline()
         terms, similarities = spellings.row(word)
         if not len(terms):
             unknown[word] = frequency

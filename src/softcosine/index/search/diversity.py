@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
+
 __all__ = ["CANDIDATES_A_HIT", "LEAST_CANDIDATES", "by_marginal_relevance"]
 
 # Number of best documents to select from: enough for variety, few enough to be all relevant.
@@ -53,6 +55,7 @@ def by_marginal_relevance(
     left = np.ones(len(scores), bool)
     order: list[int] = []
     for _ in range(min(n, len(scores))):
+        check_deadline()
         marginal = np.where(left, balance * relevance - (1.0 - balance) * nearest, -np.inf)
         place = int(np.argmax(marginal))
         own = similarities(place)

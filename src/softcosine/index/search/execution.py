@@ -21,6 +21,7 @@ from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.constraints import Constraints, constraints_of, holding_every
 from softcosine.index.query.parser import parse_syntax
 from softcosine.index.query.query_vectors import (
+    MAX_RESPELLED,
     ParsedQuery,
     Query,
     heaviest,
@@ -588,6 +589,7 @@ class Search:
             for begin in range(0, len(numbers), _FILLED_AT_ONCE):
                 if missing <= 0:
                     break
+                check_deadline()
                 some = numbers[begin : begin + _FILLED_AT_ONCE]
                 # Skip negative scores, and documents without a required common term.
                 zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
@@ -713,5 +715,8 @@ def soft_cosines(
 
 def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:
     """Return the suggestions for words; words without any are left out."""
-    found = [snapshot.spellings.suggestion(word) for word in words] if words else []
+    found = []
+    for word in words[:MAX_RESPELLED]:
+        check_deadline()
+        found.append(snapshot.spellings.suggestion(word))
     return tuple(suggestion for suggestion in found if suggestion.candidates)

@@ -184,7 +184,7 @@ class Hits(Sequence[Hit]):
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Indexed words of nearest spelling for each unknown word of the query.
 
-        Computed on first access, by comparison with every indexed word.
+        Computed on first access, for the first 100 words, by comparison with every indexed word.
         """
         return self._suggest()
 

@@ -316,7 +316,7 @@ class Searchable:
             If True, a word that is in neither the documents nor the source is replaced by the
             indexed words of nearest spelling (`Hits.suggestions`), weighted by spelling similarity
             (`softcosine.EditDistanceSimilarity`, balanced like S). Words with digits and words
-            with operators are not replaced.
+            with operators are not replaced, and a query may have at most 100 words to replace.
         keep_stop_words : bool
             If True, stop words of the language of the index, such as *how* and *the*, count in
             plain text too. By default they are skipped if the query has other words. In quotes,

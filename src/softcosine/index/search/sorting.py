@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import key_path
@@ -85,6 +86,7 @@ class SortColumn:
 
     def ranks(self, *, descending: bool) -> NDArray[np.int64]:
         """Return numbers that sort the documents, shape (n,); those without a value come last."""
+        check_deadline()
         ascending = sorted({one for one in self.values if one is not None}, reverse=descending)
         rank: dict[tuple[int, Any] | None, int] = {None: len(ascending)}
         rank.update(zip(ascending, range(len(ascending)), strict=True))
@@ -136,6 +138,7 @@ def columns_of(
     owners = np.searchsorted(firsts, documents, "right") - 1
     found = []
     for number in np.unique(owners).tolist():
+        check_deadline()
         places = np.flatnonzero(owners == number)
         column = snapshot.segments[number].columns.columns([path])[path]
         codes = column.codes(documents[places] - firsts[number])
