@@ -127,7 +127,8 @@ def test_a_search_that_outlives_its_deadline_is_answered_and_counted(serving, mo
 @pytest.mark.parametrize(
     ("method", "url", "kind", "limit"),
     [
-        ("POST", "/session", "application/json", 4096),
+        ("POST", "/session", "application/json", 4 << 10),
+        ("POST", "/mcp", "application/json", 32 << 10),
         ("POST", f"{FAQ}/search", "application/json", 128 << 10),
         ("POST", "/v1/indexes/documents/search", "application/json", 128 << 10),
         ("PUT", "/v1/indexes/changes", "application/json", 128 << 10),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import softcosine as sc
+from softcosine._deadline import seconds_left
 from softcosine.serve.keys import KeyRing
 
 pytest.importorskip("mcp")
@@ -51,3 +53,15 @@ def test_a_key_is_needed_where_keys_are(serving, tmp_path):
     assert called(client, "search", query="tea").status_code == 401
     given = {"Authorization": f"Bearer {secret}"}
     assert result(called(client, "search", query="tea", headers=given))["hits"]
+
+
+def test_a_tool_has_the_deadline_of_a_search(serving, monkeypatch):
+    seen, search = [], sc.SoftIndex.search
+
+    def seeing(index, *arguments, **options):
+        seen.append(seconds_left())
+        return search(index, *arguments, **options)
+
+    monkeypatch.setattr(sc.SoftIndex, "search", seeing)
+    assert result(called(serving(limits={"timeout_ms": 20_000}), "search", query="tea"))["hits"]
+    assert 0 < seen[0] <= 20

@@ -31,7 +31,7 @@ ROUTES = [
         )
     ),
     ("POST", "/v1/search", QUERY),
-    ("POST", "/mcp", QUERY),
+    ("POST", "/mcp", 30_000),
     ("PUT", "/v1/indexes/new", QUERY),
     ("PUT", "/v1/aliases/best", QUERY),
     ("POST", f"{FAQ}/documents/delete", CHANGE),
@@ -64,6 +64,12 @@ SHAPES = {
     ),
     "numbers as decisions": ('{"pin": [1', ", 1", "]}"),
     "deep": ('{"where": ', "[", ""),
+    "a tool": (
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", '
+        '"arguments": {"query": "tea',
+        " q{}q",
+        '"}}}',
+    ),
     "lines": ('{"id": "a", "text": "x"}', "\n1", ""),
 }
 
@@ -97,7 +103,7 @@ class Watched:
 
     def send(self, method, path, body=None, kind="application/json", key=None):
         """Return the status of an answer; None if the server closed the connection."""
-        headers = {"Content-Type": kind, "Accept": "application/json"}
+        headers = {"Content-Type": kind, "Accept": "application/json, text/event-stream"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         connection = HTTPConnection(self.address, timeout=60)

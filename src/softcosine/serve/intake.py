@@ -24,7 +24,7 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"private, no-cache"),  # proxies must not keep what a cookie lets through
 ]
-_SESSION_BYTES = 4096
+_SMALL = {"/session": 4 << 10, "/mcp": 32 << 10}  # bytes
 _CHANGED = re.compile(r"/v1/indexes/[^/]+(/documents|/changes|/similarities)(?=/|$)")
 
 
@@ -104,10 +104,8 @@ class Intake:
     def _limit(self, scope: Scope) -> int:
         """Return the greatest size of the body of a request."""
         limits, path = self._limits, scope["path"]
-        if path == "/session":
-            return _SESSION_BYTES
         if not (found := _CHANGED.match(path)):
-            return limits.query_bytes
+            return _SMALL.get(path, limits.query_bytes)
         if found[1] == "/similarities" or path == found[0] + "/delete":
             return limits.change_bytes
         if scope["method"] == "POST" and content_type(Headers(scope=scope)) in JSON_LINES:

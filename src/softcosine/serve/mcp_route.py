@@ -12,6 +12,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from softcosine._deadline import using_deadline
 from softcosine.cluster.opening import is_sharded
 from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.catalog import Catalog
@@ -44,14 +45,16 @@ class _Indexes(Mapping[str, SoftIndex]):
 
 
 class _Passed(Response):
-    """The answer of another application."""
+    """The answer of another application, whose searches have a deadline."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
         super().__init__()
         self._app = app
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        with using_deadline(self._seconds):
+            await self._app(scope, receive, send)
 
 
 class _Mcp:
@@ -110,7 +113,7 @@ def add_mcp(app: FastAPI, server: Server) -> Callable[[], AbstractAsyncContextMa
     made = _Mcp(server.catalog)
 
     async def mcp() -> Response:
-        return _Passed(await made.app())
+        return _Passed(await made.app(), server.limits.timeout_ms / 1000)
 
     router = APIRouter(route_class=CheckedRoute, include_in_schema=False)
     router.add_api_route("/mcp", mcp, methods=["POST"], dependencies=[may("search")])
