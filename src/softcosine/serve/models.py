@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from softcosine.index.query.filters import MAX_CONDITIONS
+from softcosine.index.query.filters import MAX_CONDITIONS, MAX_KEYS
 from softcosine.index.query.query_vectors import MAX_RESPELLED
 from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS
 
@@ -85,7 +85,8 @@ Lines = Annotated[list[_T], Field(max_length=10_000, fail_fast=True)]
 
 Query = str | Words | Few[dict[str, str | Words]]
 Filter = Annotated[
-    dict[str, Any], Field(description=f"A filter of at most {MAX_CONDITIONS:,} conditions.")
+    dict[str, Any],
+    Field(description=f"At most {MAX_CONDITIONS:,} conditions, on at most {MAX_KEYS} keys."),
 ]
 Sort = Annotated[list[str], Field(max_length=MAX_SORT_KEYS, fail_fast=True)]
 Facets = Annotated[list[str], Field(max_length=MAX_FACETS, fail_fast=True)]

@@ -17,7 +17,8 @@ or ``{"not": {"lang": "en"}}``, which also holds if the key is missing.
 A backslash escapes the next character: ``author\.name`` is a key with a dot,
 ``\any`` a key called *any*, and ``\\`` a backslash.
 
-A filter has at most `MAX_CONDITIONS` conditions; ``{"in": [...]}`` is one, however long its list.
+A filter has at most `MAX_CONDITIONS` conditions, on at most `MAX_KEYS` keys; ``{"in": [...]}`` is
+one, however long its list.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["MAX_CONDITIONS", "Where", "key_path", "spelled_path"]
+__all__ = ["MAX_CONDITIONS", "MAX_KEYS", "FilterLanguage", "UntranslatableError", "Where", "key_path", "spelled_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
 MAX_CONDITIONS = 1024
+MAX_KEYS = 100
 _MOST_NESTED = 50
 _MOST_EXACT = 2**53  # integers up to here are exact in float64
 
@@ -78,11 +80,15 @@ class Where:
         ------
         InvalidInputError
             If it is not a valid filter, for example because of an unknown operator, or if it has
-            more than `MAX_CONDITIONS` conditions.
+            more than `MAX_CONDITIONS` conditions, or more than `MAX_KEYS` keys.
         """
         if isinstance(where, Where):
             return where
         node = _parse(where, 0, count(1))
+        if (n_keys := len(set(node.paths()))) > MAX_KEYS:
+            raise InvalidInputError(
+                f"the filter has conditions on {n_keys} keys; use at most {MAX_KEYS}."
+            )
         return cls(_text(node.to_json()), node)
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
+
 if TYPE_CHECKING:
     from softcosine.index.segment.documents import Documents
 
@@ -38,6 +40,7 @@ Table = NDArray[np.bool_]
 
 # Values in filters are not nested deeper; deeper values only have to differ from all others.
 MAX_DEPTH = 100
+_AT_ONCE = 16  # columns of one pass
 
 
 class _Constant(Enum):
@@ -306,23 +309,25 @@ class MetadataColumns:
         return found
 
     def columns(self, paths: Collection[Path]) -> dict[Path, MetadataColumn]:
-        """Return the columns of some keys; uncached ones are read in one pass."""
+        """Return the columns of some keys; uncached ones are read several in one pass."""
         kept = {path: self._columns.get(path) for path in paths}
         if None in kept.values():
             with self._reading:  # so that threads do not read the same columns twice
                 kept = {path: self._columns.get(path) for path in paths}
                 absent = [path for path, column in kept.items() if column is None]
-                for path, column in zip(absent, self._read(absent), strict=True):
-                    kept[path] = column
-                    self._columns.put(path, column, column.nbytes)
+                for begin in range(0, len(absent), _AT_ONCE):
+                    check_deadline()  # not within a pass: what is read is kept
+                    some = absent[begin : begin + _AT_ONCE]
+                    for path, column in zip(some, self._read(some), strict=True):
+                        kept[path] = column
+                        self._columns.put(path, column, column.nbytes)
         return {path: column for path, column in kept.items() if column is not None}
 
     def _read(self, paths: list[Path]) -> list[MetadataColumn]:
         values: list[list[Any]] = [[] for _ in paths]
-        if paths:
-            for metadata in self._documents.all_metadata():
-                for path, column in zip(paths, values, strict=True):
-                    column.append(value_at(metadata, path))
+        for metadata in self._documents.all_metadata():
+            for path, column in zip(paths, values, strict=True):
+                column.append(value_at(metadata, path))
         return [MetadataColumn(column) for column in values]
 
 
