@@ -177,7 +177,13 @@ def test_suggestions_end_at_the_deadline(index, clock):
             {"where": {"not": {"all": [{f"x{j}": i for j in range(40)} for i in range(40)]}}},
             "1,024",
         ),
-        ({"fuzzy": True, "query": " ".join("q" * (i + 1) for i in range(101))}, "101 words"),
+        (
+            {
+                "fuzzy": True,
+                "query": " ".join(f"q{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(101)),
+            },
+            "101 words",
+        ),
     ],
 )
 def test_what_takes_long_is_refused(index, options, message):
