@@ -45,7 +45,7 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["MAX_CONDITIONS", "MAX_KEYS", "FilterLanguage", "UntranslatableError", "Where", "key_path", "spelled_path"]
+__all__ = ["MAX_CONDITIONS", "MAX_KEYS", "Where", "key_path", "spelled_path"]
 
 _Columns = Mapping[Path, MetadataColumn]
 MAX_CONDITIONS = 1024
