@@ -190,6 +190,8 @@ def test_a_key_to_sort_or_count_by_that_no_document_has_is_told(run, folder):
     assert "No document has the key nokey; --sort ignores it." in run(*asked)
     assert "No document has the key no.key; --facet ignores it." in run(*asked, "--facet", "year")
     assert "key year" not in run(*asked, "--facet", "year")
+    counted = run("search", folder, "tyre", "-k", "0", "--facet", "year")
+    assert counted.startswith("year: ")
     assert json.loads(run(*asked, "--json"))["hits"]
 
 

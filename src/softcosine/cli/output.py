@@ -318,7 +318,7 @@ def show_hits(
             table.add_row("", "", "", pairs)
     if len(hits):
         print_table(table)
-    else:
+    elif note or not any(hits.facets.values()):  # facets count documents where k is 0
         out.print(f"Nothing found. {note}".rstrip())
     for key, counts in hits.facets.items():
         values = [f"{_value_shown(one.value)} {one.n_docs:,}" for one in counts[:_SHOWN_VALUES]]
