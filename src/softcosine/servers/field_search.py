@@ -137,10 +137,12 @@ def search_field(
 
 def _tokens(index: SoftIndex, field: TextField, query: str | Sequence[str]) -> dict[str, list[str]]:
     """Return what the server makes of the words of a query, by the term of each."""
-    words = index.analyzer.words(query if isinstance(query, str) else " ".join(query))
+    text = query if isinstance(query, str) else " ".join(query)
+    spans = index.analyzer.spans(text)
+    tokens = field.tokens([text[span.start : span.end] for span in spans])
     found: dict[str, list[str]] = {}
-    for word, theirs in zip(words, field.tokens(words), strict=True):
-        if len(terms := index.analyzer.terms(word)) == len(theirs) == 1:
+    for span, theirs in zip(spans, tokens, strict=True):
+        if len(terms := index.analyzer.terms(span.word)) == len(theirs) == 1:
             found.setdefault(terms[0], []).extend(theirs)
     return {term: list(dict.fromkeys(tokens)) for term, tokens in found.items()}
 
