@@ -101,15 +101,12 @@ def rows(
                 writer.add(one["id"], one["text"], {"n": one["n"]})
             writer.freeze()
         queries = drawn_queries(whole, n_queries, LENGTHS)
-        for state in ("built", "changed", "refreshed"):
+        for state in ("built", "changed"):
             with ShardedIndex.open(paths[1]) as shards:
                 with whole.writer() as own, shards.writer() as parts:
                     if state == "changed":
                         change(own, spare)
                         change(parts, spare)
-                    elif state == "refreshed":
-                        own.set_statistics(own.counted())
-                        parts.refresh()
                 shards.refresh()
                 n_searches, n_different = compared(whole, shards, queries, rankings)
                 yield {

@@ -218,7 +218,7 @@ class _Deeds:
 
     def handling(self) -> list[Callable[[], object]]:
         """What needs the folder alone; the last change it."""
-        return [self.verify, self.salvage, self.backup, self.join, self.write, self.merge]
+        return [self.verify, self.salvage, self.backup, self.write, self.merge]
 
     def open(self) -> None:
         self.index = SoftIndex.open(self.folder, verify=self.random.random() < 0.1)
@@ -326,14 +326,6 @@ class _Deeds:
         store, to = Store.open(self.folder), self.scratch / "copy"
         back_up(store, to, links=links, verify=verify, overwrite=False)
         SoftIndex.open(to).search("tea")
-
-    def join(self) -> None:
-        given = SoftIndex.open(self.folder)
-        joined = given.shard(self.scratch / "joined" if self.random.random() < 0.5 else None)
-        with joined.writer(merge=self.random.choice((None, MergePolicy(2, 1)))) as writer:
-            writer.add_segments([self.folder])
-        for hit in joined.search("tea tyre"):
-            _number(hit.score)
 
     def write(self) -> None:
         policy = self.random.choice((None, MergePolicy(factor=2, min_docs=1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.shard import Shard
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.cluster.workers import ThreadWorkers
+from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.directory.memory import MemoryDirectory
+from softcosine.index.directory.snapshot import Snapshot
 
 WORDS = [
     "tea", "green", "pot", "cup", "coffee", "tyre", "wheel", "bicycle", "car", "road", "repair",
@@ -28,6 +32,23 @@ RANKINGS = ["soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expand
 
 def drawn_text(random):
     return " ".join(random.choice(WORDS, random.integers(0, 7)))
+
+
+def shard_of(index, path=None, *, numbered=False):
+    """Return a frozen index without documents under the epoch of another."""
+    snapshot, encoder = index.snapshot, index._directory.encoder
+    settings = replace(
+        snapshot.settings, segments=(), min_df=1, max_df=1.0, frozen=True, numbered=numbered
+    )
+    bare = Snapshot.of(
+        settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1,
+        meaning=snapshot.meaning, stored_pieces=snapshot.piece_frequencies,
+    )  # fmt: skip
+    made = sc.SoftIndex(bare, MemoryDirectory(bare, encoder))
+    if path is None:
+        return made
+    made.save(path)
+    return sc.SoftIndex(*FolderDirectory.open(path, encoder=encoder))
 
 
 def filled(index, documents, deleted=(), *, commits=1):
@@ -47,7 +68,7 @@ def filled(index, documents, deleted=(), *, commits=1):
 
 def one_index(epoch, documents, deleted=(), *, commits=1):
     """Return the index under an epoch with all documents, in memory."""
-    return filled(epoch.shard(), documents, deleted, commits=commits)
+    return filled(shard_of(epoch), documents, deleted, commits=commits)
 
 
 def parts_of(documents, n_shards):
@@ -67,23 +88,23 @@ def in_memory(
     for part in parts_of(documents, n_shards):
         ids = {one[1] for one in part}
         own = [id for id in deleted if id in ids]
-        shards.append(filled(epoch.shard(numbered=True), part, own, commits=commits))
+        shards.append(filled(shard_of(epoch, numbered=True), part, own, commits=commits))
     facts = tuple(
         ShardFacts(shard_folder(number), "", len(one)) for number, one in enumerate(shards)
     )
     manifest = ShardsManifest(epoch.epoch, len(documents), facts)
     opened = workers([Shard(one.snapshot) for one in shards])
-    return ShardedIndex(epoch.shard(), opened, manifest, Path(), timeout)
+    return ShardedIndex(shard_of(epoch), opened, manifest, Path(), timeout)
 
 
 def in_folders(epoch, path, documents, n_shards, deleted=()):
     """Write shards to folders; return the path of the sharded index."""
     path.mkdir()
-    epoch.shard(path / epoch_folder(epoch.epoch))
+    shard_of(epoch, path / epoch_folder(epoch.epoch))
     facts = []
     for number, part in enumerate(parts_of(documents, n_shards)):
         ids = {one[1] for one in part}
-        shard = epoch.shard(path / shard_folder(number), numbered=True)
+        shard = shard_of(epoch, path / shard_folder(number), numbered=True)
         filled(shard, part, [id for id in deleted if id in ids])
         facts.append(ShardFacts(shard_folder(number), shard.commit, len(shard)))
     ShardsManifest(epoch.epoch, len(documents), tuple(facts)).write(path)

@@ -1,24 +1,22 @@
-"""Statistics that add up, epochs, and indexes that are frozen under one and joined."""
+"""Statistics that add up, epochs, and indexes that are frozen under one."""
 
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import re
 import shutil
-import tempfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import strategies
-from crafted import array_names, array_of, patch_array, rewrite_index_manifest, rewrite_settings
-from killing import run_script
-from softcosine.errors import AlreadyExistsError, CorruptIndexError, InvalidInputError
+from crafted import array_names, patch_array, rewrite_index_manifest, rewrite_settings
+from sharded import shard_of
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.directory import store_writer
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
@@ -26,8 +24,6 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.soft_index import SoftIndex
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.pairs import PairSimilarity
-from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
 
@@ -157,7 +153,7 @@ def whole_and_shard(tmp_path, place, **options):
         )
     with index.writer() as writer:
         writer.freeze()
-    return index, index.shard(tmp_path / "shard" if place == "folder" else None)
+    return index, shard_of(index, tmp_path / "shard" if place == "folder" else None)
 
 
 def scored(index, query, **options):
@@ -218,8 +214,6 @@ def test_what_was_added_before_freezing_is_counted(tmp_path, place):
     with index.writer() as writer:
         with pytest.raises(InvalidInputError, match="never had a document"):
             writer.freeze()
-        with pytest.raises(InvalidInputError, match="never had a document"):
-            index.shard()
         writer.add("a", "")
         with pytest.raises(InvalidInputError, match="never had a document with words"):
             writer.freeze()
@@ -239,221 +233,11 @@ def test_copies_of_a_frozen_index_are_frozen_and_variants_in_memory_are_not(tmp_
     assert not index.with_weighting(Weighting(b=0.5)).frozen
 
 
-def test_a_shard_takes_no_place_of_its_index(tmp_path):
-    index, _ = whole_and_shard(tmp_path, "folder")
-    with pytest.raises(InvalidInputError, match="is the index itself"):
-        index.shard(index.path, overwrite=True)
-    with pytest.raises(AlreadyExistsError):
-        index.shard(tmp_path / "shard")
-
-
-def test_a_shard_is_made_of_a_commit_whose_files_are_gone(tmp_path):
-    old = SoftIndex.open(made(tmp_path / "x").path)
-    with SoftIndex.open(old.path).writer() as writer:
-        writer.add("d", "new words")
-    assert SoftIndex.open(old.path).epoch != old.epoch
-    shard = old.shard(tmp_path / "shard")
-    assert shard.epoch == old.epoch
-    check_index(Store.open(shard.path))
-
-
 def test_an_index_without_documents_that_says_it_is_frozen_is_refused(tmp_path):
     path = SoftIndex.create(tmp_path / "x", plain=True).path
     rewrite_index_manifest(path, lambda manifest: manifest["settings"].update(frozen=True))
     with pytest.raises(CorruptIndexError, match="is frozen, but names nothing"):
         SoftIndex.open(path)
-
-
-WORDS = ("tire", "tyre", "wheel", "tea", "coffee")
-SOURCE = PairSimilarity({("tire", "tyre"): 0.875, ("tyre", "wheel"): 0.5, ("tea", "coffee"): 0.25})
-texts = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
-
-
-def filled(index, documents, gone=()):
-    """Add documents of ids to (text, metadata), and delete some, in two commits."""
-    with index.writer(merge=None) as writer:
-        for id, (text, metadata) in documents.items():
-            writer.add(id, text, metadata)
-    with index.writer(merge=None) as writer:
-        for id in gone:
-            writer.delete(id)
-    return index
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("ranking", ["soft_bm25", "soft_cosine"])
-@settings(max_examples=15)
-@given(data=st.data())
-def test_shards_that_are_joined_rank_as_one_index_does(place, ranking, data):
-    counted = data.draw(st.lists(texts, min_size=1, max_size=6))
-    whole = SoftIndex.from_texts(counted, source=SOURCE, ranking=ranking, analyzer=Analyzer())
-    documents = st.dictionaries(
-        st.sampled_from("abcdefgh"), st.tuples(texts, st.sampled_from([None, {"n": 1}])), max_size=5
-    )
-    shards = data.draw(st.lists(documents, max_size=3))
-    gone = [
-        data.draw(st.lists(st.sampled_from(sorted(own)), unique=True)) if own else []
-        for own in shards
-    ]
-    every = whole.shard()
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        paths = [f"{folder}/{number}" for number in range(len(shards))]
-        for path, own, deleted in zip(paths, shards, gone, strict=True):
-            filled(whole.shard(path), own, deleted)
-            filled(every, {id: own[id] for id in own if id not in deleted})
-        joined = whole.shard(f"{folder}/joined" if place == "folder" else None)
-        with joined.writer() as writer:
-            n_docs = writer.add_segments(paths)
-        assert n_docs == sum(len(own) - len(out) for own, out in zip(shards, gone, strict=True))
-        for path in paths:
-            shutil.rmtree(path)  # which changes nothing
-        assert (list(joined), joined.epoch) == (list(every), whole.epoch)
-        for query in (*WORDS, "tea tire", "+tyre coffee", '"tea tire"'):
-            for where in (None, {"n": 1}):
-                found, expected = (
-                    [(hit.id, hit.score, hit.text, hit.metadata) for hit in hits]
-                    for hits in (one.search(query, where=where, k=9) for one in (joined, every))
-                )
-                assert found == expected
-        if place == "folder":
-            check_index(Store.open(joined.path))
-
-
-def two_shards(tmp_path, **options):
-    index, first = whole_and_shard(tmp_path, "folder", **options)
-    second = index.shard(tmp_path / "second")
-    filled(first, {"a": ("a flat tyre", {"n": 1}), "b": ("green tea", None)}, ["b"])
-    filled(second, {"c": ("tea and coffee", None), "a": ("green tea", None)})
-    with first.writer() as writer:
-        writer.update_metadata("a", {"m": 2})
-    return index, [first.path, second.path]
-
-
-def test_segments_are_shared_and_no_change_of_one_index_reaches_the_other(tmp_path):
-    index, paths = two_shards(tmp_path)
-    joined = index.shard(tmp_path / "joined")
-    shared = index.path.glob("parts/space-*/*.npys")
-    assert all(file.stat().st_nlink > 1 for file in shared)
-    with joined.writer(merge=None) as writer:
-        assert writer.add_segments(paths) == 3
-        assert len(joined) == 0
-    assert sorted(joined) == ["a", "c"]
-    assert joined.get(["a"])[0].text == "green tea"
-    files = list(joined.path.glob("parts/*/*.npys"))
-    assert files
-    assert all(file.stat().st_nlink > 1 for file in files if "deleted" not in str(file))
-    before = {file: file.read_bytes() for path in paths for file in path.rglob("*.*")}
-    with joined.writer() as writer:
-        writer.delete("a")
-        writer.update_metadata("c", {"n": 3})
-        writer.merge()
-        writer.thaw()
-        writer.commit(refresh=True)
-    assert {file: file.read_bytes() for path in paths for file in path.rglob("*.*")} == before
-    for path in (*paths, joined.path):
-        check_index(Store.open(path))
-
-
-def test_where_there_are_no_links_files_are_copied(tmp_path, monkeypatch):
-    index, paths = two_shards(tmp_path)
-    monkeypatch.setattr(os, "link", lambda *_, **__: (_ for _ in ()).throw(OSError("none here")))
-    joined = index.shard(tmp_path / "joined")
-    with joined.writer(merge=None) as writer:
-        writer.add_segments(paths)
-    assert {file.stat().st_nlink for file in joined.path.rglob("*.npys")} == {1}
-    check_index(Store.open(joined.path))
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_segments_of_another_epoch_are_refused_and_nothing_is_added(tmp_path, place):
-    index, paths = two_shards(tmp_path)
-    other = made(tmp_path / "other", {"x": "other words"})
-    joined = index.shard(tmp_path / "joined" if place == "folder" else None)
-    before = sorted((joined.path / "parts").iterdir()) if joined.path else None
-    with joined.writer() as writer:
-        named = f"other is of the epoch {other.epoch} and this index of {index.epoch}"
-        with pytest.raises(InvalidInputError, match=named):
-            writer.add_segments([*paths, other.path])
-        if joined.path:
-            assert sorted((joined.path / "parts").iterdir()) == before
-        with pytest.raises(InvalidInputError, match="pass a list"):
-            writer.add_segments(paths[0])
-        with pytest.raises(FileNotFoundError):
-            writer.add_segments([tmp_path / "none"])
-    assert len(joined) == 0
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kind", ["segment", "deleted", "norms"])
-def test_a_damaged_segment_is_not_added(tmp_path, place, kind):
-    index, paths = two_shards(tmp_path)
-    file = sorted(paths[0].glob(f"parts/{kind}-*/*.npys"))[-1]
-    for name in [name for name in array_names(file.parent) if array_of(file.parent, name).size]:
-        patch_array(file.parent, name)
-    joined = index.shard(tmp_path / "joined" if place == "folder" else None)
-    with joined.writer() as writer, pytest.raises(CorruptIndexError, match=file.parent.name):
-        writer.add_segments(paths)
-    assert len(joined) == 0
-
-
-def test_an_index_of_texts_takes_no_segments_without(tmp_path):
-    index, _ = whole_and_shard(tmp_path, "folder")
-    bare = made(tmp_path / "bare", keep_texts=False)
-    assert bare.epoch == index.epoch
-    with (
-        index.writer() as writer,
-        pytest.raises(InvalidInputError, match="does not keep the text"),
-    ):
-        writer.add_segments([bare.path])
-
-
-_JOINING = """
-import sys
-from pathlib import Path
-import softcosine as sc
-from killing import Victims
-from softcosine.index.directory import store_writer
-from softcosine.index.directory.check import check_index
-from softcosine.index.directory.store import Store
-
-folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
-
-def write(say):
-    index = sc.SoftIndex.open(folder / "joined")
-    with index.writer(merge=None) as writer:
-        say(writer.generation)
-        while True:
-            ids = set(index)
-            writer.delete(where={})
-            if not ids:
-                writer.add_segments([folder / "shard", folder / "second"])
-            say(writer.commit())
-
-victims = Victims(write, usual=0.1)
-last = sc.SoftIndex.open(folder / "joined").snapshot.generation
-seen = set()
-for _ in range(rounds):
-    last = victims.killed(last)
-    index = sc.SoftIndex.open(folder / "joined")
-    assert index.snapshot.generation >= last
-    seen.add(tuple(sorted(index)))
-    assert seen <= {(), ("a", "c")}, seen
-    check_index(Store.open(folder / "joined"))
-    with index.writer():
-        pass  # what is left over is swept
-    named = set(Store.open(folder / "joined").read().parts)
-    assert {path.name for path in (folder / "joined" / "parts").iterdir()} == named
-for path in ("shard", "second"):
-    check_index(Store.open(folder / path))
-print(len(seen))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
-def test_a_killed_join_leaves_the_index_before_or_after(tmp_path):
-    two_shards(tmp_path)[0].shard(tmp_path / "joined")
-    assert run_script(_JOINING, tmp_path, 12) >= 1
 
 
 def tables(path):
@@ -497,7 +281,7 @@ def test_indexes_of_one_folder_share_large_tables(tmp_path, monkeypatch):
 def test_documents_of_a_shard_keep_their_place_among_all_documents(tmp_path, place):
     index, _ = whole_and_shard(tmp_path, place)
     made = tmp_path / "numbered" if place == "folder" else None
-    shard = index.shard(made, numbered=True)
+    shard = shard_of(index, made, numbered=True)
     for numbers in ([3, 10], [11, 20, 21]):
         with shard.writer() as writer:
             for number in numbers:
@@ -520,8 +304,5 @@ def test_documents_of_a_shard_keep_their_place_among_all_documents(tmp_path, pla
     assert found() == expected
     shard = pickle.loads(pickle.dumps(shard)) if made is None else SoftIndex.open(made)
     assert found() == expected
-    if made is not None:
-        with shard.writer() as writer, pytest.raises(InvalidInputError, match="numbered shard"):
-            writer.add_segments([tmp_path / "shard"])
     with index.writer() as writer, pytest.raises(InvalidInputError, match="leave it out"):
         writer.add("x", "tea", number=1)

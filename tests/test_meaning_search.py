@@ -510,25 +510,3 @@ def test_an_encoder_that_fails_leaves_nothing_half(tmp_path):
     assert (
         shown(sc.SoftIndex.open(tmp_path / "x", verify=True).search("tea", ask="static")) == before
     )
-
-
-@pytest.mark.parametrize("saved", [True, False])
-def test_segments_of_shards_bring_their_coordinates(tmp_path, saved):
-    documents = ["green tea", "the moon", "a flat tyre", "night tea"]
-    whole = index = made(documents)
-    if saved:
-        whole.save(tmp_path / "whole")
-        index = sc.SoftIndex.open(tmp_path / "whole", encoder=ToyEncoder())
-    right = [shown(whole.search("moon tea", ask=ask)) for ask in ("static", "encoder")]
-    with index.writer() as writer:
-        writer.freeze()
-        for number in (2, 3):
-            writer.delete(str(number))
-    shard = index.shard(tmp_path / "shard")
-    with shard.writer() as writer:
-        writer.add("2", documents[2])
-        writer.add("3", documents[3])
-    with index.writer() as writer:
-        writer.add_segments([tmp_path / "shard"])
-    assert index.snapshot.n_encoded == 4
-    assert [shown(index.search("moon tea", ask=ask)) for ask in ("static", "encoder")] == right

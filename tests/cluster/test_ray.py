@@ -20,7 +20,7 @@ import pytest
 import softcosine as sc
 from conftest import need_ray
 from killing import within
-from sharded import QUERIES, documents_of, epoch, in_folders, one_index, seen
+from sharded import QUERIES, documents_of, epoch, in_folders, one_index, seen, shard_of
 from softcosine.cluster import ray_workers
 from softcosine.errors import (
     CommitNotFoundError,
@@ -310,6 +310,6 @@ def test_a_shard_of_another_epoch_is_refused(tmp_path, opened):
     documents = documents_of("words", np.random.default_rng(4), 5)
     folder = in_folders(epoch("words"), tmp_path / "big.shards", documents, 2)
     shutil.rmtree(folder / "shard-0001")
-    epoch("static").shard(folder / "shard-0001", numbered=True)
+    shard_of(epoch("static"), folder / "shard-0001", numbered=True)
     with pytest.raises(IndexFormatError, match=r"shard-0001 .*would not fit"):
         sc.ShardedIndex.open(folder, engine="ray")

@@ -43,12 +43,12 @@ def answers(path):
         return index.commit, [seen(hits) for hits in index.search_batch(QUERIES, mmr=0.5)]
 
 
-def change(folder, name="new", *, refresh=False):
+def change(folder, name="new"):
     with ShardedWriter(folder) as writer:
         for number in range(9):
             writer.add(f"{name}{number}", "green tea and a flat tyre")
         writer.merge()
-        writer.commit(refresh or None)
+        writer.commit()
 
 
 @pytest.mark.parametrize("links", [False, True])
@@ -76,7 +76,7 @@ def test_a_copy_replaces_an_earlier_one_at_once(folder, tmp_path):
     with sc.ShardedIndex.open(folder) as index:
         index.backup(copy)
         old = sc.ShardedIndex.open(copy)
-        change(folder, refresh=True)
+        change(folder)
         with pytest.raises(AlreadyExistsError, match="exists already; choose another name"):
             index.backup(copy)
         with ShardedWriter(copy), pytest.raises(IndexLockedError):
@@ -118,20 +118,19 @@ def test_a_copy_from_a_url_can_be_changed(folder, tmp_path, monkeypatch):
         index.backup(copy)
         index.backup((tmp_path / "third").as_uri())
     assert tree(copy) == files(folder) == files(tmp_path / "third")
-    change(copy, refresh=True)
+    change(copy)
     assert len(sc.ShardedIndex.open(copy)) == 39
 
 
-@pytest.mark.parametrize("refresh", [False, True])
 @pytest.mark.parametrize("links", [False, True])
 @pytest.mark.parametrize("at", [1, 12, 30])
-def test_a_commit_during_a_copy_is_copied_whole(folder, tmp_path, monkeypatch, at, links, refresh):
+def test_a_commit_during_a_copy_is_copied_whole(folder, tmp_path, monkeypatch, at, links):
     calls = itertools.count()
 
     def meddling(true):
         def act(*arguments, **settings):
             if next(calls) == at:
-                change(folder, refresh=refresh)
+                change(folder)
             return true(*arguments, **settings)
 
         return act
@@ -157,7 +156,7 @@ def test_killed_copies_leave_the_old_copy_or_the_new_one(folder, tmp_path, docum
     def write(say):
         say(0)
         for number in itertools.count(1):
-            change(folder, f"{os.getpid()}-{number}-", refresh=number % 2 == 0)
+            change(folder, f"{os.getpid()}-{number}-")
             back_up_shards(folder, copy, links=False, verify=False, overwrite=True)
             say(number)
 

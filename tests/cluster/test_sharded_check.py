@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sharded import documents_of, epoch, filled, in_folders, parts_of
+from sharded import documents_of, epoch, filled, in_folders, parts_of, shard_of
 from softcosine.cli.app import app
 from softcosine.cluster import sharded_check
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder, shard_folder
@@ -96,7 +96,7 @@ def test_folders_that_do_not_fit_are_found(folder, tmp_path):
 
     own = ShardsManifest.read(folder)
     shutil.move(folder / own.epoch_folder, tmp_path / "epoch")
-    epoch("static").shard(folder / own.epoch_folder)
+    shard_of(epoch("static"), folder / own.epoch_folder)
     assert "its epoch is" in check_shards(folder).damage[own.epoch_folder]
 
 
@@ -110,9 +110,9 @@ def test_documents_that_contradict_the_manifest_are_found(tmp_path, wrong):
     if wrong == "number":
         parts[1][0] = (parts[0][-1][0] if parts[0][-1][0] < 3 else 0, *parts[1][0][1:])
         parts[0][0] = (0, *parts[0][0][1:])
-    epoch("words").shard(path / epoch_folder(epoch("words").epoch))
+    shard_of(epoch("words"), path / epoch_folder(epoch("words").epoch))
     for number, part in enumerate(parts):
-        shard = filled(epoch("words").shard(path / shard_folder(number), numbered=True), part)
+        shard = filled(shard_of(epoch("words"), path / shard_folder(number), numbered=True), part)
         facts.append(ShardFacts(shard_folder(number), shard.commit, len(shard)))
     if wrong == "n_docs":
         facts[1] = replace(facts[1], n_docs=3)
@@ -135,7 +135,7 @@ def test_a_commit_during_the_check_is_checked(folder, monkeypatch):
                 for number in range(30, 40):
                     writer.add(f"doc{number}", "green tea")
                 writer.merge()
-                writer.commit(refresh=n_calls["all"] == 6)
+                writer.commit()
         return real(*arguments)
 
     monkeypatch.setattr(sharded_check, "check_index", meddling)

@@ -23,6 +23,7 @@ from sharded import (
     in_memory,
     one_index,
     seen,
+    shard_of,
 )
 from softcosine.cluster.manifest import epoch_folder
 from softcosine.cluster.sharded_index import ShardedIndex
@@ -197,18 +198,19 @@ def folder(tmp_path):
 def test_a_shard_of_another_epoch_is_refused(folder):
     shutil.rmtree(folder / "shard-0001")
     other = frozen(["green tea", "flat tyre"], language="english", encoder=None)
-    other.shard(folder / "shard-0001", numbered=True)
+    shard_of(other, folder / "shard-0001", numbered=True)
     with pytest.raises(IndexFormatError, match=r"shard-0001 no longer has .* not fit those"):
         ShardedIndex.open(folder)
     place = folder / epoch_folder(epoch("words").epoch)
     shutil.rmtree(place)
-    other.shard(place)
+    shard_of(other, place)
     with pytest.raises(CorruptIndexError, match=r"has the epoch .*; restore"):
         ShardedIndex.open(folder)
 
 
 def test_a_shard_with_another_commit_is_refused(folder):
-    epoch("words").shard(folder / "shard-0002", numbered=True, overwrite=True)
+    shutil.rmtree(folder / "shard-0002")
+    shard_of(epoch("words"), folder / "shard-0002", numbered=True)
     with pytest.raises(IndexFormatError, match="shard-0002 no longer has the commit"):
         ShardedIndex.open(folder)
 

@@ -113,23 +113,6 @@ def test_shards_at_a_url_answer_as_those_that_were_copied_there(folder, document
                 work()
 
 
-def test_statistics_counted_anew_replace_the_epoch_there(folder, documents, url):
-    sc.ShardedIndex.open(folder).backup(url)
-    with sc.ShardedIndex.open(url) as many:
-        add(folder, documents)
-        with sc.ShardedIndex.open(folder) as local:
-            with local.writer() as writer:
-                writer.refresh()
-            local.backup(url, overwrite=True)
-            assert many.refresh()
-            assert many.epoch == local.epoch
-            assert seen(many.search("green tea")) == seen(local.search("green tea"))
-    system, path = fsspec.core.url_to_fs(url)
-    names = {one.rstrip("/").rpartition("/")[2] for one in system.ls(path, detail=False)}
-    own = {one.name for one in folder.iterdir() if one.name != "write.lock"}
-    assert names == own
-
-
 def test_parts_that_shards_share_are_fetched_once(folder, s3):
     made = sc.ShardedIndex.open(folder).backup(s3.url)
     s3.reset()

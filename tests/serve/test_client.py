@@ -396,12 +396,12 @@ _OBJECTS = {
     "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting",
     "at_commit", "set_similarity", "list_use",
 }  # fmt: skip
-_FILES = {"create", "from_frame", "from_texts", "open", "path", "salvage", "save", "shard"}
+_FILES = {"create", "from_frame", "from_texts", "open", "path", "salvage", "save"}
 _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
 _FOLLOWED = {"refresh"}  # a server follows all commits
 _OF_WRITERS = {
-    "add_segments", "counted", "encode", "encoder", "freeze", "generation", "merge", "n_docs",
-    "set_similarity", "set_statistics", "thaw", "vocabulary", "follow",
+    "encode", "encoder", "freeze", "generation", "merge", "n_docs", "set_similarity", "thaw",
+    "vocabulary",
     "remember", "remembered",  # the server does, for the Idempotency-Key of a request
 }  # fmt: skip
 _LOCAL_PARAMETERS = {

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
+from sharded import shard_of
 from softcosine.errors import AlreadyExistsError, InvalidInputError, ServerError
 from softcosine.index.search.server_query import server_query
 from softcosine.index.soft_index import SoftIndex
@@ -371,7 +372,7 @@ NEW = {
 
 def as_in_a_shard(index, query, texts=NEW):
     """The hits of an index and of a shard of other documents, with the index's weights."""
-    shard = index.shard()
+    shard = shard_of(index)
     with shard.writer() as writer:
         for id, text in texts.items():
             writer.add(id, text)

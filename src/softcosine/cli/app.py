@@ -162,8 +162,6 @@ _COMMANDS: _Table = (
     ("delete", writing.delete, "Delete documents."),
     ("merge", writing.merge, "Merge segments and free the space of deleted documents."),
     ("refresh", writing.refresh, "Update the document frequencies and term weights."),
-    ("shard", writing.shard, "Make an empty index with the terms and weights of another."),
-    ("join", writing.join, "Add all documents of shards to an index."),
     ("teach-queries", teaching.teach_queries, "Fit a query table for your own encoder."),
     ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
     ("tune", tuning.tune, "Choose settings on judged queries and measure their gain."),

@@ -40,8 +40,7 @@ def encode(
     The first call gives an index coordinates of meaning, as 'index --encoder' does. Later calls
     encode documents that were added without the encoder. The command reads the stored texts, so it
     cannot be used after 'index --no-texts'. All documents are encoded in one commit, or none.
-    --encoder-cache keeps encoded texts, so that an interrupted run continues where it was. The
-    shards of a sharded index are encoded one after the other.
+    --encoder-cache keeps encoded texts, so that an interrupted run continues where it was.
     --meaning stores another default weight of meaning in the index.
 
     JSON: index, encoder, new (documents encoded by this call), encoded (of all), documents,

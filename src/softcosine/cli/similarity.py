@@ -387,8 +387,8 @@ def exchange(
       softcosine similarity set faq.index new.matrix
 
     Words of the index outside the matrix are looked up in the sources stored with it; without
-    sources they are similar only to themselves. The command commits the change at once, in all
-    shards of a sharded index, and computes the lengths of the documents again.
+    sources they are similar only to themselves. The command commits the change at once, and
+    computes the lengths of the documents again.
 
     JSON: index, matrix, documents, terms, generation, seconds, note.
     """

@@ -1,18 +1,17 @@
-"""Commands that change an index: add, delete, merge, refresh, shard, join."""
+"""Commands that change an index: add, delete, merge, refresh."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.completing import complete_index
 from softcosine.cli.conditions import Conditions
 from softcosine.cli.options import (
     AnyIndex,
@@ -20,7 +19,6 @@ from softcosine.cli.options import (
     Encoding,
     Format,
     IdField,
-    Index,
     Inputs,
     KnownEncoder,
     Memory,
@@ -48,10 +46,8 @@ __all__ = [
     "add",
     "changing",
     "delete",
-    "join",
     "merge",
     "refresh",
-    "shard",
     "show_change",
     "written",
 ]
@@ -301,12 +297,11 @@ def refresh(
     and computes the lengths of all documents again.
 
     A frozen index keeps its terms and weights when documents are added, so that its scores stay
-    equal to those of its shards (see 'shard'). New terms are not indexed.
+    the same. New terms are not indexed.
 
     JSON: index, counted_before, documents, segments, generation, bytes, seconds.
     """
     from softcosine.cli.progress import Reporter
-    from softcosine.cluster.sharded_writer import ShardedWriter
 
     started = time.perf_counter()
     if is_served(index):
@@ -319,15 +314,10 @@ def refresh(
     with Reporter() as report, changing(index, wait=wait) as (opened, writer):
         before, commit = opened.snapshot.statistics[0].n_docs, opened.commit
         report("counting", 0, None)
-        if freeze is not None:
-            if isinstance(writer, ShardedWriter):
-                raise InvalidInputError(
-                    "a sharded index is always frozen; leave --freeze and --thaw out."
-                )
-            if not freeze:
-                writer.thaw()
+        if freeze is False:
+            writer.thaw()
         writer.commit(refresh=True)
-        if freeze and not isinstance(writer, ShardedWriter):
+        if freeze:
             writer.freeze()
     facts = written(opened, index, started) | {"counted_before": before}
     told = f"Updated the term weights, last computed for {counted(before, 'document')}"
@@ -336,67 +326,6 @@ def refresh(
     elif freeze is not None:
         told = f"Updated the term weights and {'froze' if freeze else 'thawed'} the index"
     show_change(facts, told, as_json)
-
-
-def shard(
-    index: Index,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="SHARD", help="The folder to write.")
-    ],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing index.")
-    ] = False,
-    as_json: Summary = False,
-) -> None:
-    """Make a frozen index without documents that has the terms and weights of another.
-
-      softcosine refresh all.index --freeze
-      softcosine shard all.index -o one.index
-      softcosine add one.index one.jsonl
-      softcosine join all.index one.index two.index
-
-    Fill it with 'add' on any machine. Its documents get the same scores as in the other index, as
-    long as that index stays frozen. Terms that are not in the other index are not indexed.
-
-    JSON: index, documents, segments, generation, bytes, seconds.
-    """
-    from softcosine.index.soft_index import SoftIndex
-
-    started = time.perf_counter()
-    made = SoftIndex.open(index).shard(output, overwrite=overwrite)
-    show_change(written(made, output, started), f"Made a shard of {printable(str(index))}", as_json)
-
-
-def join(
-    index: Index,
-    shards: Annotated[
-        list[Path],
-        typer.Argument(metavar="SHARD...", help="Other indexes.", autocompletion=complete_index),
-    ],
-    wait: Wait = WRITER_TIMEOUT,
-    as_json: Summary = False,
-) -> None:
-    """Add all documents of shards to an index by their files, without analysing them again.
-
-      softcosine join all.index one.index two.index
-
-    The shards must be of the same epoch as the index ('info' shows it); 'shard' makes such indexes.
-    Files are shared by hard links if the file system supports them. A document replaces the
-    document of the same id in the index or in an earlier shard. All documents are added in one
-    commit, or none. The shards do not change, and you can delete them afterwards.
-
-    JSON: index, joined, documents, segments, generation, bytes, seconds.
-    """
-    from softcosine.cli.progress import Reporter
-    from softcosine.index.soft_index import SoftIndex
-
-    started, opened = time.perf_counter(), SoftIndex.open(index)
-    with Reporter() as report, closing(_writer_of(opened, wait)) as writer:
-        report("joining", 0, None)
-        n_docs = writer.add_segments(shards)
-        writer.commit()
-    facts = written(opened, index, started) | {"joined": n_docs}
-    show_change(facts, f"Joined {counted(n_docs, 'document')}", as_json)
 
 
 @contextmanager

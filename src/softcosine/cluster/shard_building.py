@@ -6,7 +6,9 @@ import errno
 import shutil
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +18,12 @@ from softcosine.cluster.encoding import EncodedDocuments, coordinates_of
 from softcosine.cluster.manifest import BUILT_EPOCH, ShardFacts, shard_folder
 from softcosine.cluster.ownership import owned
 from softcosine.cluster.tally import Tally
-from softcosine.index.directory.commit import current_manifest
+from softcosine.index.directory.commit import SHARED, current_manifest
 from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.store import Store
+from softcosine.index.directory.store_writer import Committed, StoreWriter
 from softcosine.index.segment.documents import loaded
-from softcosine.index.writer.creation import shard as shard_of
 from softcosine.index.writer.document import NewDocument
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.storage import sync
@@ -58,7 +62,7 @@ def build_shard(
     new = work / f"{target.name}.{uuid.uuid4().hex[:12]}.tmp"
     try:
         snapshot, epoch = FolderDirectory.open(folder / BUILT_EPOCH)
-        _, directory = shard_of(epoch, snapshot, new, overwrite=False, numbered=True)
+        directory = _new_shard(epoch, new)
         fields = [field.name for field in snapshot.fields]
         known = EncodedDocuments() if encoded else None
         # Merged once, at the end: until then nobody searches it.
@@ -80,6 +84,23 @@ def build_shard(
         sync(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+def _new_shard(epoch: FolderDirectory, path: Path) -> FolderDirectory:
+    """Make an index without documents under an epoch, with its files by hard links."""
+    settings = IndexSettings.from_dict(epoch.generation.settings)
+
+    def fill(writer: StoreWriter) -> Committed:
+        parts: dict[str, Any] = {
+            kind: writer.adopt(kind, epoch.generation.part(name))
+            for kind in SHARED
+            if (name := getattr(settings, kind)) is not None
+        }
+        made = replace(settings, numbered=True, **parts)
+        return Committed(made.to_dict(), made.parts)
+
+    Store.create(path, fill)
+    return FolderDirectory.open(path)[1]
 
 
 def facts_of(folder: Path, shard: int) -> ShardFacts:

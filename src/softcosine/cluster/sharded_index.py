@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from softcosine.cluster.sharded_backup import ShardedBackup
     from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.encoders.encoder import Encoder
-    from softcosine.index.encoding import IndexEncoder
     from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Engine", "ShardedIndex"]
@@ -327,11 +326,9 @@ class ShardedIndex(Searchable):
         given = {"encoder": self._encoder, "on_commit": self._committed, **options}
         return ShardedWriter(self._folder("shards are changed in"), **given)
 
-    def _committed(self, encoder: IndexEncoder | None) -> None:
-        """Open a commit of a writer of this index, and keep the encoder that it was given."""
+    def _committed(self) -> None:
         if not self._shards.closed:
             self.refresh()
-            self._encoder = encoder
 
     def backup(
         self,

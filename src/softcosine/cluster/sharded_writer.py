@@ -9,46 +9,33 @@ next writer renames what a crashed one announced.
 
 from __future__ import annotations
 
-import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from softcosine._progress import Report
 from softcosine._validation import check_flag
-from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder
-from softcosine.cluster.meeting import Meeting
+from softcosine.cluster.manifest import ShardFacts, ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.receipts import Receipt
-from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.index.writer.index_writer import IndexWriter, check_options
 from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.source import TermSimilaritySource
-from softcosine.storage import checked_path, sync
-from softcosine.text.weighting import Weighting
+from softcosine.storage import checked_path
 
 if TYPE_CHECKING:
-    from softcosine.encoders.encoder import Encoder
     from softcosine.index.encoding import IndexEncoder
-    from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["ShardedWriter"]
 
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 24  # bytes for each shard
-_DRAWN = ".epoch"  # folder of the epoch of the next commit, until that begins
 
 
 class ShardedWriter:
@@ -73,7 +60,7 @@ class ShardedWriter:
     progress : callable, optional
         Called with (task, done, total) by each shard; total may be None.
     on_commit : callable, optional
-        Called after each commit with the encoder, if one was given here or to `encode`.
+        Called after each commit.
 
     Raises
     ------
@@ -91,7 +78,7 @@ class ShardedWriter:
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         encoder: IndexEncoder | None = None,
         progress: Report | None = None,
-        on_commit: Callable[[IndexEncoder | None], object] | None = None,
+        on_commit: Callable[[], object] | None = None,
     ) -> None:
         check_options(memory, merge, progress=progress)
         self.path = checked_path(path).absolute()
@@ -103,20 +90,17 @@ class ShardedWriter:
             self._lock.release()
             raise
         self._next = self._manifest.next_number
-        self._epoch = self._manifest.epoch, self._manifest.variant
         self._options: dict[str, Any] = {
             "timeout": timeout, "merge": merge, "encoder": encoder, "progress": progress,
             "memory": memory and max(memory // self._manifest.n_shards, _LEAST_MEMORY),
         }  # fmt: skip
         self._on_commit = on_commit
         self._writers: dict[int, IndexWriter] = {}
-        self._meeting: Meeting[ShardFacts] | None = None
+        self._meeting: _Meeting | None = None
         self._met: set[int] = set()  # shards that the meeting has heard
         self._receipt: Receipt | None = None
         self._publishing = threading.Lock()
-        self._drawn: Path | None = None  # the epoch of the next commit, if it changes
         self._open = True
-        self._sweep()
 
     def __enter__(self) -> Self:
         return self
@@ -198,61 +182,13 @@ class ShardedWriter:
         """Return what `remember` stored under a key, with the checksum of its commit."""
         return self._manifest.receipts.get(key)
 
-    def refresh(self) -> None:
-        """Commit with statistics counted anew, those of all shards together.
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise InvalidInputError(
+            "shards keep the similarities, weights, statistics and encoder that they were built "
+            "with; build them anew to change these: softcosine shards build."
+        )
 
-        Scores follow what was added and deleted since the shards were built. No posting is written
-        again, and words that the built documents did not have are still not found.
-        """
-        self._check_open()
-        writers = [self._writer(number) for number in range(self._manifest.n_shards)]
-        counted = [
-            reduce(add, of_field)
-            for of_field in zip(*(one.counted() for one in writers), strict=True)
-        ]
-        with self._epoch_writer() as epoch:
-            epoch.set_statistics(counted)
-        self.commit()
-
-    def set_similarity(
-        self,
-        S: TermSimilarityMatrix,
-        *,
-        source: TermSimilaritySource | None = None,
-        note: str = "",
-    ) -> None:
-        """Use another S in all shards from the next commit on; see `IndexWriter.set_similarity`.
-
-        Its terms are those of the index, since shards get no new ones.
-        """
-        with self._epoch_writer() as epoch:
-            epoch.set_similarity(S, source=source, note=note)
-
-    def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
-        """Use other term weights, and another default ranking, from the next commit on."""
-        with self._epoch_writer() as epoch:
-            epoch.set_weighting(weighting, ranking=ranking)
-
-    def encode(
-        self,
-        encoder: str | Encoder | None = None,
-        *,
-        cache: str | Path | None = None,
-        meaning_space: MeaningSpace | str | Path | None = None,
-        meaning: float | Mapping[str, float] | None = None,
-    ) -> int:
-        """Encode all documents that no encoder has read yet, shard by shard; return how many.
-
-        Visible in all shards after a commit; see `IndexWriter.encode`. `cache` keeps encoded texts,
-        so that a call that was stopped continues where it was.
-        """
-        own: dict[str, Any] = {"cache": cache, "meaning_space": meaning_space}
-        with self._epoch_writer() as epoch:
-            epoch.encode(encoder, **own, meaning=meaning)
-            self._options["encoder"] = epoch.encoder
-        self._follow_epoch()
-        shards = range(self._manifest.n_shards)
-        return sum(self._writer(number).encode(encoder, **own) for number in shards)
+    set_similarity = set_weighting = encode = freeze = thaw = _refuse
 
     def commit(self, refresh: bool | None = None) -> None:
         """Make all changes of all shards visible at once.
@@ -260,7 +196,7 @@ class ShardedWriter:
         Parameters
         ----------
         refresh : bool, optional
-            Whether to recompute the statistics; see `refresh`. By default they stay.
+            As in `IndexWriter.commit`; the statistics of shards stay, so not True.
 
         Raises
         ------
@@ -271,11 +207,9 @@ class ShardedWriter:
         self._check_open()
         check_flag("refresh", refresh, optional=True)
         if refresh:
-            self.refresh()
-            return
-        self._follow_epoch()
+            self._refuse()
         before = self._manifest.checksum
-        meeting = Meeting(len(self._writers), self._publish)
+        meeting = _Meeting(len(self._writers), self._publish)
         self._meeting, self._met = meeting, set()
 
         def commit(number: int) -> None:
@@ -297,10 +231,8 @@ class ShardedWriter:
                 raise
         self._meeting = None
         try:
-            if self._manifest.checksum != before:
-                self._sweep()
-                if self._on_commit is not None:
-                    self._on_commit(self._options["encoder"])
+            if self._manifest.checksum != before and self._on_commit is not None:
+                self._on_commit()
         finally:
             failed = sorted(filter(None, errors), key=lambda one: one.__cause__ is not None)
             if failed:
@@ -311,9 +243,8 @@ class ShardedWriter:
         self._check_open()
         for writer in self._writers.values():
             writer.rollback()
-        self._receipt, self._drawn = None, None
+        self._receipt = None
         self._next = self._manifest.next_number
-        self._epoch = self._manifest.epoch, self._manifest.variant
 
     def close(self) -> None:
         """Undo all changes since the last commit, and release the write locks."""
@@ -324,8 +255,6 @@ class ShardedWriter:
             for writer in self._writers.values():
                 writer.close()
         finally:
-            if self._lock.held:  # not in a forked process
-                self._sweep()
             self._lock.release()
 
     def _writer_of(self, id: str) -> IndexWriter:
@@ -347,42 +276,6 @@ class ShardedWriter:
             )
         return self._writers[number]
 
-    @contextmanager
-    def _epoch_writer(self) -> Iterator[IndexWriter]:
-        """Open the epoch of the next commit; readers do not see it."""
-        self._check_open()
-        if self._drawn is None:
-            before = SoftIndex.open(self.path / epoch_folder(*self._epoch))
-            before.shard(self.path / _DRAWN, overwrite=True)
-            self._drawn = self.path / _DRAWN
-        _, directory = FolderDirectory.open(self._drawn)
-        own = {name: self._options[name] for name in ("encoder", "progress")}
-        with IndexWriter(directory, of_shards=True, **own) as writer:
-            yield writer
-
-    def _follow_epoch(self) -> None:
-        """Give all shards the epoch of the next commit, if it is another one."""
-        if self._drawn is None:
-            return
-        before, now = map(
-            FolderDirectory.open, (self.path / epoch_folder(*self._epoch), self._drawn)
-        )
-        if _rules(*now) != _rules(*before):
-            epoch, variant = now[1].epoch, f"-{now[1].checksum[:8]}"
-            self._drawn = self._drawn.replace(self.path / epoch_folder(epoch, variant))
-            sync(self.path)
-            snapshot, directory = FolderDirectory.open(self._drawn)
-            for number in range(self._manifest.n_shards):
-                self._writer(number).follow(directory.generation, snapshot)
-            self._epoch = epoch, variant
-        self._drawn = None
-
-    def _sweep(self) -> None:
-        """Delete the epochs that the manifest does not name, also those of a killed writer."""
-        for folder in (*self.path.glob(epoch_folder("*")), *self.path.glob(".*epoch*")):
-            if folder.name != self._manifest.epoch_folder:
-                shutil.rmtree(folder, ignore_errors=True)
-
     def _announce(self, number: int, facts: ShardFacts) -> None:
         if self._meeting is None or number in self._met:  # merged segments: the same documents
             self._publish({number: facts})
@@ -396,10 +289,7 @@ class ShardedWriter:
             shards = tuple(
                 announced.get(number, facts) for number, facts in enumerate(self._manifest.shards)
             )
-            manifest = replace(
-                self._manifest, epoch=self._epoch[0], variant=self._epoch[1], shards=shards,
-                next_number=self._next,
-            )  # fmt: skip
+            manifest = replace(self._manifest, shards=shards, next_number=self._next)
             try:
                 self._manifest = manifest.write(self.path, self._receipt)
             except OSError:
@@ -414,7 +304,54 @@ class ShardedWriter:
             raise InvalidInputError("this writer is closed; open another one.")
 
 
-def _rules(snapshot: Snapshot, directory: FolderDirectory) -> tuple[Any, ...]:
-    """Return what shards follow of an epoch."""
-    settings = snapshot.settings
-    return directory.epoch, settings.ranking, settings.note, settings.plain
+class _Meeting:
+    """Where the writers of shards wait until all are ready.
+
+    The one that comes last decides for all; if it fails, or one leaves with an error, nothing is
+    decided, and every `announce` raises.
+
+    Parameters
+    ----------
+    n : int
+        Number of writers, each of which either announces or leaves.
+    decide : callable
+        Called once with what was announced, by number of shard.
+    """
+
+    def __init__(self, n: int, decide: Callable[[dict[int, ShardFacts]], object]) -> None:
+        self._awaited = n
+        self._decide = decide
+        self._said: dict[int, ShardFacts] = {}
+        self._changed = threading.Condition()
+        self._decided = False
+        self._error: BaseException | None = None
+
+    def announce(self, number: int, said: ShardFacts) -> None:
+        """Say that a shard is ready, and wait for the decision; OSError if there is none."""
+        with self._changed:
+            self._said[number] = said
+            self._count()
+            self._changed.wait_for(lambda: self._decided or self._error is not None)
+            if not self._decided:
+                raise OSError(
+                    f"nothing was committed, since a shard failed: {self._error}"
+                ) from self._error
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """Say that a shard has nothing to commit, or has failed."""
+        with self._changed:
+            if error is not None and not self._decided:
+                self._error = self._error or error
+                self._changed.notify_all()
+            else:
+                self._count()
+
+    def _count(self) -> None:
+        self._awaited -= 1
+        if self._awaited == 0 and self._error is None and self._said:
+            try:
+                self._decide(self._said)
+                self._decided = True
+            except BaseException as error:
+                self._error = error
+            self._changed.notify_all()

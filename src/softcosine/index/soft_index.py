@@ -387,51 +387,6 @@ class SoftIndex(Searchable):
             )
         )  # fmt: skip
 
-    def shard(
-        self, path: str | Path | None = None, *, overwrite: bool = False, numbered: bool = False
-    ) -> Self:
-        """Return a new empty index that is frozen at the epoch of this one.
-
-        The shard has the same S, term weights, analyzer, fields and statistics. A document gets
-        the same score in both indexes, as long as this index keeps its epoch (see
-        `IndexWriter.freeze`). Words outside the vocabulary of this index are not indexed. Large
-        files are shared by hard links if the file system supports them.
-
-        Parameters
-        ----------
-        path : path of a folder, optional
-            The parent must exist. In memory by default.
-        overwrite : bool
-            Whether to replace an index at `path`.
-        numbered : bool
-            Whether every document gets a number in the order of insertion into all shards; see
-            `IndexWriter.add`.
-
-        Raises
-        ------
-        InvalidInputError
-            If this index never had a document, or `path` is the folder of this index.
-        AlreadyExistsError, FileNotFoundError, OSError
-
-        Examples
-        --------
-        >>> import softcosine as sc
-        >>> whole = sc.SoftIndex.from_texts(["green tea", "a flat tyre", "black tea"], plain=True)
-        >>> shard = whole.shard()
-        >>> with shard.writer() as writer:
-        ...     writer.add("2", "black tea")
-        >>> shard.epoch == whole.epoch
-        True
-        >>> [shard.search("tea")[0].score] == [
-        ...     hit.score for hit in whole.search("tea") if hit.id == "2"
-        ... ]
-        True
-        """
-        from softcosine.index.writer.creation import shard
-
-        made = shard(self._directory, self._snapshot, path, overwrite=overwrite, numbered=numbered)
-        return type(self)(*made)
-
     @classmethod
     def open(
         cls,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
+from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import Coordinates
@@ -27,11 +27,9 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.commit import Commit
     from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
-    from softcosine.storage import Folder
 
 __all__ = ["Directory", "DirectoryWriter"]
 
@@ -108,22 +106,6 @@ class DirectoryWriter(Protocol):
 
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit with these settings; empty if norms are not stored."""
-        ...
-
-    def adopt_shared(self, kind: str, part: Folder, own: str | None) -> str:
-        """Add a part of `SHARED` kind of another index; return its name, `own` if that is equal."""
-        ...
-
-    def adopt(
-        self, generation: Commit, stated: SegmentSettings
-    ) -> tuple[IndexedSegment, SegmentSettings]:
-        """Add a segment of another index on disk of the same epoch, after checking checksums.
-
-        Returns
-        -------
-        IndexedSegment, SegmentSettings
-            The segment, and the names of its parts in this index.
-        """
         ...
 
     def verify(self, names: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.commit import Commit
-from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
+from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.receipts import Receipt
 from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
@@ -20,7 +20,6 @@ from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.directory.stored import (
     read_coordinates,
-    read_indexed,
     read_segment,
     read_snapshot,
     read_updates,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
-    from softcosine.storage import Folder
 
 __all__ = ["Announce", "FolderDirectory", "FolderWriter", "save"]
 
@@ -244,26 +242,6 @@ class FolderWriter:
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit with these settings."""
         return self._writer.epoch(settings.to_dict())
-
-    def adopt_shared(self, kind: str, part: Folder, own: str | None) -> str:
-        """Add a part of another index by hard links, unless `own` is equal; return its name."""
-        if own is not None and self._writer.part(own).checksum == part.checksum:
-            return own
-        return self._writer.adopt(kind, part)
-
-    def adopt(
-        self, generation: Commit, stated: SegmentSettings
-    ) -> tuple[IndexedSegment, SegmentSettings]:
-        """Add a segment of another index, by hard links if the file system supports them."""
-        names: dict[str | None, str | None] = {None: None}
-        for name, kind in stated.parts.items():
-            names[name] = self._writer.adopt(kind, generation.part(name))
-        settings = replace(
-            stated, part=str(names[stated.part]), deleted=names[stated.deleted],
-            norms=names[stated.norms], updates=names[stated.updates],
-            coordinates=names[stated.coordinates],
-        )  # fmt: skip
-        return read_indexed(self._writer.part, settings, generation.epoch), settings
 
     def verify(self, names: Iterable[str]) -> None:
         """Check the checksums of parts."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
+from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import Coordinates
@@ -27,11 +25,9 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.commit import Commit
     from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
-    from softcosine.storage import Folder
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]
 
@@ -169,29 +165,6 @@ class MemoryWriter:
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return an empty string: norms are not stored."""
         return ""
-
-    def adopt_shared(self, kind: str, part: Folder, own: str | None) -> str:
-        """Return a new part name."""
-        return _name(kind)
-
-    def adopt(
-        self, generation: Commit, stated: SegmentSettings
-    ) -> tuple[IndexedSegment, SegmentSettings]:
-        """Copy a segment of an index on disk into memory."""
-        from softcosine.index.directory.stored import read_indexed
-
-        for name in stated.parts:
-            generation.part(name).verify()
-        one = read_indexed(generation.part, stated, generation.epoch)
-        fields, positions, live, norms, coordinates = deepcopy(
-            (one.fields, one.positions, one.live, one.norms, one.coordinates)
-        )
-        segment = self.write_segment(fields, one.documents, positions)
-        named = None if coordinates is None else _name("coordinates")
-        return (
-            replace(segment, live=live, norms=norms, coordinates=coordinates),
-            SegmentSettings(segment.part, one.n_docs, coordinates=named),
-        )
 
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +18,7 @@ from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed, StoreWriter
-from softcosine.index.directory.stored import write_meaning, write_space, write_statistics
+from softcosine.index.directory.stored import write_meaning, write_space
 from softcosine.index.encoding import (
     IndexEncoder,
     default_weights,
@@ -29,7 +29,6 @@ from softcosine.index.language import check_language
 from softcosine.index.search.fields import checked_fields
 from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.writer.pending_commit import without_epoch
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
@@ -38,7 +37,6 @@ from softcosine.matrix.term_similarity_matrix import (
 )
 from softcosine.similarity.registry import no_documents
 from softcosine.similarity.source import SourceState, TermSimilaritySource, state_of
-from softcosine.storage import checked_path
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["checked_recipe", "create", "creating", "shard"]
+__all__ = ["checked_recipe", "create", "creating"]
 
 _Made = tuple[Snapshot, Directory]
 
@@ -92,57 +90,6 @@ def _creating(path: str | Path, beginning: _Beginning, *, overwrite: bool) -> It
 
     with Store.creating(path, fill, overwrite=overwrite) as store:
         yield beginning.opened(store.path)
-
-
-def shard(
-    directory: Directory,
-    snapshot: Snapshot,
-    path: str | Path | None,
-    *,
-    overwrite: bool,
-    numbered: bool,
-) -> _Made:
-    """Make an index without documents under the epoch of another; see `SoftIndex.shard`."""
-    given = snapshot.settings
-    if not given.has_epoch:
-        raise without_epoch()
-    check_flag("numbered", numbered)
-    settings = replace(given, segments=(), min_df=1, max_df=1.0, frozen=True, numbered=numbered)
-    if path is None:
-        bare = Snapshot.of(
-            settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1,
-            meaning=snapshot.meaning, stored_pieces=snapshot.stored_pieces,
-        )  # fmt: skip
-        return bare, MemoryDirectory(bare, directory.encoder)
-    if directory.path is not None and checked_path(path).resolve() == directory.path.resolve():
-        raise InvalidInputError(f"{path} is the index itself; choose another folder.")
-
-    def fill(writer: StoreWriter) -> Committed:
-        made = settings
-        if isinstance(directory, FolderDirectory):
-            with suppress(FileNotFoundError):  # a later commit has deleted the parts
-                part = directory.generation.part
-                made = replace(
-                    settings,
-                    space=writer.adopt("space", part(given.space)),
-                    statistics=writer.adopt("statistics", part(given.statistics)),
-                    meaning=given.meaning and writer.adopt("meaning", part(given.meaning)),
-                )
-        if made is settings:
-            made = replace(
-                settings,
-                space=write_space(writer, snapshot.S, snapshot.source),
-                statistics=write_statistics(
-                    writer, snapshot.statistics, snapshot.piece_frequencies
-                ),
-                meaning=None
-                if snapshot.meaning is None
-                else write_meaning(writer, snapshot.meaning),
-            )
-        return Committed(made.to_dict(), made.parts)
-
-    Store.create(path, fill, overwrite=overwrite)
-    return FolderDirectory.open(path, encoder=directory.encoder)
 
 
 def _in_memory(beginning: _Beginning) -> _Made:

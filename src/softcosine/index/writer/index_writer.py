@@ -25,7 +25,6 @@ from softcosine.errors import (
 )
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.receipts import Receipt
-from softcosine.index.directory.store import Store
 from softcosine.index.encoding import (
     IndexEncoder,
     chosen_encoder,
@@ -40,7 +39,6 @@ from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.index.segment.segment import MAX_DOCS
-from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document import NewDocument, checked_id, from_columns, new_document
 from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
@@ -62,8 +60,6 @@ from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
-    from softcosine.index.directory.commit import Commit
-    from softcosine.index.directory.snapshot import Snapshot
     from softcosine.space.meaning import MeaningSpace
 
 __all__ = ["IndexWriter", "check_options"]
@@ -124,9 +120,6 @@ class IndexWriter:
         Reads new documents; by default that of the directory, or the installed light one.
     coordinates : DocumentEncoder, optional
         In its place: returns coordinates that are known.
-    of_shards : bool
-        Whether this is the epoch of shards: it may change S and weights although it is frozen,
-        since all shards will `follow` it.
     progress : callable, optional
         Called with (task, done, total); total may be None.
     threads : int, optional
@@ -155,7 +148,6 @@ class IndexWriter:
         builder: SimilarityBuilder | None = None,
         encoder: IndexEncoder | None = None,
         coordinates: DocumentEncoder | None = None,
-        of_shards: bool = False,
         progress: Report | None = None,
         threads: int | None = None,
     ) -> None:
@@ -165,7 +157,6 @@ class IndexWriter:
         self._builder = builder
         self._encoder = encoder or directory.encoder
         self._coordinates = coordinates
-        self._of_shards = of_shards
         self._report = progress or silent
         self._policy = merge
         self._default = default
@@ -239,7 +230,7 @@ class IndexWriter:
             JSON values, dates, datetimes, UUIDs and NumPy scalars
             (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
         number : int, optional
-            Required in a numbered shard (`SoftIndex.shard`), and only there: the place of the
+            Required in a shard of a sharded index, and only there: the place of the
             document in the order of insertion into all shards, greater than all before.
 
         Raises
@@ -292,41 +283,6 @@ class IndexWriter:
         self._check_open()
         for id, text, own in from_columns(texts, ids, metadata):
             self.add(id, text, own)
-
-    def add_segments(self, paths: Iterable[str | Path]) -> int:
-        """Add all documents of other indexes of the same epoch, without analysing them again.
-
-        Segments are shared by hard links if the file system supports them, otherwise copied; the
-        checksum of every file is checked. The other indexes do not change, and may be deleted
-        afterwards. A document replaces the one with the same id, here or in an earlier path.
-
-        Parameters
-        ----------
-        paths : iterable of paths
-            Folders of indexes, such as those made by `SoftIndex.shard`.
-
-        Returns
-        -------
-        int
-            Number of documents added.
-
-        Raises
-        ------
-        InvalidInputError
-            If an index has another epoch (the message names it), or lacks texts or positions that
-            this index stores. Nothing is added.
-        CorruptIndexError
-            If a file has changed since it was written.
-        FileNotFoundError, IndexFormatError, OSError
-        """
-        self._check_open()
-        if isinstance(paths, str | Path):
-            raise InvalidInputError(f"paths is {str(paths)!r}; pass a list of paths.")
-        stores = [Store.open(path) for path in paths]
-        self._flush()
-        self._settle()
-        with _letting_go():
-            return self._pending.add_segments(stores)
 
     def delete(
         self,
@@ -611,30 +567,6 @@ class IndexWriter:
                     self._on_commit(self._encoder)
         return self.generation
 
-    def counted(self) -> tuple[FieldStatistics, ...]:
-        """Count all documents of every field, those of the next commit included."""
-        self._check_open()
-        self._flush()
-        self._settle()
-        return self._pending.counted()
-
-    def set_statistics(self, statistics: Sequence[FieldStatistics]) -> None:
-        """Use other statistics from the next commit on, those of all shards; frozen or not."""
-        self._check_open()
-        self._settle()
-        self._pending.set_statistics(statistics)
-
-    def follow(self, epoch: Commit, snapshot: Snapshot) -> None:
-        """Take the epoch of a commit of another index from the next commit on, frozen or not.
-
-        S, statistics, term weights and the space of meaning become those of the other index, which
-        has the same terms. The only way to change the epoch of a shard, for all shards together.
-        """
-        self._check_open()
-        self._flush()
-        self._settle()
-        self._pending.follow(epoch, snapshot)
-
     def remember(self, key: str, value: Any) -> None:
         """Store a value with the next commit, so that `remembered` finds it, also after a crash.
 
@@ -658,8 +590,7 @@ class IndexWriter:
         """Commit, and keep the epoch from then on.
 
         Until `thaw`, S, term weights and statistics do not change. New words get no term number:
-        no query matches them, and they do not count in the length of a document. Indexes of one
-        epoch give a document the same scores, and can share segments (`add_segments`).
+        no query matches them, and they do not count in the length of a document.
 
         Returns
         -------
@@ -812,7 +743,7 @@ class IndexWriter:
     def _check_thawed(self, what: str) -> None:
         self._check_open()
         self._settle()
-        if self._pending.settings.frozen and not self._of_shards:
+        if self._pending.settings.frozen:
             raise InvalidInputError(
                 f"this index is frozen, so it cannot {what}: its scores would no longer be those "
                 "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "

@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
-from softcosine.index.directory.commit import SHARED, Commit
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.directory.store import Store
-from softcosine.index.directory.stored import read_snapshot
 from softcosine.index.language import analyze_in_language, decide_language
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import soft_norms
@@ -203,7 +200,6 @@ class PendingCommit:
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
         self._statistics_part = self.settings.statistics
-        self._given_statistics: tuple[FieldStatistics, ...] | None = None  # of all shards
         self._changes_epoch = False  # whether a frozen index was given another S, or weights
         self._meaning = snapshot.meaning
         self._piece_frequencies = snapshot.stored_pieces
@@ -409,59 +405,6 @@ class PendingCommit:
             return entry
         return entry.with_coordinates(*self._writer.write_coordinates(coordinates))
 
-    def add_segments(self, stores: Sequence[Store]) -> int:
-        """Add the segments of other indexes of this epoch; return their number of documents.
-
-        Their documents replace written documents with the same ids.
-        """
-        adopted: list[list[SegmentEntry]] = []
-        try:
-            for store in stores:
-                adopted.append([])
-                store.opened(lambda generation: self._adopt(generation, adopted[-1]))
-        except BaseException:
-            self._drop([entry for entries in adopted for entry in entries])
-            raise
-        n_docs = 0
-        for entries in adopted:
-            for entry in entries:
-                self.delete(list(entry.committed().of_live(entry.documents.all_ids())))
-                n_docs += entry.n_live
-            self._segments = [*self._segments, *entries]
-        self.changed = True
-        return n_docs
-
-    def _adopt(self, generation: Commit, entries: list[SegmentEntry]) -> None:
-        """Append the adopted segments of an index to a list."""
-        self._drop(entries)  # those of an earlier commit that was replaced meanwhile
-        settings, own = IndexSettings.from_dict(generation.settings), self.settings
-        if generation.epoch != self._writer.epoch:
-            raise InvalidInputError(
-                f"{generation.path} is of the epoch {generation.epoch} and this index of "
-                f"{self._writer.epoch}: their terms or weights differ. Make it by shard() of this "
-                "index, or index its documents here."
-            )
-        if (settings.positions, settings.texts) != (own.positions, own.texts):
-            raise InvalidInputError(
-                f"{generation.path} does not keep the texts and the places of words as this index "
-                f"does; make it by shard() of this index."
-            )
-        if own.numbered:
-            raise InvalidInputError(
-                "segments cannot be added to a numbered shard: change the sharded index, which "
-                "numbers documents."
-            )
-        read_snapshot(generation)  # checks that the parts belong together
-        entries.extend(
-            SegmentEntry.of(*self._writer.adopt(generation, stated)) for stated in settings.segments
-        )
-
-    def _drop(self, entries: list[SegmentEntry]) -> None:
-        """Delete adopted segments that will not be committed."""
-        for entry in entries:
-            self._writer.drop(entry.settings().parts)
-        entries.clear()
-
     def _analyzed(self, texts: Sequence[Any]) -> tuple[AnalyzedTexts, IndexSettings, str]:
         """Analyse texts; the first with words decide the language, and so the analyzer."""
         settings, n_fields = self.settings, len(self.settings.fields)
@@ -554,33 +497,6 @@ class PendingCommit:
         """Use other term weights, and another ranking."""
         self._stale = self._stale or weighting != self.settings.weighting
         self.settings = replace(self.settings, weighting=weighting, ranking=ranking)
-        self.changed = self._changes_epoch = True
-
-    def set_statistics(self, statistics: Sequence[FieldStatistics]) -> None:
-        """Use given statistics from the next commit on, frozen or not."""
-        self._given_statistics = tuple(statistics)
-        self.changed = self._changes_epoch = True
-
-    def follow(self, epoch: Commit, snapshot: Snapshot) -> None:
-        """Take the epoch of a commit of another index with the same terms, frozen or not."""
-        own, given = self.settings, snapshot.settings
-        taken: dict[str, Any] = {
-            kind: self._writer.adopt_shared(kind, epoch.part(name), getattr(own, kind))
-            for kind in SHARED
-            if (name := getattr(given, kind)) is not None
-        }
-        for name in ("weighting", "ranking", "note", "plain", "meaning_weights"):
-            taken[name] = getattr(given, name)
-        self.settings = replace(own, **taken)
-        self._stale = self._stale or (own.space, own.statistics, own.weighting) != (
-            self.settings.space, self.settings.statistics, self.settings.weighting
-        )  # fmt: skip
-        if self._meaning != snapshot.meaning:
-            self._segments = [entry.without_coordinates() for entry in self._segments]
-            self._correction = None
-        self._space = Space(snapshot.S, snapshot.source, self.settings.space)
-        self._statistics, self._statistics_part = snapshot.statistics, self.settings.statistics
-        self._meaning, self._piece_frequencies = snapshot.meaning, snapshot.stored_pieces
         self.changed = self._changes_epoch = True
 
     def freeze(self, frozen: bool) -> None:
@@ -698,8 +614,6 @@ class PendingCommit:
         frequencies = None
         if counted_elsewhere is not None:
             (fresh, frequencies), refreshing = counted_elsewhere, True
-        elif self._given_statistics is not None:
-            fresh, refreshing = self._given_statistics, True
         else:
             fresh = self._statistics if self.settings.frozen else self._counted(entries)
         space = self._grown(entries, fresh, frequencies, definite=refreshing)
@@ -748,7 +662,7 @@ class PendingCommit:
         number = self._writer.commit(committed)
         self._segments, self.settings, self._epoch = entries, settings, epoch
         self._statistics, self._statistics_part = statistics, counted
-        self._piece_frequencies, self._given_statistics = piece_frequencies, None
+        self._piece_frequencies = piece_frequencies
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = self._changes_epoch = False
@@ -778,10 +692,6 @@ class PendingCommit:
             or now < _ALWAYS_REFRESHED
             or abs(now - last) * _REFRESHED_SHARE > last
         )
-
-    def counted(self) -> tuple[FieldStatistics, ...]:
-        """Count the live documents of every field."""
-        return self._counted(self._segments)
 
     def _counted(self, entries: Sequence[SegmentEntry]) -> tuple[FieldStatistics, ...]:
         """Count the live documents of every field, for statistics."""
