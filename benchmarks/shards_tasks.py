@@ -69,7 +69,6 @@ def tasks(indexes: Indexes, queries: list[str]) -> dict[str, Callable[..., objec
         "all pairs of 0.7 and more": lambda index, file: write_pairs(
             file, index.pairs(min_similarity=0.7)
         ),
-        "the 10 nearest of each document": lambda index, file: write_pairs(file, index.pairs(k=10)),
     }
 
 

@@ -122,24 +122,6 @@ def check(parts, S, *, k, minimum, threads=1):
     assert neighbors_of(parts, S, k=k, threads=threads) == best_of(similarities, k)
     filtered = neighbors_of(parts, S, k=k, min_similarity=minimum, threads=threads)
     assert filtered == best_of(similarities, k, minimum)
-    for least in (0.0, minimum):
-        check_nearest(pair_documents(parts, S), similarities, k, least)
-
-
-def check_nearest(documents, similarities, k, minimum):
-    """Comparisons of a panel with all documents find the best of each, among others."""
-    numbers, best = documents.numbers.tolist(), best_of(similarities, k, minimum)
-    for panel, (begin, end) in enumerate(documents.panels):
-        found = {}
-        for pairs in documents.nearest(panel, k, minimum):
-            columns = (pairs.columns + begin).tolist()
-            for own, other, score in zip(columns, pairs.documents, pairs.scores, strict=True):
-                pair = numbers[own], numbers[other]
-                assert pair not in found
-                found[pair] = float(score)
-        for number in numbers[begin:end]:
-            for other, similarity in best.get(number, []):
-                assert found[number, other] == pytest.approx(similarity, rel=1e-9)
 
 
 @given(st.data())

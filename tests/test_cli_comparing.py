@@ -104,32 +104,6 @@ def test_what_tsv_cannot_hold_is_refused_and_no_file_is_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_comparison_goes_on_from_its_checkpoint(run, folder, tmp_path, monkeypatch):
-    kept = tmp_path / "state"
-    whole = run("pairs", folder, "--min", 0.5)
-    real = TableWriter.__enter__
-
-    def interrupted(self):
-        real(self)
-
-        def write(row):
-            raise KeyboardInterrupt
-
-        return write
-
-    with monkeypatch.context() as patched:
-        patched.setattr(TableWriter, "__enter__", interrupted)
-        message = run(
-            "pairs", folder, "--min", 0.5, "--checkpoint", kept, "-o", tmp_path / "p.csv", code=130
-        )
-    assert f"the same command resumes from the checkpoint in {kept}." in message
-    assert not (tmp_path / "p.csv").exists()
-    assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
-    assert run("pairs", folder, "--min", 0.5, "--checkpoint", kept) == whole
-    message = run("pairs", folder, "--min", 0.6, "--checkpoint", kept, code=2)
-    assert "holds the progress of another question" in message
-
-
 def test_finding_no_similar_documents_is_told_apart_from_the_list(run, tmp_path, capsys):
     path = tmp_path / "x"
     SoftIndex.from_texts(["ant bee", "ant cat", "dog"], plain=True).save(path)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 from crafted import patch_array
-from softcosine.matrix import neighbor_chunks as answers
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
@@ -492,79 +489,6 @@ def test_endings_and_kinds_tell_what_a_source_is(tmp_path):
     assert kind_and_place(f"wordnet:{tmp_path}/wn") == ("wordnet", f"{tmp_path}/wn")
     (tmp_path / "wn" / "data.noun").write_text("")
     assert kind_and_place(str(tmp_path / "wn"))[0] == "wordnet"
-
-
-@pytest.fixture
-def breaking(monkeypatch):
-    """Small chunks, and a source that is interrupted at its third question."""
-    monkeypatch.setattr(answers, "CHUNK_TERMS", 5)
-    asked = []
-    ask = EmbeddingSimilarity.neighbors
-
-    def interrupted(self, terms, among, **options):
-        asked.append(len(terms))
-        if len(asked) == 3:
-            raise KeyboardInterrupt
-        return ask(self, terms, among, **options)
-
-    monkeypatch.setattr(EmbeddingSimilarity, "neighbors", interrupted)
-    return asked
-
-
-def test_an_interrupted_build_leaves_nothing_half_written_and_goes_on(run, folder, breaking):
-    command = ("similarity", "build", "vectors.txt", "--vocabulary", "docs.jsonl", "-o", "s.matrix")
-    message = run(*command, code=130)
-    assert (
-        f"the same command resumes from the checkpoint in {folder}/.s.matrix.building." in message
-    )
-    assert "nothing was left half-written" in message
-    assert not (folder / "s.matrix").exists()
-    n_before = len(breaking)
-    run(*command)
-    assert len(breaking) == n_before + 3  # of five chunks the first two were there
-    assert not (folder / ".s.matrix.building").exists()
-    S = TermSimilarityMatrix.load("s.matrix", verify=True)
-    run(*command[:-1], "t.matrix", "--in-one-piece")
-    other = TermSimilarityMatrix.load("t.matrix")
-    for left, right in zip(S.arrays, other.arrays, strict=True):
-        np.testing.assert_array_equal(left, right)
-
-
-def test_in_one_piece_nothing_is_kept(run, folder, breaking):
-    breaking += [0, 0]
-    message = run(
-        "similarity", "build", "vectors.txt", "--vocabulary", "docs.jsonl", "-o", "s.matrix",
-        "--in-one-piece", code=130,
-    )  # fmt: skip
-    assert "keeps" not in message
-    assert not any(path.name.startswith((".s", "s.m")) for path in folder.iterdir())
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-def test_a_build_that_is_stopped_from_outside_goes_on(folder):
-    # Slow enough to be met in the middle: every question waits.
-    code = (
-        "import time\nfrom softcosine.cli.app import main\n"
-        "from softcosine.matrix import neighbor_chunks\n"
-        "from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as T\n"
-        "neighbor_chunks.CHUNK_TERMS = 2\nask = T.neighbors\n"
-        "def slow(*a, **k):\n    time.sleep(0.2)\n    return ask(*a, **k)\n"
-        "T.neighbors = slow\n"
-        "main('similarity build synonyms.txt --vocabulary docs.jsonl -o s.matrix'.split())"
-    )
-    child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    kept = folder / ".s.matrix.building"
-    while child.poll() is None and len(list(kept.glob("answer-*.npz"))) < 2:
-        time.sleep(0.01)
-    child.send_signal(signal.SIGTERM)
-    _, _ = child.communicate()
-    assert child.returncode == 128 + signal.SIGTERM
-    assert not (folder / "s.matrix").exists()
-    n_kept = len(list(kept.glob("answer-*.npz")))
-    assert n_kept >= 2
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-    TermSimilarityMatrix.load(folder / "s.matrix", verify=True)
-    assert not kept.exists()
 
 
 def test_documents_may_come_from_standard_input(run, folder, monkeypatch):

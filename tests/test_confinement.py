@@ -222,27 +222,6 @@ def test_matrices_and_other_stored_folders_are_confined_too(tmp_path):
         open_folder(path, "thing")
 
 
-class TestCheckpoints:
-    def test_a_linked_file_of_pairs_is_not_truncated(self, index, tmp_path, outside):
-        opened, kept = SoftIndex.open(index), tmp_path / "kept"
-        pairs = list(opened.pairs(min_similarity=0.1, checkpoint=kept))
-        (kept / "pairs.bin").unlink()
-        (kept / "pairs.bin").symlink_to(outside)
-        with pytest.raises(CorruptIndexError, match=r"pairs\.bin is a link"):
-            list(opened.pairs(min_similarity=0.1, checkpoint=kept))
-        assert outside.read_text() == "precious"
-        shutil.rmtree(kept)
-        assert list(opened.pairs(min_similarity=0.1, checkpoint=kept)) == pairs
-
-    @pytest.mark.parametrize("name", ["../kept/neighbors-1.npz", "../outside.txt", 7])
-    def test_the_name_of_kept_neighbors_is_confined(self, index, tmp_path, name):
-        opened, kept = SoftIndex.open(index), tmp_path / "kept"
-        list(opened.pairs(k=1, checkpoint=kept))
-        rewrite_manifest(kept, "", lambda manifest: manifest["state"].update(file=name))
-        with pytest.raises(CorruptIndexError, match="has changed since it was written"):
-            list(opened.pairs(k=1, checkpoint=kept))
-
-
 def test_what_only_looks_like_a_leftover_does_not_stop_a_writer(tmp_path):
     os.mkfifo(tmp_path / ".x.0123456789ab.tmp")
     (tmp_path / "mine").mkdir()

@@ -6,7 +6,6 @@ import copy
 import pickle
 import warnings
 from contextlib import contextmanager
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -29,7 +28,6 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.matrix import building, definiteness
-from softcosine.matrix import neighbor_chunks as answers
 from softcosine.matrix.definiteness import (
     lowest_eigenvalue,
     shrink_to_definite,
@@ -46,7 +44,7 @@ from softcosine.storage import write_folder
 from softcosine.text.corpus import analyze
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
-from toys import SavableToySource, ToySource, similarity_matrix
+from toys import ToySource, similarity_matrix
 
 EVERY_KIND = st.one_of(
     own.similarity_matrices(4), own.signed_matrices(4), own.asymmetric_matrices(4)
@@ -659,150 +657,6 @@ def test_a_source_is_kept_beside_the_matrix(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be saved"):
         matrix.save(tmp_path / "other", source=ToySource({}))
     assert not (tmp_path / "other").exists()
-
-
-class Failing(SavableToySource):
-    """Breaks off at a question, or counts them."""
-
-    def __init__(self, pairs, *, breaks_at=None):
-        super().__init__(pairs)
-        self.breaks_at = breaks_at
-        self.n_asked = 0
-
-    def neighbors(self, terms, among, *, max_neighbors):
-        if self.n_asked == self.breaks_at:
-            raise KeyboardInterrupt
-        self.n_asked += 1
-        return super().neighbors(terms, among, max_neighbors=max_neighbors)
-
-
-@pytest.fixture
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(answers, "CHUNK_TERMS", 2)
-
-
-PAIRS = {("a", "b"): 0.5, ("c", "d"): 0.25, ("e", "a"): 0.125}
-
-
-def build(folder, source=None, terms="abcde", **options):
-    source = source or Failing(PAIRS)
-    S = TermSimilarityMatrix.from_source(
-        source, Vocabulary(list(terms)), guard=False, warn=False, resume=folder, **options
-    )
-    return S, getattr(source, "n_asked", None)
-
-
-def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path, small_chunks):
-    folder = tmp_path / "kept"
-    expected, _ = build(None)
-    with pytest.raises(KeyboardInterrupt):
-        build(folder, Failing(PAIRS, breaks_at=2))
-    assert len(list(folder.glob("answer-*.npz"))) == 2
-    S, n_more = build(folder)
-    assert n_more == 1
-    assert build(folder)[1] == 0
-    for before, after in zip(expected.arrays, S.arrays, strict=True):
-        np.testing.assert_array_equal(before, after)
-
-
-def test_answers_to_another_question_are_asked_anew(tmp_path, small_chunks):
-    folder = tmp_path / "kept"
-    build(folder)
-    assert build(folder, terms="abcdef")[1] == 3
-    assert build(folder, max_neighbors=7)[1] == 3
-    assert build(folder, Failing({**PAIRS, ("a", "f"): 0.5}), max_neighbors=7)[1] == 3
-    assert build(folder)[1] == 3
-    assert build(folder, strategy="dominant", min_similarity=0.2)[1] == 0
-
-
-def test_jobs_find_the_same_and_go_on_where_they_stopped(tmp_path, small_chunks):
-    random = np.random.default_rng(1)
-    words = [f"w{number}" for number in range(9)]
-    source = EmbeddingSimilarity(words, random.normal(size=(9, 4)))
-    folder, seen = tmp_path / "kept", []
-    expected, _ = build(None, source, words)
-
-    def found(**options):
-        S = build(folder, source, words, **options)[0]
-        for before, after in zip(expected.arrays, S.arrays, strict=True):
-            np.testing.assert_array_equal(before, after)
-        return sorted(folder.glob("answer-*.npz"))
-
-    files = found(jobs=2)
-    assert len(files) == 5
-    times = [file.stat().st_mtime_ns for file in files]
-    files[2].unlink()
-    times.pop(2)
-    found(jobs=2, progress=lambda *done: seen.append(done))
-    files.pop(2)
-    assert [file.stat().st_mtime_ns for file in files] == times
-    assert seen == [(7, 9), (9, 9)]
-    build(folder, source, words[:4])
-    assert not (folder / "search.pickle").exists()
-    with pytest.raises(InvalidInputError, match="resume=FOLDER"):
-        build(None, source, words, jobs=2)
-
-
-def test_a_file_is_no_folder_of_answers(tmp_path):
-    file = tmp_path / "kept"
-    file.write_text("mine")
-    with pytest.raises(AlreadyExistsError, match="kept is a file; name a new folder"):
-        build(file)
-    assert file.read_text() == "mine"
-
-
-def test_a_damaged_answer_is_asked_anew(tmp_path, small_chunks):
-    folder = tmp_path / "kept"
-    expected, _ = build(folder)
-    first, second, third = sorted(folder.glob("answer-*.npz"))
-    data = bytearray(first.read_bytes())
-    data[len(data) // 2] ^= 255
-    first.write_bytes(data)
-    second.write_bytes(second.read_bytes()[:-10])
-    third.write_bytes(b"")
-    S, n_asked = build(folder)
-    assert n_asked == 3
-    np.testing.assert_array_equal(S.to_scipy().toarray(), expected.to_scipy().toarray())
-
-
-@pytest.mark.parametrize("error", [OSError("8 requested and 3 written"), OSError(28, "No space")])
-def test_a_full_disk_is_named_with_the_folder_of_answers_and_room_lets_it_go_on(
-    tmp_path, small_chunks, monkeypatch, error
-):
-    folder = tmp_path / "kept"
-
-    def full(*_arguments, **_settings):
-        raise error
-
-    for place, name in ((Path, "write_bytes"), (np, "savez")):
-        with monkeypatch.context() as patched:
-            patched.setattr(place, name, full)
-            with pytest.raises(OSError, match="the disk is probably full") as caught:
-                build(folder)
-        assert caught.value.filename == str(folder)
-    assert build(folder)[1] == 3
-
-
-def test_a_plan_that_was_not_finished_does_not_stand_in_the_way(tmp_path, small_chunks):
-    folder = tmp_path / "kept"
-    folder.mkdir()
-    (folder / "plan.json.part").write_text("{")
-    assert build(folder)[1] == 3
-    assert sorted(file.name for file in folder.iterdir())[-1] == "plan.json"
-
-
-def test_foreign_folders_are_left_alone(tmp_path, small_chunks):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(AlreadyExistsError, match="holds no answers of an earlier search"):
-        build(tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
-    with pytest.raises(InvalidInputError, match="cannot be saved"):
-        build(tmp_path / "kept", Unsavable({}))
-    assert not (tmp_path / "kept").exists()
-
-
-class Unsavable(ToySource):
-    n_asked = 0
 
 
 @given(st.integers(1, 60), st.data())

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates import meaning
-from softcosine.index.near_duplicates.similar import compared
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.plots.document_map import document_map
@@ -97,24 +96,7 @@ def check(index, by, *, k, minimum, threads=1):
     expected = [(a, b, score) for (a, b), score in found.items() if score >= minimum]
     assert pairs(index, by=by, min_similarity=minimum, threads=threads) == expected
     graph = pairs(index, by=by, k=k, threads=threads)
-    best = nearest(found, k)
-    assert sorted(graph, key=lambda row: int(row[0])) == best
-    ids = {index.documents.number(id): id for id in index}
-    scores = panel_by_panel(compared(index.snapshot, by), ids, k)
-    for id, other, score in best:
-        assert scores[id, other] == pytest.approx(score, rel=1e-9)
-
-
-def panel_by_panel(documents, id_of, k):
-    """What comparisons of each panel with all documents find."""
-    ids, found = [id_of[number] for number in documents.numbers.tolist()], {}
-    for panel, (begin, _) in enumerate(documents.panels):
-        for pairs in documents.nearest(panel, k, 0.0):
-            columns = (pairs.columns + begin).tolist()
-            for own, other, score in zip(columns, pairs.documents, pairs.scores, strict=True):
-                assert (ids[own], ids[other]) not in found
-                found[ids[own], ids[other]] = float(score)
-    return found
+    assert sorted(graph, key=lambda row: int(row[0])) == nearest(found, k)
 
 
 @BY
@@ -197,25 +179,6 @@ def test_groups_follow_from_the_pairs(by, method):
             id for group in groups for id in (group.id, *(o for _, o, _ in group.others))
         }
         assert not any(score >= 0.95 and {a, b} & alone for (a, b), score in found.items())
-
-
-@BY
-@pytest.mark.parametrize("k", [None, 3])
-def test_a_checkpoint_is_of_one_way_to_compare(by, k, tmp_path, monkeypatch):
-    monkeypatch.setattr(meaning, "_PANEL", 16)
-    index = made(random_texts(80, 4))
-    options = {"k": k, "min_similarity": 0.5, "checkpoint": tmp_path / "state"}
-    whole = pairs(index, by=by, k=k, min_similarity=0.5)
-    stopped = index.pairs(by=by, **options)
-    next(stopped)
-    stopped.close()
-    assert pairs(index, by=by, **options) == whole
-    with pytest.raises(InvalidInputError, match="another question"):
-        pairs(index, by="words", **options)
-    with index.writer() as writer:
-        writer.delete(whole[0][0])
-    with pytest.raises(InvalidInputError, match="other documents"):
-        pairs(index, by=by, **options)
 
 
 def test_several_fields_have_pairs_by_meaning_alone():

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from killing import within
-from softcosine import _tasks
 from softcosine.cluster import plan as plans
+from softcosine.cluster import tasks
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.plan import ShardPlan
 from softcosine.errors import (
@@ -90,7 +90,7 @@ def test_tasks_of_a_killed_worker_are_run_again(inputs, expected, tmp_path, step
 def test_a_build_stops_where_workers_are_killed_again_and_again(inputs, tmp_path, monkeypatch):
     pytest.importorskip("joblib")
     monkeypatch.setattr(plans, "tally", _end)
-    with within(300), pytest.raises(_tasks.BrokenExecutor):
+    with within(300), pytest.raises(tasks.BrokenExecutor):
         planned(inputs).build(tmp_path / "all.shards", jobs=2)
 
 

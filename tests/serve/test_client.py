@@ -405,7 +405,7 @@ _OF_WRITERS = {
     "remember", "remembered",  # the server does, for the Idempotency-Key of a request
 }  # fmt: skip
 _LOCAL_PARAMETERS = {
-    "threads", "checkpoint", "progress", "timeout", "memory", "merge", "default",
+    "threads", "progress", "timeout", "memory", "merge", "default",
     "path", "links", "verify",  # of backup
     "number",  # of documents of shards
 }  # fmt: skip

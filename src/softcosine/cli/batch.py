@@ -70,10 +70,6 @@ def batch(
     text_fields: TextFields = None,
     format: Format = None,
     encoding: Encoding = "utf-8",
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of processes [1, with all processors]."),
-    ] = None,
     threads: Threads = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing file.")
@@ -83,20 +79,16 @@ def batch(
     """Search many queries and write their hits to a file.
 
       softcosine batch faq.index queries.jsonl -o hits.jsonl -k 100
-      softcosine batch big.shards queries.parquet -o hits.parquet --jobs 4
+      softcosine batch big.shards queries.parquet -o hits.parquet
       softcosine batch faq.index topics.tsv --no-syntax -o faq.run -k 1000
 
     A row has the id of the query, rank, id of the document and score, as 'search' ranks with these
     options. A TREC run has scores that descend to 1. Formats of queries are those of documents in
     'index'.
 
-    If the command is stopped, start it again with the same arguments: blocks of 1,024 queries that
-    are finished stay in the folder FILE.blocks until the end. The file does not depend on --jobs.
-
     JSON: queries, seconds, file.
     """
     from softcosine.cli.conditions import read_where
-    from softcosine.cli.failures import saying_how_to_go_on
     from softcosine.cli.meaning import MeaningOptions, open_searchable
     from softcosine.cli.output import console, duration, print_json, printable
     from softcosine.cli.progress import Reporter
@@ -116,10 +108,9 @@ def batch(
         queries, fields=fields_named(id_field, text_fields), format=format, encoding=encoding,
         advice=ADVICE,
     )  # fmt: skip
-    blocks = output.with_name(f"{output.name}.blocks")
-    with Reporter() as report, saying_how_to_go_on(blocks):
+    with Reporter() as report:
         n_queries = write_hits(
-            opened, given, output, request, threads=threads, jobs=jobs, overwrite=overwrite,
+            opened._search(request), given, output, threads=threads, overwrite=overwrite,
             progress=partial(report, "searching"),
         )  # fmt: skip
     seconds = time.perf_counter() - started

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine._validation import check_choice
-from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ class Plan:
     vocabulary: tuple[str, ...]
     words: str | None
     keep_source: bool
-    resume: bool
-    jobs: int | None
     language: str | None
     stemmer: str | None
     min_df: str | None
@@ -92,7 +89,6 @@ def recipe_of(
 def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str, ListUse | None]:
     """Build and write a matrix; returns it with a note and the use of its lists."""
     from softcosine.cli.sources import words_outside
-    from softcosine.matrix.checkpoint import NeighborCheckpoint
     from softcosine.matrix.list_use import list_use
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.storage import check_target
@@ -101,15 +97,10 @@ def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str,
     if plan.words is not None and plan.min_df is not None:
         raise InvalidInputError("--min-df needs documents, but --words is a list; leave it out.")
     corpus = _corpus(plan, report)
-    folder = (
-        plan.output.absolute().parent / f".{plan.output.name}.building" if plan.resume else None
-    )
-    with saying_how_to_go_on(folder):
-        made = plan.recipe.build(
-            corpus.vocabulary, corpus.texts, analyzer=corpus.analyzer, language=corpus.language,
-            words=None if plan.keep_source else _needed(corpus), report=report, resume=folder,
-            jobs=plan.jobs,
-        )  # fmt: skip
+    made = plan.recipe.build(
+        corpus.vocabulary, corpus.texts, analyzer=corpus.analyzer, language=corpus.language,
+        words=None if plan.keep_source else _needed(corpus), report=report,
+    )  # fmt: skip
     S = TermSimilarityMatrix.from_entries(
         made.S.to_scipy(),
         made.S.vocabulary,
@@ -119,8 +110,6 @@ def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str,
     )
     report("writing", 0, None)
     S.save(plan.output, source=made.source if plan.keep_source else None, overwrite=plan.overwrite)
-    if folder is not None:
-        NeighborCheckpoint(folder).remove()
     note = made.note if len(S) else "The vocabulary is empty."
     outside = words_outside(plan.recipe.overrides, corpus.vocabulary, analyzer=corpus.analyzer)
     use = list_use(S, made.source, analyzer=corpus.analyzer, queries=plan.keep_source)

@@ -14,7 +14,6 @@ import typer
 
 from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
-from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import AnyIndex, By, Json, Threads
 from softcosine.cli.output import counted
 from softcosine.cli.remote import any_index, is_served, name_of
@@ -27,22 +26,6 @@ if TYPE_CHECKING:
     from softcosine.index.search.searchable import Searchable
 
 __all__ = ["METHODS", "dedupe", "pairs"]
-
-Checkpoint = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER", help="Store intermediate results, so that the same command can resume."
-    ),
-]
-
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Number of processes for a sharded index; needs --checkpoint [1, with all threads].",
-    ),
-]
 
 METHODS = ("leaders", "components")
 _READ = 100  # groups whose texts are read together
@@ -71,9 +54,7 @@ def pairs(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing file.")
     ] = False,
-    checkpoint: Checkpoint = None,
     threads: Threads = None,
-    jobs: Jobs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one line of JSON per pair.")
     ] = False,
@@ -81,15 +62,14 @@ def pairs(
     """Find all pairs of similar documents, or the nearest neighbours of every document.
 
       softcosine pairs faq.index --min 0.8
-      softcosine pairs faq.index -k 10 -o neighbors.csv --checkpoint neighbors.state
+      softcosine pairs faq.index -k 10 -o neighbors.csv
       softcosine pairs faq.index --min 0.8 --by meaning
       softcosine pairs faq.index --min 0.8 --json | jq -c 'select(.similarity < 0.9)'
 
     A line has the similarity (0 to 1) and two ids, separated by tabs. Without -k each pair is
     printed once, as soon as it is found, in document order; with -k all pairs are printed at the
     end, the most similar of each document first, and a pair can occur in both directions. Results
-    are exact. The checkpoint remains at the end and makes the next run immediate; delete it when
-    you no longer need it.
+    are exact.
 
     JSON: first, second, similarity, and with -k also rank.
     """
@@ -110,11 +90,10 @@ def pairs(
     names = ("first", "second", "similarity", *(("rank",) if k is not None else ()))
     n_pairs, last, rank = 0, None, 0
     with (
-        any_index(index, checkpoint=checkpoint, threads=threads, jobs=jobs) as opened,
-        saying_how_to_go_on(checkpoint),
+        any_index(index, threads=threads) as opened,
         report,
     ):
-        options = _of_folders(index, threads, checkpoint, jobs, None if shown else report)
+        options = _of_folders(index, threads, None if shown else report)
         found = opened.pairs(
             min_similarity=min_similarity or 0.0, k=k, by=cast("Any", by), **options
         )
@@ -159,9 +138,7 @@ def dedupe(
             help="Print the ids to delete: all but the first of each group.",
         ),
     ] = None,
-    checkpoint: Checkpoint = None,
     threads: Threads = None,
-    jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
     """Find groups of near duplicates among the documents of an index.
@@ -183,13 +160,12 @@ def dedupe(
         raise InvalidInputError(f"--keep is {keep!r}; the only choice is 'first'.")
     started = time.perf_counter()
     with (
-        any_index(index, checkpoint=checkpoint, threads=threads, jobs=jobs) as opened,
-        saying_how_to_go_on(checkpoint),
+        any_index(index, threads=threads) as opened,
         Reporter() as report,
     ):
         groups = opened.dedupe(
             min_similarity=min_similarity, method=method, by=cast("Any", by),
-            **_of_folders(index, threads, checkpoint, jobs, report),
+            **_of_folders(index, threads, report),
         )  # fmt: skip
         n_docs = _say_what_lacks_coordinates(opened, by, index)
         report.stop()
@@ -299,22 +275,13 @@ def _say_what_lacks_coordinates(opened: Searchable | RemoteIndex, by: str, index
 def _of_folders(
     index: Path,
     threads: int | None,
-    checkpoint: Path | None,
-    jobs: int | None,
     report: Reporter | None,
 ) -> dict[str, Any]:
     """Return the parameters of a comparison that a server does not take."""
-    from softcosine.cluster.opening import is_sharded
-
     if is_served(index):
         return {}
     progress = None if report is None else partial(report, "comparing pairs")
-    options = {"threads": threads, "checkpoint": checkpoint, "progress": progress}
-    if jobs is None:
-        return options
-    if not is_sharded(index):
-        raise InvalidInputError("--jobs is for a sharded index; leave it out.")
-    return {**options, "jobs": jobs}
+    return {"threads": threads, "progress": progress}
 
 
 def _conclude(told: str, started: float) -> None:

@@ -127,22 +127,6 @@ def build(
             help="Store the sources with the matrix, for words outside it.",
         ),
     ] = True,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--in-one-piece",
-            help="Store intermediate results, to resume after an interruption; in one piece, "
-            "vectors are compared up to twice as fast.",
-        ),
-    ] = True,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of processes, each with the sources in memory [1, with all processors].",
-        ),
-    ] = None,
     language: Language = None,
     stemmer: Stemmer = None,
     min_df: MinDf = None,
@@ -199,7 +183,7 @@ def build(
     )  # fmt: skip
     plan = Plan(
         recipe=recipe, output=output, vocabulary=tuple(vocabulary or ()), words=words,
-        keep_source=keep_source, resume=resume, jobs=jobs, language=language, stemmer=stemmer,
+        keep_source=keep_source, language=language, stemmer=stemmer,
         min_df=min_df, text_fields=tuple(text_fields or ()), format=format, encoding=encoding,
         pattern=pattern, overwrite=overwrite,
     )  # fmt: skip

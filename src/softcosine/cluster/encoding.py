@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
-from softcosine._tasks import once
 from softcosine.cluster.build_plan import BuildPlan
 from softcosine.cluster.manifest import BUILT_EPOCH
 from softcosine.cluster.tally import Tally
+from softcosine.cluster.tasks import once
 from softcosine.encoders.encoder import Encoder
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.soft_index import SoftIndex

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report, silent
-from softcosine._tasks import run_tasks
 from softcosine._validation import check_list, check_whole, is_whole, must_be
 from softcosine.cluster.build_plan import BuildPlan
 from softcosine.cluster.encoding import encode_chunk, loaded_encoders
@@ -18,6 +17,7 @@ from softcosine.cluster.manifest import BUILT_EPOCH, ShardsManifest, epoch_folde
 from softcosine.cluster.shard_building import build_shard, facts_of
 from softcosine.cluster.splitting import Chunk, inputs_at, split
 from softcosine.cluster.tally import Tally, analysis_cache, tally
+from softcosine.cluster.tasks import run_tasks
 from softcosine.cluster.terms import joined, merge_terms
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.files import (

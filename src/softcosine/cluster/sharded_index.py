@@ -248,24 +248,16 @@ class ShardedIndex(Searchable):
         by: By = "words",
         ranking: str = "soft_cosine",
         threads: int | None = None,
-        jobs: int | None = None,
-        checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> SimilarPairs:
         """Return similar pairs of the documents of the last commit; see `SoftIndex.pairs`.
 
         Parameters
         ----------
-        min_similarity, k, by, threads, progress
+        min_similarity, by, threads, progress
             See `SoftIndex.pairs`.
-        ranking
-            Only the default.
-        jobs : int, optional
-            Number of tasks at once, by joblib; ``joblib.parallel_config`` chooses where. By default
-            one after the other in this process, each on all threads.
-        checkpoint : path of a folder, optional
-            Where tasks leave their pairs, so that the same call can resume; required for `jobs`, on
-            a disk that all of them share.
+        k, ranking
+            Only the defaults.
 
         Raises
         ------
@@ -274,6 +266,11 @@ class ShardedIndex(Searchable):
         from softcosine.cluster.all_pairs import pairs_of_shards
 
         folder = self._folder("pairs of documents are found in")
+        if k is not None:
+            raise InvalidInputError(
+                "the nearest documents of each are found in one index; pass min_similarity for "
+                "all pairs of shards."
+            )
         if ranking != "soft_cosine":
             raise InvalidInputError(
                 "pairs of shards are compared by soft_cosine; leave out ranking."
@@ -281,9 +278,8 @@ class ShardedIndex(Searchable):
         check_comparable(self._snapshot, by)
         check_reachable(self._snapshot, min_similarity, by)
         return pairs_of_shards(
-            folder, min_similarity=min_similarity, k=k, by=by, threads=threads, jobs=jobs,
-            checkpoint=checkpoint, progress=progress,
-        )  # fmt: skip
+            folder, min_similarity=min_similarity, by=by, threads=threads, progress=progress
+        )
 
     def dedupe(
         self,
@@ -292,19 +288,17 @@ class ShardedIndex(Searchable):
         method: str = "components",
         by: By = "words",
         threads: int | None = None,
-        jobs: int | None = None,
-        checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> list[SimilarGroup]:
-        """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for `jobs`."""
+        """Return groups of near duplicates; see `SoftIndex.dedupe`."""
         from softcosine.cluster.all_pairs import groups_of_shards
 
         folder = self._folder("near duplicates are found in")
         check_comparable(self._snapshot, by)
         check_reachable(self._snapshot, min_similarity, by)
         return groups_of_shards(
-            folder, min_similarity=min_similarity, method=method, by=by, threads=threads, jobs=jobs,
-            checkpoint=checkpoint, progress=progress,
+            folder, min_similarity=min_similarity, method=method, by=by, threads=threads,
+            progress=progress,
         )  # fmt: skip
 
     def writer(self, **options: Any) -> ShardedWriter:
@@ -394,7 +388,7 @@ def _on_the_last_commit(method: Callable[_P, _T]) -> Callable[_P, _T]:
     @wraps(method)
     def called(*arguments: _P.args, **options: _P.kwargs) -> _T:
         index: Any = arguments[0]
-        if options.get("to") is not None:  # long results resume by themselves
+        if options.get("to") is not None:  # queries can be read once
             return method(*arguments, **options)
         given: Any = list(map(_repeatable, arguments))
         named: Any = {name: _repeatable(one) for name, one in options.items()}

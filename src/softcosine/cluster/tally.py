@@ -13,9 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._tasks import once
 from softcosine.cluster.build_plan import BuildPlan, tally_folder
 from softcosine.cluster.ownership import hashes_of
+from softcosine.cluster.tasks import once
 from softcosine.files import Record, place
 from softcosine.index.writer.document import NewDocument, new_document
 from softcosine.storage import Folder, open_folder, write_folder

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._tasks import once
 from softcosine.cluster.build_plan import BuildPlan, terms_folder
 from softcosine.cluster.ownership import owned
 from softcosine.cluster.tally import Tally
+from softcosine.cluster.tasks import once
 from softcosine.errors import DuplicateIdError
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.storage import Folder, open_folder, write_folder

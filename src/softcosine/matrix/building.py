@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,9 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 from softcosine._progress import Progress
 from softcosine._ragged import running_sum
-from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.additions import AddedColumns, with_added
 from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
-from softcosine.matrix.checkpoint import NeighborCheckpoint
 from softcosine.matrix.columns import GrowingColumns
 from softcosine.matrix.neighbor_chunks import ask
 from softcosine.matrix.representatives import representatives
@@ -57,8 +54,6 @@ def build(
     *,
     balanced: bool = False,
     progress: Progress | None = None,
-    resume: str | Path | None = None,
-    jobs: int | None = None,
 ) -> Built:
     """Build S from the source's neighbours of every term.
 
@@ -78,23 +73,11 @@ def build(
         See `softcosine.matrix.balance`.
     progress : callable, optional
         Called with (terms done, terms in all).
-    resume, jobs
-        See `TermSimilarityMatrix.from_source`.
     """
-    check_whole("jobs", jobs, optional=True)
-    if jobs is not None and resume is None:
-        raise InvalidInputError(
-            "jobs search in other processes, which leave their results in a folder: pass "
-            "resume=FOLDER, on a disk that all of them share."
-        )
     sequence = column_order(vocabulary, order)
     words = representatives(source, vocabulary)
-    limit, kept = rules.max_neighbors, None
-    if resume is not None:
-        kept = NeighborCheckpoint.opened(resume, source, words, max_neighbors=limit)
-    admitted = rules.admitted(
-        ask(source, words, words, max_neighbors=limit, progress=progress, kept=kept, jobs=jobs)
-    )
+    limit = rules.max_neighbors
+    admitted = rules.admitted(ask(source, words, words, max_neighbors=limit, progress=progress))
     if rules.strategy == "rows":
         S = with_diagonal(best_of_rows(admitted, limit))
     else:

@@ -346,8 +346,6 @@ class SimilarityRecipe:
         words: Iterable[str] | None = None,
         threads: int | None = None,
         report: Report | None = None,
-        resume: str | Path | None = None,
-        jobs: int | None = None,
     ) -> BuiltSimilarity:
         """Make S.
 
@@ -366,8 +364,6 @@ class SimilarityRecipe:
             See `softcosine.using_threads`.
         report : callable, optional
             Called with (task, done, total or None).
-        resume, jobs
-            See `TermSimilarityMatrix.from_source`.
 
         Raises
         ------
@@ -386,9 +382,8 @@ class SimilarityRecipe:
         source = self.finished(source, vocabulary=vocabulary, analyzer=analyzer, language=language)
         tell("finding similar terms", 0, len(vocabulary))
         S = TermSimilarityMatrix.from_source(
-            source, vocabulary, guard=False, analyzer=analyzer, warn=False, resume=resume,
-            jobs=jobs, progress=partial(tell, "finding similar terms"),
-            **self.rules,
+            source, vocabulary, guard=False, analyzer=analyzer, warn=False,
+            progress=partial(tell, "finding similar terms"), **self.rules,
         )  # fmt: skip
         if self.sources is None and len(S) and len(S) == S.to_scipy().nnz:
             known = "these texts" if language in (None, "none") else language.title()

@@ -139,8 +139,6 @@ class TermSimilarityMatrix(TermEntries):
         warn: bool = True,
         threads: int | None = None,
         progress: Progress | None = None,
-        resume: str | Path | None = None,
-        jobs: int | None = None,
     ) -> Self:
         """Build S from a term similarity source (theory T6).
 
@@ -188,18 +186,12 @@ class TermSimilarityMatrix(TermEntries):
             See `softcosine.using_threads`.
         progress : callable, optional
             Called with (terms done, terms in all) while neighbours are searched.
-        resume : path, optional
-            Folder for a checkpoint of the source's results: after an interruption, an equal call
-            continues from it. Remove it after saving S.
-        jobs : int, optional
-            Number of blocks of 2,048 terms searched at once in other processes, by joblib, whose
-            ``parallel_config`` chooses where. They read the source from the folder `resume`.
 
         Raises
         ------
         InvalidInputError
             If a setting is unknown, ``"rows"`` is combined with `balanced` or `definite`, the
-            source violates its protocol, or `resume` is given for a source that cannot be saved.
+            source violates its protocol.
         """
         # Imported here: not needed to open a stored S.
         from softcosine.matrix.building import build, prepared
@@ -210,10 +202,7 @@ class TermSimilarityMatrix(TermEntries):
         if rules.strategy == "rows" and (balanced or definite):
             raise asymmetry("balancing" if balanced else "making it definite")
         with using_threads(threads):
-            made = build(
-                source, vocabulary, rules, order, balanced=balanced, progress=progress,
-                resume=resume, jobs=jobs,
-            )  # fmt: skip
+            made = build(source, vocabulary, rules, order, balanced=balanced, progress=progress)
         matrix = cls.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,

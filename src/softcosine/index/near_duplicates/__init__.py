@@ -3,5 +3,4 @@
 * `similar`: by document ids, for `SoftIndex.pairs` and `SoftIndex.dedupe`.
 * `all_pairs`, `groups`: by document numbers; `results`: their results.
 * `panels`: the comparison by words; `meaning`: by coordinates, and by both.
-* `checkpoint`: resumes an interrupted comparison.
 """

@@ -14,10 +14,9 @@ scored in float64. So results do not depend on the number of threads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +26,6 @@ from softcosine._progress import Progress
 from softcosine._ragged import running_sum
 from softcosine._threads import n_threads
 from softcosine.errors import InvalidInputError
-from softcosine.index.near_duplicates.checkpoint import (
-    NeighborGraphCheckpoint,
-    PairCheckpoint,
-)
 from softcosine.index.near_duplicates.panels import Bars, Comparison, PairDocuments, ScoredPairs
 from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
 from softcosine.index.search.parts import Part
@@ -41,7 +36,6 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 __all__ = [
     "nearest_neighbors",
     "pair_documents",
-    "pairs_of_panels",
     "positive",
     "similar_pairs",
 ]
@@ -57,7 +51,6 @@ def similar_pairs(
     *,
     min_similarity: float,
     threads: int | None = None,
-    checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[PairBlock]:
     """Yield all pairs of documents of a minimum similarity, ordered by (first, second).
@@ -71,9 +64,6 @@ def similar_pairs(
         slightly lower value.
     threads : int, optional
         All processors by default; results do not depend on it.
-    checkpoint : path of a folder, optional
-        Stores the pairs, some 24 bytes each, so that the same call can resume after an
-        interruption; stored pairs come first. The folder is not deleted at the end.
     progress : callable, optional
         Called with (compared pairs, all pairs).
 
@@ -86,17 +76,10 @@ def similar_pairs(
     Raises
     ------
     InvalidInputError
-        If `min_similarity` is not above 0, or the checkpoint belongs to another index or other
-        parameters.
-    IndexFormatError, IndexLockedError
-        If the folder is not a checkpoint, was altered, or is in use.
+        If `min_similarity` is not above 0.
     """
     minimum, threads = positive(min_similarity), n_threads(threads)
-    if checkpoint is None:
-        return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
-    question = {"min_similarity": minimum, "by": documents.by}
-    kept = PairCheckpoint(checkpoint, question, documents.fingerprint)
-    return _resumed(documents, minimum, threads, progress, kept)
+    return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
 
 
 def positive(min_similarity: float) -> float:
@@ -110,45 +93,11 @@ def positive(min_similarity: float) -> float:
     return minimum
 
 
-def pairs_of_panels(
-    documents: Comparison, panels: range, minimum: float, threads: int | None = None
-) -> Iterator[PairBlock]:
-    """Yield the pairs of some panels of documents with all later documents; see `similar_pairs`."""
-    found = _streamed(documents, minimum, n_threads(threads), None, panels=panels)
-    return (block for block in found if len(block))
-
-
-def _resumed(
-    documents: Comparison,
-    minimum: float,
-    threads: int,
-    progress: Progress | None,
-    kept: PairCheckpoint,
-) -> Iterator[PairBlock]:
-    """Yield the stored pairs, then compute, store and yield the others."""
-    with kept:
-        for pairs in kept.stored():
-            yield PairBlock(*(np.array(pairs[name]) for name in pairs.dtype.names or ()))
-        start = int(kept.state["panels"])
-        left = range(start, len(documents.panels))
-        rest = _streamed(documents, minimum, threads, progress, panels=left)
-        try:
-            for panels, block in enumerate(rest, start + 1):
-                kept.add(block.first, block.second, block.similarities, panels)
-                if len(block):
-                    yield block
-        finally:
-            rest.close()
-            kept.finish()
-
-
 def _streamed(
     documents: Comparison,
     minimum: float,
     threads: int,
     progress: Progress | None,
-    *,
-    panels: range | None = None,
 ) -> Generator[PairBlock]:
     """Yield the pairs of each panel, even if there are none."""
     bars = Bars.at(minimum, len(documents.numbers), 0, documents.slack)
@@ -164,7 +113,7 @@ def _streamed(
         documents.meet(panel, bars, scored)
         return _block(documents, found)
 
-    yield from _in_order(meet, documents, threads, progress, panels=panels)
+    yield from _in_order(meet, documents, threads, progress)
 
 
 def nearest_neighbors(
@@ -173,7 +122,6 @@ def nearest_neighbors(
     k: int,
     min_similarity: float = 0.0,
     threads: int | None = None,
-    checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> NeighborGraph:
     """Return the k most similar documents of every document; ties by number.
@@ -186,38 +134,16 @@ def nearest_neighbors(
         At least 1; fewer neighbors are returned if fewer qualify.
     min_similarity : float, optional
         Minimum similarity; a neighbor always needs one above 0.
-    checkpoint : path of a folder, optional
-        Stores intermediate results every half minute and when interrupted, so that the same call
-        can resume.
 
     Raises
     ------
     InvalidInputError
-        If k or `min_similarity` is invalid, or the checkpoint belongs to another index or other
-        parameters.
-    IndexFormatError, IndexLockedError
-        If the folder is not a checkpoint, was altered, or is in use.
+        If k or `min_similarity` is invalid.
     """
     k, threads = check_k(k), n_threads(threads)
     minimum = check_min_score(min_similarity, "min_similarity")
     best = _Best(documents, min(k, max(len(documents.numbers) - 1, 1)), minimum)
-    if checkpoint is None:
-        for _ in best.panels(threads, progress):
-            pass
-        return best.graph()
-    question = {"k": k, "min_similarity": max(minimum, 0.0), "by": documents.by}
-    with NeighborGraphCheckpoint(checkpoint, question, documents.fingerprint) as kept:
-        panels = int(kept.state["panels"])
-        best.restore(kept.stored(), panels)
-        rest = best.panels(threads, progress, start=panels)
-        try:
-            for _ in rest:
-                panels += 1
-                if kept.due:
-                    kept.save(panels, best.state())
-        finally:
-            rest.close()
-            kept.save(panels, best.state())
+    best.compare(threads, progress)
     return best.graph()
 
 
@@ -251,15 +177,13 @@ class _Best:
         self._others = np.zeros((n, k), np.uint32)
         self._held = np.zeros(n, np.int64)
 
-    def panels(self, threads: int, progress: Progress | None, *, start: int = 0) -> Generator[None]:
-        """Compare panel after panel; yields after each completed panel."""
+    def compare(self, threads: int, progress: Progress | None) -> None:
+        """Compare all panels."""
         documents, bars = self._documents, self._bars
-
-        def meet(panel: int) -> None:
-            documents.meet(panel, bars, self._scored)
-
-        left = range(start, len(documents.panels))
-        yield from _in_order(meet, documents, threads, progress, panels=left)
+        for _ in _in_order(
+            lambda panel: documents.meet(panel, bars, self._scored), documents, threads, progress
+        ):
+            pass
 
     def _scored(self, begin: int, found: ScoredPairs) -> None:
         with self._bars.lock:
@@ -268,40 +192,6 @@ class _Best:
                 self._bars.best, self._others, self._held, self._bars.documents,
                 self._documents.slack,
             )  # fmt: skip
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of the heaps."""
-        with self._bars.lock:
-            return {
-                "similarities": self._bars.best.copy(),
-                "others": self._others.copy(),
-                "held": self._held.copy(),
-            }
-
-    def restore(self, state: Mapping[str, NDArray[Any]], panels: int) -> None:
-        """Restore a `state` that was taken after `panels` completed panels.
-
-        Pairs of later, incomplete panels are dropped; they will be compared again.
-        """
-        if not state or panels == 0:
-            return
-        documents = self._documents
-        met = documents.panels[panels - 1][1]
-        n, k = self._others.shape
-        others, similarities = state["others"], state["similarities"]
-        earlier = np.minimum(np.arange(n)[:, None], others)
-        filled = (np.arange(k) < state["held"][:, None]) & (earlier < met)
-        # A sorted row, worst first, is a heap.
-        ascending = (-others.astype(np.int64), np.where(filled, similarities, np.inf))
-        order = np.lexsort(ascending, axis=1)
-        self._others[:] = np.take_along_axis(others, order, axis=1)
-        kept = np.where(filled, similarities, 0.0)
-        self._bars.best[:] = np.take_along_axis(kept, order, axis=1)
-        self._held[:] = filled.sum(axis=1)
-        full = self._held == k
-        self._bars.documents[full] = np.maximum(
-            self._bars.documents[full], self._bars.best[full, 0] * documents.slack
-        )
 
     def graph(self) -> NeighborGraph:
         """Return the neighbors, best first."""
@@ -321,11 +211,9 @@ def _in_order(
     documents: Comparison,
     threads: int,
     progress: Progress | None,
-    *,
-    panels: range | None = None,
 ) -> Generator[_T]:
     """Yield the result of each panel, in order, computed a few panels ahead."""
-    panels = range(len(documents.panels)) if panels is None else panels
+    panels = range(len(documents.panels))
     n = len(documents.numbers)
     total = n * (n - 1) // 2
 
@@ -336,8 +224,6 @@ def _in_order(
             progress(total - left * (left - 1) // 2, total)
         return result
 
-    if panels.start > 0:
-        counted(panels.start - 1, None)
     if threads == 1:
         for panel in panels:
             yield counted(panel, meet(panel))

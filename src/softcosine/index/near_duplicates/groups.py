@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -109,14 +108,13 @@ def find_groups(
     min_similarity: float,
     method: str = "components",
     threads: int | None = None,
-    checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> DuplicateGroups:
     """Return groups of documents of a minimum similarity.
 
     Parameters
     ----------
-    documents, min_similarity, threads, checkpoint, progress
+    documents, min_similarity, threads, progress
         See `softcosine.index.near_duplicates.all_pairs.similar_pairs`.
     method : {"components", "leaders"}
         See `softcosine.index.near_duplicates.groups`.
@@ -130,7 +128,7 @@ def find_groups(
     """
     check_choice("method", method, METHODS)
     pairs = similar_pairs(
-        documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
+        documents, min_similarity=min_similarity, threads=threads,
         progress=progress,
     )  # fmt: skip
     return groups_of_pairs(documents, pairs, method)

@@ -13,23 +13,19 @@ those by words together with those by meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.near_duplicates.checkpoint import checksum
 from softcosine.index.near_duplicates.panels import (
     Bars,
     PairDocuments,
     Scored,
     ScoredPairs,
-    kth_best,
 )
 from softcosine.index.search.bounds import cosine_error
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
-from softcosine.kernels.all_pairs import PANEL
 from softcosine.kernels.meaning import exact_cosines
 
 __all__ = ["DocumentsByBoth", "DocumentsByMeaning"]
@@ -83,33 +79,6 @@ class DocumentsByMeaning:
             if len(documents):
                 scores = self.scores(begin, starts, documents)
                 scored(begin, ScoredPairs(starts, documents, scores))
-
-    def nearest(self, panel: int, k: int, minimum: float) -> Iterator[ScoredPairs]:
-        """Compare a panel with all documents; see `Comparison`."""
-        return self.nearest_of(*self.panels[panel], k, minimum)
-
-    def nearest_of(self, begin: int, end: int, k: int, minimum: float) -> Iterator[ScoredPairs]:
-        """Compare some documents with all; see `Comparison.nearest`."""
-        rows = self.normalized(begin, end)
-        best = np.full((len(rows), k + 1), -np.inf, np.float32)  # with the document itself
-        for at in range(0, len(self.numbers), _BLOCK):
-            cosines = rows @ self.normalized(at, at + _BLOCK).T
-            best = np.partition(np.concatenate([best, cosines], axis=1), -k - 1, axis=1)[
-                :, -k - 1 :
-            ]
-            least = np.maximum(best[:, 0], np.float32(minimum))
-            starts, documents = self.reaching(cosines, at, least)
-            yield ScoredPairs(starts, documents, self.scores(begin, starts, documents))
-
-    def reaching(
-        self, cosines: NDArray[np.float32], at: int, least: NDArray[np.float32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """Return the pairs of a panel with a block whose exact cosine can reach that of its row.
-
-        `starts` and `documents` are those of `ScoredPairs`; `least` can be a float32 cosine itself.
-        """
-        reached = cosines >= (least - np.float32(3 * self._error))[:, np.newaxis]
-        return _entries(reached, at)
 
     def candidates(
         self, rows: NDArray[np.float32], begin: int, at: int, bars: Bars, *, share: float = 1.0
@@ -184,10 +153,6 @@ class DocumentsByMeaning:
             scores[own] = self.pair_scores(begin + row, documents[own])
         return scores
 
-    def fingerprint(self) -> str:
-        """Return a checksum of everything that the similarities depend on."""
-        return checksum([self.numbers, self._coordinates.vectors])
-
     def normalized(self, begin: int, end: int) -> NDArray[np.float32]:
         """Return the coordinates of documents, of length 1."""
         own = self._coordinates.vectors[begin:end].astype(np.float32)
@@ -244,52 +209,10 @@ class DocumentsByBoth:
             scored(begin, ScoredPairs(starts, documents, scores))
         words.release(space)
 
-    def nearest(self, panel: int, k: int, minimum: float) -> Iterator[ScoredPairs]:
-        """Compare a panel with all documents; see `Comparison`.
-
-        The k best among the nearest by words and by meaning give a similarity that the k best of
-        all documents reach; so does the soft cosine or the cosine of each of these.
-        """
-        words, meaning = self._words, self._meaning
-        begin, end = self.panels[panel]
-        n, n_rows = len(self.numbers), end - begin
-        space = words.space()
-        factors = words.expand(space, begin, end)
-
-        def scored(keys: NDArray[np.int64]) -> ScoredPairs:
-            space.starts[:] = np.searchsorted(keys, np.arange(len(space.starts)) * n)
-            starts, documents = space.starts[: n_rows + 1].copy(), (keys % n).astype(np.uint32)
-            by_words = words.scores(space, factors, begin, documents)
-            scores = 0.5 * (by_words + meaning.scores(begin, starts, documents))
-            return ScoredPairs(starts, documents, scores)
-
-        near = chain(words.nearest(panel, k, 0.0), meaning.nearest_of(begin, end, k, 0.0))
-        pairs = scored(_joined([_keys(one.starts, one.documents, n) for one in near]))
-        others = pairs.documents != pairs.columns + begin
-        best = kth_best(pairs.columns[others], pairs.scores[others], n_rows, k)
-        least = np.maximum(best, minimum).astype(np.float32)
-        bars = Bars.at(minimum, n, 0, self.slack)
-        units, lowest = words.own(space, factors, bars)
-        own = lowest[:n_rows]  # a negative threshold (no bounds) stays
-        np.maximum(own, least * (self.slack * (1.0 - 1e-6)), out=own, where=own > 0)
-        rows, heaps = meaning.normalized(begin, end), np.zeros((len(units), 0), np.float32)
-        for at in range(0, n, _BLOCK):
-            block = at, min(at + _BLOCK, n)
-            starts, documents = meaning.reaching(rows @ meaning.normalized(*block).T, at, least)
-            keys = [_keys(starts, documents, n)]
-            sizes = words.candidates(space, -PANEL, block, units, lowest, bars.documents, heaps)
-            keys += [_keys(space.starts, space.ordered[:size], n) for size in sizes]
-            yield scored(_joined(keys))
-        words.release(space)
-
     def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return exact similarities of a document with others, by ascending place."""
         by_words = self._words.pair_scores(first, others)
         return 0.5 * (by_words + self._meaning.pair_scores(first, others))
-
-    def fingerprint(self) -> str:
-        """Return a checksum of everything that the similarities depend on."""
-        return checksum([self._words.fingerprint(), self._meaning.fingerprint()])
 
 
 def _entries(reached: NDArray[np.bool_], at: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:

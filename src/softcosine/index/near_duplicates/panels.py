@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
-from softcosine.index.near_duplicates.checkpoint import fingerprint
 from softcosine.index.search.bounds import slack
 from softcosine.index.search.parts import Part
 from softcosine.kernels.all_pairs import (
@@ -43,7 +42,7 @@ from softcosine.kernels.documents import score_pairs, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 
-__all__ = ["Bars", "Comparison", "PairDocuments", "ScoredPairs", "kth_best"]
+__all__ = ["Bars", "Comparison", "PairDocuments", "ScoredPairs"]
 
 _SMALLEST, _LARGEST = 1e-30, 1e30  # range in which float32 neither underflows nor overflows
 _TINY = np.finfo(np.float32).tiny  # the lowest threshold: every positive value reaches it
@@ -103,18 +102,6 @@ class Bars:
         return cls(floor, np.full(n, floor if k else np.inf, np.float32), np.zeros((n, k)))
 
 
-def kth_best(
-    columns: NDArray[np.int64], scores: NDArray[np.float64], n_columns: int, k: int
-) -> NDArray[np.float64]:
-    """Return the k-th largest score of each column; 0 if it has fewer, or if that is negative."""
-    order = np.lexsort((-scores, columns))
-    counts = np.bincount(columns, minlength=n_columns)
-    full = counts >= k
-    best = np.zeros(n_columns)
-    best[full] = scores[order][(np.cumsum(counts) - counts)[full] + k - 1]
-    return np.maximum(best, 0.0)
-
-
 class Comparison(Protocol):
     """Documents to compare, in order of number; their index here is their *place*."""
 
@@ -153,21 +140,8 @@ class Comparison(Protocol):
         """
         ...
 
-    def nearest(self, panel: int, k: int, minimum: float) -> Iterator[ScoredPairs]:
-        """Compare the documents of a panel with all others, earlier ones too.
-
-        Yields exactly scored pairs, each once, with the document of the panel as the query; a
-        document can be paired with itself. They include, up to a difference of rounding, all pairs
-        that are among the k best of the document in the panel and reach the minimum.
-        """
-        ...
-
     def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return exact similarities of a document with others, by ascending place."""
-        ...
-
-    def fingerprint(self) -> str:
-        """Return a checksum of everything that the similarities depend on."""
         ...
 
 
@@ -254,20 +228,6 @@ class PairDocuments:
             scored(begin, self._scored(space, factors, begin, space.ordered[:n]))
         self.release(space)
 
-    def nearest(self, panel: int, k: int, minimum: float) -> Iterator[ScoredPairs]:
-        """Compare a panel with all documents; see `Comparison`."""
-        begin, end = self.panels[panel]
-        space = self.space()
-        factors = self.expand(space, begin, end)
-        bars = Bars.at(minimum, self.n, 0, self.slack)
-        units, own_bars = self.own(space, factors, bars)
-        heaps = np.zeros((PANEL, k + 1), np.float32)  # the document itself takes one place
-        every = 0, self.n
-        for n in self.candidates(space, -PANEL, every, units, own_bars, bars.documents, heaps):
-            scored = self._scored(space, factors, begin, space.ordered[:n].copy())
-            yield replace(scored, starts=scored.starts[: end - begin + 1].copy())
-        self.release(space)
-
     def candidates(
         self,
         space: PanelSpace,
@@ -280,9 +240,8 @@ class PairDocuments:
     ) -> Iterator[int]:
         """Yield the number of pairs of an expanded panel with a block of later documents.
 
-        With -PANEL as `begin` all documents of the block are later. The pairs are in
-        `space.starts` and `space.ordered`; they include all that reach the thresholds of the
-        columns, `own_bars`, or of the documents, `bars`.
+        The pairs are in `space.starts` and `space.ordered`; they include all that reach the
+        thresholds of the columns, `own_bars`, or of the documents, `bars`.
         """
         at, stop = block
         while at < stop:
@@ -329,10 +288,6 @@ class PairDocuments:
         space.panel[space.kept_terms[: space.kept_starts[1]], 0] = 0
         self._idle.append(space)
         return scores
-
-    def fingerprint(self) -> str:
-        """Return a checksum of everything that the similarities depend on."""
-        return fingerprint(self.parts, self.S)
 
     def expand(self, space: PanelSpace, begin: int, end: int) -> NDArray[np.float64]:
         """Expand documents of one segment into the panel; return their factors as queries."""

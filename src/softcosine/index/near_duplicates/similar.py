@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -111,7 +110,6 @@ def pairs_of(
     by: str,
     ranking: str,
     threads: int | None,
-    checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> SimilarPairs:
     """Return similar pairs; see `SoftIndex.pairs`. Parameters are checked at once."""
@@ -122,7 +120,7 @@ def pairs_of(
     what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
     if k is None:
         blocks = similar_pairs(
-            documents, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
+            documents, min_similarity=min_similarity, threads=threads,
             progress=progress,
         )  # fmt: skip
         found = (
@@ -135,7 +133,7 @@ def pairs_of(
         )  # fmt: skip
         return SimilarPairs(found, what)
     graph = nearest_neighbors(
-        documents, k=k, min_similarity=min_similarity, threads=threads, checkpoint=checkpoint,
+        documents, k=k, min_similarity=min_similarity, threads=threads,
         progress=progress,
     )  # fmt: skip
     neighbors = (
@@ -153,7 +151,6 @@ def groups_of(
     method: str,
     by: str,
     threads: int | None,
-    checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> list[SimilarGroup]:
     """Return groups of near duplicates; see `SoftIndex.dedupe`."""
@@ -161,7 +158,7 @@ def groups_of(
     check_reachable(snapshot, min_similarity, by)
     groups = find_groups(
         documents, min_similarity=min_similarity, method=method, threads=threads,
-        checkpoint=checkpoint, progress=progress,
+        progress=progress,
     )  # fmt: skip
     return named_groups(groups, DocumentIds(snapshot).__getitem__)
 

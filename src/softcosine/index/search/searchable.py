@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -377,9 +377,8 @@ class Searchable:
         to: str | Path,
         ids: Iterable[str] | None = None,
         threads: int | None = None,
-        jobs: int | None = None,
         overwrite: bool = False,
-        progress: Progress | None = None,
+        progress: Callable[[int, int | None], object] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> int: ...
     def search_batch(
@@ -389,17 +388,14 @@ class Searchable:
         to: str | Path | None = None,
         ids: Iterable[str] | None = None,
         threads: int | None = None,
-        jobs: int | None = None,
         overwrite: bool = False,
-        progress: Progress | None = None,
+        progress: Callable[[int, int | None], object] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> list[Hits] | int:
         """Search many queries on several threads; results are bit-identical to `search`.
 
         With `to`, the hits go into a file, and any number of queries takes the memory of some
-        thousand. Finished blocks of queries are kept in the folder ``<to>.blocks`` until the end:
-        if the search was stopped, the same call continues. The bytes of the file do not depend on
-        `threads`, `jobs` and interruptions.
+        thousand. The file appears when it is whole; its bytes do not depend on `threads`.
 
         Parameters
         ----------
@@ -415,13 +411,10 @@ class Searchable:
             Ids of the queries; by default "1", "2", and so on, or those of the file.
         threads : int, optional
             All processors by default.
-        jobs : int, optional
-            Number of blocks searched at once, by joblib, whose ``parallel_config`` chooses where;
-            the other processes open the index by its path. By default one after the other.
         overwrite : bool
             Whether to replace an existing file.
         progress : callable, optional
-            Called with (finished queries, all queries).
+            Called with (finished queries, all queries); None for all of an iterator or a file.
         **options
             Those of `search`, except ``facets`` with `to`.
 
@@ -433,28 +426,24 @@ class Searchable:
         Raises
         ------
         InvalidInputError
-            Also if ``<to>.blocks`` holds hits of other queries, other options or another commit.
         AlreadyExistsError
             If the file exists and `overwrite` is false.
-        IndexLockedError
-            If another process writes the same file.
         DeadlineExceededError
             If a shard does not answer in time; hits are never missing in a file.
         """
         request = SearchOptions.of(**options)
         if to is None:
-            of_files = isinstance(queries, Path), ids is not None, jobs is not None, overwrite
-            if any(of_files) or progress is not None:
+            if isinstance(queries, Path) or ids is not None or overwrite or progress is not None:
                 raise InvalidInputError(
-                    "a file of queries, ids, jobs, overwrite and progress are for hits that go "
-                    "into a file; pass to=FILE, or leave them out."
+                    "a file of queries, ids, overwrite and progress are for hits that go into a "
+                    "file; pass to=FILE, or leave them out."
                 )
-            assert not isinstance(queries, Path)
             check_list("queries", queries, "queries, or call search with a single one")
             return self._search(request).execute(list(queries), threads)
         return write_hits(
-            self, with_ids(queries, ids), to, request, threads=threads, jobs=jobs,
+            self._search(request), with_ids(queries, ids), to, threads=threads,
             overwrite=overwrite, progress=progress,
+            total=len(queries) if isinstance(queries, Sized) else None,
         )  # fmt: skip
 
     def ranked(
@@ -665,7 +654,6 @@ class Searchable:
         by: By = "words",
         ranking: str = "soft_cosine",
         threads: int | None = None,
-        checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> SimilarPairs:
         """Return all similar pairs of documents, or the k nearest documents of each document.
@@ -688,8 +676,6 @@ class Searchable:
             Of words alone.
         threads : int, optional
             All processors by default; results do not depend on it.
-        checkpoint : path of a folder, optional
-            Stores intermediate results, so that the same call can resume after an interruption.
         progress : callable, optional
             Called with (compared pairs, all pairs).
 
@@ -707,7 +693,7 @@ class Searchable:
 
         return pairs_of(
             self._snapshot, min_similarity=min_similarity, k=k, by=by, ranking=ranking,
-            threads=threads, checkpoint=checkpoint, progress=progress,
+            threads=threads, progress=progress,
         )  # fmt: skip
 
     def dedupe(
@@ -717,7 +703,6 @@ class Searchable:
         method: str = "components",
         by: By = "words",
         threads: int | None = None,
-        checkpoint: str | Path | None = None,
         progress: Progress | None = None,
     ) -> list[SimilarGroup]:
         """Return groups of near duplicates, each led by its earliest document.
@@ -729,7 +714,7 @@ class Searchable:
         method : {"components", "leaders"}
             ``components``: documents connected by a chain of similar pairs. ``leaders``: every
             member has at least this similarity with the first document of the group.
-        by, threads, checkpoint, progress
+        by, threads, progress
             See `pairs`.
 
         Raises
@@ -740,5 +725,5 @@ class Searchable:
 
         return groups_of(
             self._snapshot, min_similarity=min_similarity, method=method, by=by, threads=threads,
-            checkpoint=checkpoint, progress=progress,
+            progress=progress,
         )  # fmt: skip
