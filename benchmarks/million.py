@@ -94,9 +94,6 @@ def joined(segments: Sequence[Segment]) -> Segment:
         group_levels=(own % len(frequencies)).astype(levels.dtype),
         documents=by_term.indices[order].astype(np.uint32),
         posting_weights=np.empty(0, np.float32),
-        bound_starts=np.zeros(1, np.uint32),
-        bound_levels=np.empty(0, np.uint16),
-        bound_lengths=np.empty(0, np.uint32),
     )
 
 

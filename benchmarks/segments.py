@@ -1,7 +1,7 @@
 """What segments cost: the ten best of 20 Newsgroups in 1, 4, 16 and 64 segments, and their heads.
 
 Run ``python benchmarks/segments.py``. Heads are what a segment stores beside its postings so that
-they are found: its directory of terms and where groups begin; bounds of impact are counted apart.
+they are found: its directory of terms and where groups begin.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ K = 10
 N_SEGMENTS = (1, 4, 16, 64)
 TERMS = (5, 20, 100)
 HEADS = ("present_terms", "term_groups", "group_starts", "group_levels")
-BOUNDS = ("bound_starts", "bound_levels", "bound_lengths")
 
 
 def searcher_of(workload: Workload, n_segments: int) -> Searcher:
@@ -83,7 +82,6 @@ def measured(
                     **timing.row(relative_to=timings[0], unit="ms"),
                     "heads MiB": mebibytes(searcher, HEADS),
                     "postings MiB": mebibytes(searcher, ["documents"]),
-                    "bounds MiB": mebibytes(searcher, BOUNDS),
                 }
             )
     return rows

@@ -164,7 +164,6 @@ IMPOSSIBLE = {
     "group_starts": lambda a: np.where(np.arange(len(a)) == 1, 2**31, a),
     "group_levels": lambda a: np.full_like(a, 65535),
     "documents": lambda a: np.full_like(a, 65535),
-    "bound_starts": lambda a: np.full_like(a, 7),
     "frequencies": lambda a: np.full_like(a, np.nan),
     "lengths": lambda a: np.full_like(a, -1),
     "tokens": lambda a: np.full_like(a, 2**31 - 1),

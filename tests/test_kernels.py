@@ -28,7 +28,6 @@ from softcosine.kernels.documents import (
     score_documents,
     soft_norms_squared,
 )
-from softcosine.kernels.postings import BOUNDS, FEW
 from softcosine.kernels.search import expand_queries, find_candidates
 from softcosine.text.weighting import Weighting
 from toys import similarity_matrix, statistics_of
@@ -104,54 +103,6 @@ def test_postings_stand_by_term_then_frequency_then_document(drawn):
                 ]
             ]
             assert found == sorted((values[d, term], d) for d in docs)
-
-
-@given(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 60),
-    st.sampled_from([2, 30, 2000]),
-    st.floats(0, 3),
-    st.floats(0, 1),
-    st.floats(0.1, 500),
-    st.sampled_from(["raw", "log", "binary", "bm25"]),
-)
-def test_no_impact_of_a_posting_exceeds_the_bounds_of_its_term(
-    seed, n_docs, most, k1, b, average, tf
-):
-    generator = np.random.default_rng(seed)
-    X = generator.integers(1, most, (n_docs, 4)) * (
-        generator.random((n_docs, 4)) < [1, 0.8, 0.2, 0]
-    )
-    X[:, :3] *= generator.integers(1, most, (n_docs, 1))
-    segment = Segment.from_counts(csr_array(X))
-    weighting = Weighting(tf, k1=k1, b=b)
-    frequent = segment.present_terms[segment.present_frequencies > FEW]
-    assert len(segment.bound_starts) == len(frequent) + 1
-    lengths = X.sum(axis=1)
-    for term, begin, end in zip(
-        frequent, segment.bound_starts[:-1], segment.bound_starts[1:], strict=True
-    ):
-        pairs = slice(begin, end)
-        assert 1 <= end - begin <= BOUNDS
-        highest, shortest = segment.bound_levels[pairs], segment.bound_lengths[pairs]
-        assert (np.diff(highest.astype(int)) > 0).all()
-        assert (np.diff(shortest.astype(int)) > 0).all()
-        bound = weighting.frequencies(segment.frequencies[highest], shortest / average).max()
-        of = X[:, term] > 0
-        impacts = weighting.frequencies(X[of, term].astype(float), lengths[of] / average)
-        assert impacts.max() <= bound
-        if len(pairs_that_count(X[of, term], lengths[of])) <= BOUNDS:
-            assert impacts.max() == bound
-
-
-def pairs_that_count(frequencies, lengths):
-    """The pairs that no other one dominates."""
-    pairs = {(int(f), int(n)) for f, n in zip(frequencies, lengths, strict=True)}
-    return {
-        (f, n)
-        for f, n in pairs
-        if not any(g >= f and m <= n and (g, m) != (f, n) for g, m in pairs)
-    }
 
 
 @given(segments(), own.term_weights(own.MAX_TERMS), st.data())

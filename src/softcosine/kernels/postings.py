@@ -6,10 +6,7 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["BOUNDS", "FEW", "bound_impacts", "invert_counts", "invert_reals"]
-
-FEW = 8  # up to this many postings a term needs no impact bounds: they are read directly
-BOUNDS = 8  # maximum number of pairs that bound the impact of a term in a segment
+__all__ = ["invert_counts", "invert_reals"]
 
 
 @kernel(
@@ -68,48 +65,3 @@ def invert_reals(pointers, terms, reals, term_starts, documents, weights):  # ty
             term_starts[terms[p]] = slot + 1
             documents[slot] = d
             weights[slot] = reals[p]
-
-
-@kernel(
-    "int64(uint32[::1], uint32[::1], uint16[::1], uint16[::1], uint32[::1], uint32[::1],"
-    " uint16[::1], uint32[::1])"
-)
-def bound_impacts(  # type: ignore[no-untyped-def]
-    term_groups, group_starts, group_levels, documents, lengths,
-    bound_starts, bound_levels, bound_lengths,
-):  # fmt: skip
-    """Write the pairs of frequency and length that bound the impact of frequent terms.
-
-    For each term with more than FEW postings: the (level, length) of documents that no other
-    document dominates by a frequency as high and a length as small. If there are more than BOUNDS,
-    neighbours are merged to the higher frequency and the smaller length. Levels and lengths ascend.
-    `bound_starts` (n_frequent + 1,) out: start of each term; `bound_levels` and `bound_lengths`
-    out, with space for the number of groups. Returns the number of pairs. `lengths` (n_docs,) read.
-    O(postings).
-    """
-    n_terms, n_frequent, end = term_groups.shape[0] - 1, 0, 0
-    bound_starts[0] = 0
-    for t in range(n_terms):
-        first, last = np.int64(term_groups[t]), np.int64(term_groups[t + 1])
-        if np.int64(group_starts[last]) - np.int64(group_starts[first]) <= FEW:
-            continue
-        n, least = 0, np.int64(2**32)
-        for g in range(last - 1, first - 1, -1):  # the highest frequency first
-            shortest = np.int64(2**32)
-            for p in range(group_starts[g], group_starts[g + 1]):
-                shortest = min(shortest, np.int64(lengths[documents[p]]))
-            if shortest < least:
-                least = shortest
-                bound_levels[end + n] = group_levels[g]
-                bound_lengths[end + n] = shortest
-                n += 1
-        kept = min(n, BOUNDS)
-        for b in range(kept):
-            bound_levels[end + b] = bound_levels[end + b * n // kept]
-            bound_lengths[end + b] = bound_lengths[end + (b + 1) * n // kept - 1]
-        bound_levels[end : end + kept] = bound_levels[end : end + kept][::-1].copy()
-        bound_lengths[end : end + kept] = bound_lengths[end : end + kept][::-1].copy()
-        end += kept
-        n_frequent += 1
-        bound_starts[n_frequent] = end
-    return end

@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 
 from softcosine._ragged import running_sum
 from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.kernels.postings import FEW, bound_impacts, invert_counts, invert_reals
+from softcosine.kernels.postings import invert_counts, invert_reals
 from softcosine.matrix.ranges import (
     check_array,
     check_ascending,
@@ -42,7 +42,7 @@ from softcosine.space.norms import balanced
 
 __all__ = [
     *("ENTRIES", "MAX_DOCS", "POSTINGS", "STARTS"),
-    *("Segment", "cut", "impact_bounds", "packed"),
+    *("Segment", "cut", "packed"),
 ]
 
 MAX_DOCS = 2**16
@@ -72,9 +72,6 @@ _DTYPES = {
     "group_levels": ("uint16",),
     "documents": ("uint16",),
     "posting_weights": ("float32",),
-    "bound_starts": ("uint32",),
-    "bound_levels": ("uint16",),
-    "bound_lengths": ("uint32",),
 }
 
 
@@ -113,13 +110,6 @@ class Segment:
         The postings.
     posting_weights : ndarray, float32
         Parallel to `documents`; empty for counts.
-    bound_starts : ndarray of shape (n_frequent + 1,), uint32
-        Offset of each term with more than `softcosine.kernels.postings.FEW` postings in the
-        following arrays, in the order of `present_terms`; only 0 for real weights.
-    bound_levels : ndarray of shape (n_bounds,), uint16
-    bound_lengths : ndarray of shape (n_bounds,), uint32
-        For every posting of the term, one of these pairs has a level at least as high and a length
-        at most as large. The pairs bound the impact of the term under any statistics.
     """
 
     n_terms: int
@@ -137,9 +127,6 @@ class Segment:
     group_levels: NDArray[np.uint16]
     documents: NDArray[np.uint16]
     posting_weights: NDArray[np.float32]
-    bound_starts: NDArray[np.uint32]
-    bound_levels: NDArray[np.uint16]
-    bound_lengths: NDArray[np.uint32]
     _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
@@ -165,13 +152,6 @@ class Segment:
             pointers, terms, levels, level_starts, term_starts,
             documents, term_groups, group_starts, group_levels,
         )  # fmt: skip
-        postings = {
-            **_directory(term_groups),
-            "group_starts": group_starts[: n_groups + 1].astype(np.uint32),
-            "group_levels": group_levels[:n_groups].copy(),
-            "documents": documents,
-        }
-        lengths = _sums(X.data.astype(np.float64), pointers)
         return cls(
             n_terms=n_terms,
             pointers=pointers,
@@ -179,9 +159,11 @@ class Segment:
             reals=np.empty(0),
             frequencies=frequencies.astype(np.float64),
             scales=np.ones(n_docs),
-            lengths=lengths,
-            **postings,
-            **impact_bounds(lengths, **postings),
+            lengths=_sums(X.data.astype(np.float64), pointers),
+            **_directory(term_groups),
+            group_starts=group_starts[: n_groups + 1].astype(np.uint32),
+            group_levels=group_levels[:n_groups].copy(),
+            documents=documents,
             posting_weights=np.empty(0, np.float32),
         )
 
@@ -216,9 +198,6 @@ class Segment:
             group_levels=np.empty(0, np.uint16),
             documents=documents,
             posting_weights=posting_weights,
-            bound_starts=np.zeros(1, np.uint32),
-            bound_levels=np.empty(0, np.uint16),
-            bound_lengths=np.empty(0, np.uint32),
         )
 
     @property
@@ -346,7 +325,6 @@ class Segment:
             or segment.term_groups.shape[0] != segment.present_terms.shape[0] + 1
             or int(segment.pointers[-1]) != n
             or segment.posting_weights.shape[0] != segment.reals.shape[0]
-            or segment.bound_lengths.shape != segment.bound_levels.shape
             or segment.group_starts.shape[0] != segment.group_levels.shape[0] + (not segment.real)
         ):
             raise CorruptIndexError(
@@ -384,16 +362,6 @@ def _check_starts(segment: Segment) -> None:
     if not segment.real:
         check_starts("group_starts", segment.group_starts, n)
     check_numbers("group_levels", segment.group_levels, n_levels)
-    check_starts("bound_starts", segment.bound_starts, segment.bound_levels.shape[0])
-    check_numbers("bound_levels", segment.bound_levels, n_levels)
-    starts = segment.term_groups if segment.real else segment.group_starts[segment.term_groups]
-    n_frequent = 0 if segment.real else int(np.count_nonzero(np.diff(starts) > FEW))
-    if segment.bound_starts.shape[0] != n_frequent + 1:
-        raise CorruptIndexError(
-            f"a segment bounds the impact of {segment.bound_starts.shape[0] - 1} terms, but "
-            f"{n_frequent} are frequent: a file has changed since it was written. `softcosine "
-            "check` tells which; rebuild the index."
-        )
 
 
 def _check_postings(segment: Segment) -> None:
@@ -440,31 +408,6 @@ def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, A
     spilled = np.flatnonzero(levels >= _SPILLED)
     upper = np.minimum(levels, _SPILLED).astype(np.uint32) << np.uint32(24)
     return {"entries": terms | upper, "spilled": spilled, "spilled_levels": levels[spilled]}
-
-
-def impact_bounds(
-    lengths: NDArray[np.float64],
-    *,
-    present_terms: NDArray[np.int32],
-    term_groups: NDArray[np.uint32],
-    group_starts: NDArray[np.uint32],
-    group_levels: NDArray[np.uint16],
-    documents: NDArray[np.uint16],
-) -> dict[str, Any]:
-    """Return `bound_starts`, `bound_levels` and `bound_lengths` of a segment of counts."""
-    whole = np.minimum(lengths, 2**32 - 1).astype(np.uint32)  # a smaller length is still a bound
-    frequencies = np.diff(group_starts[term_groups])
-    starts = np.empty(int(np.count_nonzero(frequencies > FEW)) + 1, np.uint32)
-    levels = np.empty(group_levels.shape[0], np.uint16)
-    shortest = np.empty(group_levels.shape[0], np.uint32)
-    n = bound_impacts(
-        term_groups, group_starts, group_levels, documents, whole, starts, levels, shortest
-    )
-    return {
-        "bound_starts": starts,
-        "bound_levels": levels[:n].copy(),
-        "bound_lengths": shortest[:n].copy(),
-    }
 
 
 def cut(X: csr_array) -> list[csr_array]:
