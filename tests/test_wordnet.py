@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import lzma
 import math
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -335,91 +333,6 @@ def test_zip_files_and_tables_hold_the_same(folder: Path, tmp_path: Path) -> Non
         read_wordnet(tables, max_senses=2)
 
 
-LMF = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE LexicalResource SYSTEM "http://globalwordnet.github.io/schemas/WN-LMF-1.1.dtd">
-<LexicalResource xmlns:dc="https://globalwordnet.github.io/schemas/dc/">
-<Lexicon id="toy" label="Toy" language="en" email="a@example.org" license="CC0" version="1">
-<LexicalEntry id="e1"><Lemma writtenForm="motor car" partOfSpeech="n"/>
-  <Sense id="s1" synset="toy-40-n"><SenseRelation relType="derivation" target="s4"/></Sense>
-  <Sense id="s5" synset="toy-10-n"/></LexicalEntry>
-<LexicalEntry id="e2"><Lemma writtenForm="car" partOfSpeech="n"/>
-  <Sense id="s2" synset="toy-40-n"/></LexicalEntry>
-<LexicalEntry id="e3"><Lemma writtenForm="thing" partOfSpeech="n"/>
-  <Sense id="s3" synset="toy-10-n"/></LexicalEntry>
-<LexicalEntry id="e4"><Lemma writtenForm="motor" partOfSpeech="v"/>
-  <Sense id="s4" synset="toy-10-v"/></LexicalEntry>
-<LexicalEntry id="e6"><Lemma writtenForm="tropical" partOfSpeech="s"/>
-  <Sense id="s6" synset="toy-30-s"/></LexicalEntry>
-<Synset id="toy-10-n" ili="i1" partOfSpeech="n">
-  <SynsetRelation relType="hyponym" target="toy-40-n"/></Synset>
-<Synset id="toy-40-n" ili="i2" partOfSpeech="n">
-  <SynsetRelation relType="hypernym" target="toy-10-n"/></Synset>
-<Synset id="toy-10-v" ili="i3" partOfSpeech="v"/>
-<Synset id="toy-30-s" ili="i4" partOfSpeech="s"/>
-</Lexicon></LexicalResource>
-"""
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
-def test_wordnets_in_xml_are_read(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    path = tmp_path / "toy.xml"
-    path.write_bytes(pack(LMF.encode()))
-    net = read_wordnet(path)
-    assert net.synsets == ("toy-10-n", "toy-40-n", "toy-10-v", "toy-30-s-a")
-    assert net.words == (("motor_car", "thing"), ("motor_car", "car"), ("motor",), ("tropical",))
-    assert net.related("hypernym").tolist() == [[1, 0, 0, 0]]
-    assert net.related("derivation").tolist() == [[1, 1, 2, 1]]
-    source = ThesaurusSimilarity.from_wordnet(path)
-    assert similarity(source, "motor car", "thing") == 1.0
-    assert similarity(source, "car", "thing") == 0.5
-    first = ThesaurusSimilarity.from_wordnet(path, max_senses=1)
-    assert similarity(first, "motor car", "thing") == 0.5
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "message"),
-    [
-        ('synset="toy-10-v"', 'synset="toy-11-v"', 13, "the synset toy-11-v of the sense s4"),
-        ('"hypernym" target="toy-10-n"', '"hypernym" target="x"', 19, "the target x of toy-40-n"),
-        ('id="s2" synset', 'id="s2" set', 9, "the element Sense has no synset"),
-        ('"toy-10-n"/></LexicalEntry>', '"toy-10-n"/>', 22, "cannot be read as XML"),
-        ("UTF-8", "UTF-9", 1, "cannot be read as XML: unknown encoding: UTF-9"),
-        ("UTF-8", "shift_jis", 1, "cannot be read as XML: multi-byte encodings"),
-    ],
-)
-def test_malformed_xml_is_refused_by_line(
-    tmp_path: Path, old: str, new: str, line: int, message: str
-) -> None:
-    path = tmp_path / "toy.xml"
-    assert old in LMF
-    path.write_text(LMF.replace(old, new, 1))
-    with pytest.raises(MalformedFileError, match=message) as caught:
-        read_wordnet(path)
-    assert caught.value.line == line
-
-
-def test_xml_of_something_else_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
-    path.write_text("<html></html>")
-    with pytest.raises(MalformedFileError, match="holds no synsets"):
-        read_wordnet(path)
-
-
-def test_the_copy_of_the_wn_package_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    wn = pytest.importorskip("wn")
-    monkeypatch.setattr(wn.config, "data_directory", tmp_path / ".wn_data")
-    (tmp_path / "toy.xml").write_text(LMF)
-    wn.add(tmp_path / "toy.xml", progress_handler=None)
-    monkeypatch.setattr(wordnet_files, "_folders", lambda: [tmp_path / "nowhere"])
-    monkeypatch.setattr(wordnet_files, "_nltk_folders", list)
-    source = ThesaurusSimilarity.from_wordnet()
-    assert similarity(source, "car", "thing") == 0.5
-
-
 def test_antonyms_are_those_of_the_words_not_of_the_synsets(folder: Path) -> None:
     assert Antonyms.from_wordnet(folder).pairs == {("cold", "hot")}
 
@@ -490,18 +403,6 @@ def test_cycles_are_refused_by_their_synsets(folder: Path) -> None:
     for name in ("00000010-n (thing)", "00000020-n (vehicle)", "00000040-n (car)"):
         assert name in str(caught.value)
     assert "Titanic" not in str(caught.value)
-
-
-def test_a_cycle_of_synsets_without_words_is_named_too(tmp_path: Path) -> None:
-    circle = "".join(
-        f'<Synset id="toy-{own}-n" partOfSpeech="n">'
-        f'<SynsetRelation relType="hypernym" target="toy-{other}-n"/></Synset>\n'
-        for own, other in ((50, 60), (60, 50))
-    )
-    path = tmp_path / "toy.xml"
-    path.write_text(LMF.replace("</Lexicon>", f"{circle}</Lexicon>"))
-    with pytest.raises(MalformedFileError, match=r"toy-50-n \(no words\) > toy-60-n \(no words\)"):
-        ThesaurusSimilarity.from_wordnet(path)
 
 
 def test_wrong_settings_are_refused(folder: Path) -> None:

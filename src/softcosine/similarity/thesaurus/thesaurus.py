@@ -344,8 +344,7 @@ class ThesaurusSimilarity(PersonsList):
         ----------
         path : path, optional
             Folder or zip file of Princeton's files ``data.noun``, ..., as in Debian's package
-            ``wordnet-base`` and in nltk; a file in XML (WN-LMF), such as the Open English WordNet;
-            or a folder of two tables. See
+            ``wordnet-base`` and in nltk, or a folder of two tables. See
             `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
             places are searched.
         relations : sequence of str, default ("hypernym", "instance_hypernym", "similar")

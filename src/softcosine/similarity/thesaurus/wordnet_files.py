@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import io
 import os
 import re
@@ -23,7 +22,6 @@ from softcosine._progress import Progress
 from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.thesaurus.wordnet import WordNet
-from softcosine.similarity.thesaurus.wordnet_lmf import read_lmf, read_wn_package, wn_database
 from softcosine.storage import checked_path
 
 __all__ = ["find_wordnet", "read_wordnet"]
@@ -60,8 +58,8 @@ _REPORTED = 10_000
 def find_wordnet() -> Path:
     """Return the first usual place that has a WordNet.
 
-    The usual places are ``$WNSEARCHDIR``, ``$WNHOME/dict``, the folders of Linux packages, nltk's
-    data (``$NLTK_DATA``, ``~/nltk_data``, ...), and the database of the wn package.
+    The usual places are ``$WNSEARCHDIR``, ``$WNHOME/dict``, the folders of Linux packages, and
+    nltk's data (``$NLTK_DATA``, ``~/nltk_data``, ...).
 
     Raises
     ------
@@ -71,16 +69,13 @@ def find_wordnet() -> Path:
     folders = _folders()
     nltk = _nltk_folders()
     inside = [folder / "corpora" / name for folder in nltk for name in _NLTK_NAMES]
-    database = wn_database()
     for place in (*folders, *inside):
         if _is_wordnet(place):
             return place
-    if database.is_file() and importlib.util.find_spec("wn") is not None:
-        return database
     raise FileNotFoundError(
-        f"no WordNet was found; looked in {', '.join(map(str, folders))}, for nltk's "
-        f"corpora/wordnet in {', '.join(map(str, nltk))}, and for wn's {database}. Install one "
-        "(apt-get install wordnet-base, or nltk.download('wordnet')), or pass the path of a folder "
+        f"no WordNet was found; looked in {', '.join(map(str, folders))}, and for nltk's "
+        f"corpora/wordnet in {', '.join(map(str, nltk))}. Install one (apt-get "
+        "install wordnet-base, or nltk.download('wordnet')), or pass the path of a folder "
         "with data.noun, data.verb, data.adj and data.adv."
     )
 
@@ -122,8 +117,7 @@ def read_wordnet(
         One of: a folder or zip file with at least one of Princeton's files ``data.noun``,
         ``data.verb``, ``data.adj`` and ``data.adv``; a folder with the tables ``synsets.tsv``
         (synset, words separated by ``|``) and ``relations.tsv`` (synset, pointer, synset, word
-        numbers), gzipped or not; a file in XML (WN-LMF, such as the Open English WordNet); the
-        database of the wn package. By default the first of the usual places (`find_wordnet`).
+        numbers), gzipped or not. By default the first of the usual places (`find_wordnet`).
     max_senses : int, optional
         Limit of synsets per word and part of speech, the most frequent first. Only this needs the
         files ``index.noun``, ....
@@ -143,10 +137,6 @@ def read_wordnet(
     place = find_wordnet() if path is None else checked_path(path)
     if not place.exists():
         raise FileNotFoundError(f"there is no WordNet at {place}.")
-    if place == wn_database():
-        return read_wn_package(max_senses=max_senses, progress=progress)
-    if place.is_file() and not zipfile.is_zipfile(place):
-        return read_lmf(place, max_senses=max_senses, progress=progress)
     reading = _Reading(place, progress)
     with ExitStack() as stack:
         files = _open_all(place, stack)
