@@ -29,9 +29,7 @@ from softcosine.sklearn.coordinates import SoftCosineTransformer
 from softcosine.sklearn.estimator import BlockwiseTransformer, row_blocks
 from softcosine.sklearn.lsa import SoftLSA
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
-from softcosine.sklearn.random_projection import SoftRandomProjection
 from softcosine.sklearn.similarity import built_similarity
-from softcosine.sklearn.spectral import SoftSpectralTransformer
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["communities", "measured", "similarity_kept", "spherical_k_means"]
@@ -147,7 +145,6 @@ def ways(
             S, n_components=dimensions
         ),
         "k-means, LSA of the documents": SoftLSA(S, n_components=dimensions),
-        "k-means, eigenfactor of S": SoftSpectralTransformer(S, n_components=dimensions),
     }
     if S.to_scipy().nnz == len(S):  # the identity has no leading eigenvectors
         del few["k-means, eigenfactor of S"]
@@ -224,13 +221,11 @@ def similarity_kept(
     X: csr_array, matrices: Mapping[str, TermSimilarityMatrix], *, dimensions: Sequence[int]
 ) -> list[dict[str, object]]:
     """Measure what similarity few dimensions keep; a line of the table each."""
-    kinds = (SoftCosineTransformer, SoftLSA, SoftSpectralTransformer, SoftRandomProjection)
+    kinds = (SoftCosineTransformer, SoftLSA)
     rows: list[dict[str, object]] = []
     for name, S in matrices.items():
         Y = soft_units(X, S)
         for kind in kinds:
-            if kind is SoftSpectralTransformer and S.to_scipy().nnz == len(S):
-                continue
             for n_components in dimensions:
                 start = time.perf_counter()
                 transformer = kind(S, n_components=n_components).fit(Y)
@@ -338,8 +333,8 @@ def main() -> None:
         f"Estimated soft cosines of {N_MEASURED} messages with all others against the exact ones: "
         "Pearson's correlation, root mean square error, and the share of the exact ten nearest "
         "among the estimated ten (`kept_similarity`).",
-        "Transformed documents have soft norm 1 before they are transformed. SoftLSA and "
-        "SoftRandomProjection transform queries apart, the others alike.",
+        "Transformed documents have soft norm 1 before they are transformed. SoftLSA "
+        "transforms queries apart.",
     )
     title = "What similarity few dimensions keep on 20 Newsgroups"
     print(

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, diags_array, eye_array, kron, random_array
+from scipy.sparse import csr_array, random_array
 
 import oracle
 import strategies as own
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.space.latent import right_singular_vectors, soft_singular_vectors
-from softcosine.space.latent_eigenvectors import leading_eigenvectors
-from softcosine.space.latent_projection import sparse_projection
 from softcosine.space.transforms import expand_queries, unit_documents
 from toys import similarity_matrix
 
@@ -177,89 +175,6 @@ def test_a_singular_matrix_has_fewer_dimensions_and_an_indefinite_one_is_refused
         soft_singular_vectors(list, similarity_matrix([[1, 0.5], [0, 1]]), k=1)
 
 
-# --- eigenvectors of S --------------------------------------------------------------------------
-
-
-@given(st.integers(1, 8).flatmap(own.signed_matrices), st.integers(1, 10))
-def test_leading_eigenvectors_are_the_positive_part_of_the_matrix(S, k):
-    n = len(S)
-    U, values = leading_eigenvectors(similarity_matrix(S), k=k)
-    assert U.shape == (n, k)
-    true = np.linalg.eigvalsh(S)[::-1]
-    expected = np.append(np.maximum(true, 0), np.zeros(k))[:k]
-    np.testing.assert_allclose(values, expected, atol=1e-5)
-    assert_orthonormal(U, values)
-    np.testing.assert_allclose(S @ U, U * values, atol=1e-6)
-    left = np.abs(np.append(np.append(true[k:], 0), true[true < 0])).max()
-    assert np.linalg.norm(S - (U * values) @ U.T, 2) <= left + 1e-5
-
-
-def test_lanczos_finds_what_lapack_finds():
-    S = connected(150)
-    for k in (1, 5, 40):
-        U, values = leading_eigenvectors(S, k=k, dense_order=0)
-        other, right = leading_eigenvectors(S, k=k)
-        np.testing.assert_allclose(values, right, rtol=1e-9)
-        np.testing.assert_allclose(U, other, atol=1e-6)
-
-
-def test_equal_eigenvalues_of_separate_groups_are_all_found():
-    S = np.kron(np.eye(50), [[1, 0.5], [0.5, 1]])
-    S = np.block([[S, np.zeros((100, 3))], [np.zeros((3, 100)), np.eye(3)]])
-    U, values = leading_eigenvectors(similarity_matrix(S), k=52, dense_order=0)
-    np.testing.assert_allclose(values, [1.5] * 50 + [1.0] * 2)
-    assert_orthonormal(U, values)
-    assert np.array_equal(np.flatnonzero(U[:, 0]), [0, 1])
-    assert np.array_equal(np.flatnonzero(U[:, 51]), [101])
-
-
-def test_an_eigenfactor_needs_a_symmetric_matrix_and_a_number():
-    with pytest.raises(InvalidInputError, match="an eigenfactor needs a symmetric"):
-        leading_eigenvectors(similarity_matrix([[1, 0.5], [0, 1]]), k=1)
-    with pytest.raises(InvalidInputError, match="k is 0; it must be a whole number of 1 or more"):
-        leading_eigenvectors(similarity_matrix(np.eye(2)), k=0)
-    with pytest.raises(InvalidInputError, match="S is of type ndarray"):
-        leading_eigenvectors(np.eye(2), k=1)
-
-
-# --- random projections -------------------------------------------------------------------------
-
-
-def test_projected_dot_products_are_right_in_the_mean_and_vary_as_stated():
-    n, k, density = 50, 20, 0.2
-    generator = np.random.default_rng(3)
-    a, b = generator.standard_normal(n), generator.standard_normal(n)
-    estimates = np.array([
-        (a @ R) @ (b @ R)
-        for R in (
-            sparse_projection(n, k=k, density=density, random_state=seed) for seed in range(600)
-        )
-    ])  # fmt: skip
-    stated = ((a @ a) * (b @ b) + (a @ b) ** 2 + np.sum(a**2 * b**2) / density) / k
-    assert estimates.var() <= 1.2 * stated
-    assert abs(estimates.mean() - a @ b) <= 4 * np.sqrt(stated / 600)
-
-
-def test_a_projection_has_few_entries_of_one_size():
-    R = sparse_projection(10_000, k=64)
-    assert R.shape == (10_000, 64)
-    assert abs(R.nnz - 6400) < 4 * 80
-    np.testing.assert_allclose(np.abs(R.data), 1 / np.sqrt(0.01 * 64))
-    assert 0.45 < np.mean(R.data > 0) < 0.55
-    full = sparse_projection(5, k=3, density=1)
-    assert full.nnz == 15
-    assert sparse_projection(0, k=3).shape == (0, 3)
-    same = sparse_projection(10_000, k=64, random_state=0)
-    assert (same != R).nnz == 0
-    assert (sparse_projection(10_000, k=64, random_state=1) != R).nnz > 0
-
-
-@pytest.mark.parametrize("density", [0, -0.1, 1.1, float("nan"), "half"])
-def test_a_density_outside_its_range_is_refused(density):
-    with pytest.raises(InvalidInputError, match=r"density is .* above 0 and at most 1"):
-        sparse_projection(5, k=2, density=density)
-
-
 # --- bad input ----------------------------------------------------------------------------------
 
 
@@ -297,14 +212,3 @@ def test_blocks_that_do_not_fit_are_refused():
     read = iter([csr_array([[1.0, 0, 1]]), csr_array([[0, 1.0, 1]])])
     with pytest.raises(InvalidInputError, match="gave 2 documents at first and 0 later"):
         right_singular_vectors(lambda: read, 3, k=1, oversampling=0)
-
-
-def test_equal_eigenvalues_are_found_as_often_as_they_are():
-    path = diags_array([np.ones(15)] * 2, offsets=[-1, 1])
-    grid = 0.2 * (kron(path, eye_array(16)) + kron(eye_array(16), path)) + eye_array(256)
-    S = similarity_matrix(grid.toarray())
-    for k in (3, 6, 20):
-        values = leading_eigenvectors(S, k=k)[1]
-        np.testing.assert_allclose(
-            values, leading_eigenvectors(S, k=k, dense_order=1000)[1], atol=1e-7
-        )

@@ -1,6 +1,6 @@
 """Scikit-learn estimators for the soft vector space; they need scikit-learn.
 
-``coordinates.py``, ``lsa.py``, ``spectral.py``, ``random_projection.py``
+``coordinates.py``, ``lsa.py``
     Transformers to coordinates, exact or in few dimensions.
 ``neighbor_graph.py``, ``neighbors_classifier.py``
     Nearest neighbours: the graph, and a classifier.
@@ -17,8 +17,6 @@ from softcosine.sklearn.lsa import SoftLSA
 from softcosine.sklearn.metric import SoftMetric
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
-from softcosine.sklearn.random_projection import SoftRandomProjection
-from softcosine.sklearn.spectral import SoftSpectralTransformer
 
 __all__ = [
     "SoftCosineTransformer",
@@ -26,6 +24,4 @@ __all__ = [
     "SoftMetric",
     "SoftNeighborsClassifier",
     "SoftNeighborsTransformer",
-    "SoftRandomProjection",
-    "SoftSpectralTransformer",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.estimator import Vectors, row_blocks
-from softcosine.sklearn.few_dimensions import FewDimensions
+from softcosine.sklearn.estimator import BlockwiseTransformer, Vectors, row_blocks
 from softcosine.space.latent import Blocks, right_singular_vectors
 from softcosine.space.measures import soft_norm
 from softcosine.space.norms import reciprocal, row_sums, scaled_rows
+from softcosine.space.transforms import expand_queries, unit_documents
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftLSA"]
@@ -25,7 +25,7 @@ __all__ = ["SoftLSA"]
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
-class SoftLSA(FewDimensions):
+class SoftLSA(BlockwiseTransformer):
     r"""Latent semantic analysis for the soft cosine (theory T11).
 
     With the truncated singular value decomposition of the documents :math:`y' = y / \lvert y
@@ -82,6 +82,64 @@ class SoftLSA(FewDimensions):
         super().__init__(S, vocabulary, random_state)
         self.n_components = n_components
         self.n_iterations = n_iterations
+
+    def transform(self, X: Vectors) -> NDArray[np.float64]:
+        """Return documents in few dimensions, divided by their soft norms first (theory T9).
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_docs, n_terms)
+
+        Returns
+        -------
+        ndarray of shape (n_docs, n_components), float64
+            Zeros for documents of norm 0.
+
+        Raises
+        ------
+        IndefiniteMatrixError
+            If some document has x'Sx < 0.
+        """
+        return self._reduced(self._documents(X), self._unit)
+
+    def transform_queries(self, Q: Vectors) -> NDArray[np.float64]:
+        """Return queries whose dot products with transformed documents estimate soft cosines.
+
+        Parameters
+        ----------
+        Q : array or sparse array of shape (n_queries, n_terms)
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_components), float64
+            The expanded query divided by the query's soft norm, reduced; zeros if the norm is 0.
+
+        Raises
+        ------
+        IndefiniteMatrixError
+            If some query has x'Sx < 0.
+        """
+        return self._reduced(self._documents(Q), self._expanded)
+
+    def _unit(self, documents: csr_array) -> csr_array:
+        return unit_documents(documents, self.S_)
+
+    def _expanded(self, queries: csr_array) -> csr_array:
+        return expand_queries(self._unit(queries), self.S_)
+
+    def _reduced(
+        self, X: csr_array, prepared: Callable[[csr_array], csr_array]
+    ) -> NDArray[np.float64]:
+        reduced = np.empty((X.shape[0], self.components_.shape[1]))
+        end = 0
+        for rows in row_blocks(X):
+            begin, end = end, end + rows.shape[0]
+            reduced[begin:end] = prepared(rows) @ self.components_
+        return reduced
+
+    def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
+        left = self._reduced(queries, self._expanded)
+        return np.asarray(left @ self._reduced(documents, self._unit).T)
 
     def error_bounds(self, Q: Vectors) -> NDArray[np.float64]:
         r"""Return upper bounds of the error of a query's dot product with a fitted document.

@@ -6,8 +6,8 @@
     Expanded queries and document vectors for stores with only dot product or cosine.
 ``basis.py``, ``cholesky.py``, ``fill_in.py``, ``orderings.py``
     The change of basis S = E Eᵀ, its computation, its estimated size, and elimination orders.
-``latent.py``, ``latent_eigenvectors.py``, ``latent_projection.py``
-    Few dimensions: singular vectors of documents, eigenvectors of S, random projection.
+``latent.py``
+    Few dimensions: singular vectors of documents.
 ``taught_vectors.py``
     Term vectors and weights learned from a neural encoder.
 ``meaning.py``, ``query_table.py``, ``meaning_file.py``, ``bundled_meaning.py``
