@@ -17,11 +17,11 @@ from sparse_dot_topn import sp_matmul_topn
 from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors, workload_of
 from softcosine.index.near_duplicates.all_pairs import (
+    NeighborGraph,
     nearest_neighbors,
     pair_documents,
     similar_pairs,
 )
-from softcosine.index.near_duplicates.results import NeighborGraph
 
 K = 10
 MIN_SIMILARITY = 0.8

@@ -146,8 +146,6 @@ def ways(
         ),
         "k-means, LSA of the documents": SoftLSA(S, n_components=dimensions),
     }
-    if S.to_scipy().nnz == len(S):  # the identity has no leading eigenvectors
-        del few["k-means, eigenfactor of S"]
     for name, transformer in few.items():
         yield name, transformer.n_components, partial(in_few, transformer)
     yield f"Louvain, {n_neighbors} nearest neighbours", None, graph

@@ -46,7 +46,6 @@ from softcosine.errors import SoftCosineError, SoftCosineWarning
 from softcosine.index.directory.backup import back_up
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
-from softcosine.index.quality import one_word_quality
 from softcosine.index.segment import segment
 from softcosine.index.segment import stored_fields as stored_documents
 from softcosine.lab.regression.source import RegressionSimilarity
@@ -299,7 +298,6 @@ class _Deeds:
     def inspect(self, index: SoftIndex) -> None:
         index.S.statistics(eigenvalue=False)
         list(index.vocabulary)
-        one_word_quality(index, 20)
         index.S.to_scipy()
 
     def save(self, index: SoftIndex) -> None:

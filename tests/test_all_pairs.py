@@ -371,18 +371,3 @@ def test_an_asymmetric_matrix_has_no_pairs():
     parts = parts_of([[1, 0], [0, 1]], S)
     with pytest.raises(InvalidInputError, match="symmetric"):
         nearest_neighbors(pair_documents(parts, S), k=1)
-
-
-def test_blocks_and_tables_say_the_same_as_the_graph():
-    pytest.importorskip("pandas")
-    X, S = many(60, 12)
-    parts = parts_of(X, S)
-    graph = nearest_neighbors(pair_documents(parts, S), k=3)
-    table = graph.to_pandas()
-    assert table.columns.tolist() == ["document", "rank", "neighbor", "similarity"]
-    assert table["rank"].between(1, 3).all()
-    blocks = [block.to_pandas() for block in graph.blocks(size=7)]
-    assert sum(map(len, blocks)) == len(table)
-    assert np.concatenate([b["second"] for b in blocks]).tolist() == table["neighbor"].tolist()
-    assert np.concatenate([b["first"] for b in blocks]).tolist() == table["document"].tolist()
-    assert graph.of(10**6)[0].shape == (0,)

@@ -35,22 +35,13 @@ def test_info_tells_what_is_kept_and_how_it_lies_on_disk(run, folder):
     assert f"{told} on average" in " ".join(shown.split())
 
 
-def test_info_measures_how_often_single_words_come_first(run, folder):
-    quality = json.loads(run("info", folder, "--quality", "--json"))["quality"]
-    assert quality == {"n_words": 9, "n_lacking": 0, "share": 0.0, "examples": []}
-    shown = run("info", folder, "--quality")
-    assert "0 (0.0%) are not in their first hit" in " ".join(shown.split())
-    assert "quality" not in json.loads(run("info", folder, "--json"))
-
-
 def test_an_index_without_documents_is_described_searched_and_filled(run, tmp_path):
     path = tmp_path / "empty.index"
     SoftIndex.create(path, positions=True, keep_texts=False)
-    facts = json.loads(run("info", path, "--quality", "--json"))
+    facts = json.loads(run("info", path, "--json"))
     assert (facts["documents"], facts["segments"], facts["terms"]) == (0, 0, 0)
     assert facts["positions"]
     assert not facts["texts"]
-    assert facts["quality"]["n_words"] == 0
     assert "chosen by the first documents" in run("info", path)
     assert "Nothing found." in run("search", path, "tea")
     assert run("pairs", path, "--min", 0.5) == run("dedupe", path) == ""

@@ -63,7 +63,7 @@ COMMANDS = [
     ("terms", INDEX, "tyre", "--origins"),
     ("pairs", INDEX, "--min", "0.1"),
     ("dedupe", INDEX, "--min", "0.1"),
-    ("info", INDEX, "--quality"),
+    ("info", INDEX),
     ("check", INDEX),
     ("backup", INDEX, f"copy{EVIL}.index"),
     ("search", INDEX, f"tyyre{EVIL}", "--fuzzy"),

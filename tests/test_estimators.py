@@ -39,8 +39,8 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softcosine.lab import SNOS
-from softcosine.sklearn.approximation_error import _correlation
 from softcosine.sklearn.coordinates import SoftCosineTransformer
+from softcosine.sklearn.estimator import _correlation
 from softcosine.sklearn.lsa import SoftLSA
 from softcosine.sklearn.metric import SoftMetric
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
@@ -205,7 +205,6 @@ def test_more_documents_than_are_multiplied_at_once_give_the_same(monkeypatch):
     whole = [kind(n_components=3).fit(X) for kind in BLOCKWISE]
     right = [(dense(t.transform(X)), t.kept_similarity(X)) for t in whole]
     monkeypatch.setattr("softcosine.sklearn.estimator._ROWS", 7)
-    monkeypatch.setattr("softcosine.sklearn.approximation_error._ROWS", 7)
     for transformer, (coordinates, kept) in zip(whole, right, strict=True):
         np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), coordinates, atol=1e-6)
         again = transformer.kept_similarity(X)

@@ -28,7 +28,6 @@ def found(parts, S, **options):
         assert others
         assert list(others) == sorted(others)
         assert first < min(others)
-    assert groups.duplicates.tolist() == sorted(d for _, others in listed for d in others)
     return listed
 
 
@@ -99,18 +98,6 @@ def test_documents_without_near_duplicates_have_no_groups():
     for method in ("components", "leaders"):
         for X in (np.zeros((0, 2)), np.zeros((3, 2)), np.eye(2)):
             assert found(parts_of(X, S), S, min_similarity=0.5, method=method) == []
-
-
-def test_a_table_has_a_row_for_each_duplicate():
-    pytest.importorskip("pandas")
-    S = matrix(np.eye(2))
-    groups = find_groups(
-        pair_documents(parts_of([[1, 0], [0, 1], [2, 0], [0, 3]], S), S), min_similarity=0.9
-    )
-    table = groups.to_pandas()
-    assert table.columns.tolist() == ["first", "document", "similarity"]
-    assert table["first"].tolist() == [0, 1]
-    assert table["document"].tolist() == [2, 3] == groups.duplicates.tolist()
 
 
 @pytest.mark.parametrize("method", ["single", None, 1])

@@ -33,8 +33,6 @@ RESULTS = (
     "softcosine.index.query.suggestions.Suggestion",
     "softcosine.index.near_duplicates.similar.SimilarPair",
     "softcosine.index.near_duplicates.similar.SimilarGroup",
-    "softcosine.index.near_duplicates.results.NeighborGraph",
-    "softcosine.index.near_duplicates.groups.DuplicateGroups",
 )
 
 

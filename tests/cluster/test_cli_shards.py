@@ -1,4 +1,4 @@
-"""``softcosine shards build`` and ``softcosine shards info``."""
+"""``softcosine shards build``, and the commands on what it builds."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_shards_have_the_epoch_of_the_index_by_the_same_options(tmp_path, docume
     index = SoftIndex.open(tmp_path / "one.index")
     assert (built["epoch"], built["terms"]) == (index.epoch, one["terms"])
     assert (built["shards"], built["documents"], built["note"]) == (3, 60, one["note"])
-    told = json.loads(run("shards", "info", folder, "--json"))
+    told = json.loads(run("info", folder, "--json"))
     manifest = ShardsManifest.read(folder)
-    assert (told["epoch"], told["next_number"], told["documents"]) == (manifest.epoch, 60, 60)
+    assert (told["epoch"], told["documents"]) == (manifest.epoch, 60)
     assert [shard["documents"] for shard in told["shards"]] == [s.n_docs for s in manifest.shards]
-    assert 0 < max(shard["bytes"] for shard in told["shards"]) < told["bytes"] == built["bytes"]
+    assert 0 < built["bytes"] < told["bytes"]  # which counts shared files for each shard
 
 
 def test_people_read_what_was_built(tmp_path, documents, run):
@@ -65,9 +65,6 @@ def test_people_read_what_was_built(tmp_path, documents, run):
     options = ("--id", "sku", "--text", "body", "--docs-per-shard", 30, "--plain")
     said = run("shards", "build", documents, "-o", folder, *options, "--jobs", 2)
     assert "Built 2 shards of 60 documents with" in said
-    said = run("shards", "info", folder)
-    assert "2 shards of 60 documents" in said
-    assert "shard-0001" in said
     said = run("shards", "build", documents, "-o", folder, *options, status=1)
     assert "exists already" in said
 
@@ -111,9 +108,6 @@ def test_wrong_kinds_of_folder_are_named_plainly(tmp_path, documents, run):
     message = run("map", shards, "--plot", tmp_path / "a.png", status=1)
     assert "holds a softcosine sharded index; a softcosine index was needed." in message
     assert f"open a single shard, such as {shards}/shard-0000; its documents" in message
-    message = run("shards", "info", one, status=1)
-    assert "holds a softcosine index; a softcosine sharded index was needed." in message
-    assert "is no softcosine sharded index" in run("shards", "info", tmp_path, status=1)
     message = run("search", documents.as_uri(), "tea", status=1)
     assert message.count("there is no index at file:///") == 1
 
@@ -165,9 +159,3 @@ def test_the_url_of_a_copy_is_shown_as_given(tmp_path, documents, run, kind):
     run("backup", made, url)
     assert run("info", url).replace("\n", "").startswith(url)  # it may be wrapped
     assert json.loads(run("info", url, "--json"))["index"] == url
-    if kind == "shards":
-        there, here = (
-            json.loads(run("shards", "info", one, "--json"))["bytes"] for one in (url, made)
-        )
-        own = [made / "manifest.json", *made.rglob("write.lock")]  # not in the cache
-        assert there == here - sum(one.stat().st_size for one in own)

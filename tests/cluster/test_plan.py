@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from conftest import need_ray
 from softcosine.cluster import plan as plans
 from softcosine.cluster import splitting
-from softcosine.cluster.encoding import loaded_encoders
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.plan import ShardPlan
+from softcosine.cluster.shard_building import loaded_encoders
 from softcosine.cluster.tally import analysis_cache
 from softcosine.errors import InvalidInputError
 from softcosine.files import Fields, Record, RecordReader

@@ -56,13 +56,13 @@ def test_a_copy_has_the_same_bytes_and_answers_alike(folder, tmp_path, links, do
     change(folder)
     with sc.ShardedIndex.open(folder) as index:
         made = index.backup(tmp_path / "copy", links=links)
-        assert made.manifest.checksum == index.commit
+        assert made.commit == index.commit
     copy, before = made.path, answers(folder)
     assert tree(copy) == files(folder)
     assert made.n_bytes == sum(map(len, tree(copy).values()))
     assert answers(copy) == before
     assert sorted(one.name for one in tmp_path.iterdir()) == ["big.shards", "copy"]
-    (part,) = (folder / made.manifest.epoch_folder / "parts").glob("space-*")
+    (part,) = (folder / ShardsManifest.read(folder).epoch_folder / "parts").glob("space-*")
     of_all = {one.stat().st_ino for one in copy.glob(f"*/parts/{part.name}/*")}
     assert len(of_all) == len(list(part.iterdir()))  # S is stored once
     assert of_all.isdisjoint(one.stat().st_ino for one in part.iterdir()) != links
@@ -141,11 +141,12 @@ def test_a_commit_during_a_copy_is_copied_whole(folder, tmp_path, monkeypatch, a
         made = back_up_shards(folder, tmp_path / "copy", links=links, verify=True, overwrite=False)
     assert next(calls) > at
     assert len(ShardsManifest.read(folder).shards) == 3
-    if made.manifest.checksum == ShardsManifest.read(folder).checksum:
+    if made.commit == ShardsManifest.read(folder).checksum:
         assert tree(made.path) == files(folder)
-    assert answers(made.path)[0] == made.manifest.checksum
+    assert answers(made.path)[0] == made.commit
+    epoch_folder = ShardsManifest.read(folder).epoch_folder
     assert {one.name for one in made.path.iterdir()} == {
-        "manifest.json", made.manifest.epoch_folder, "shard-0000", "shard-0001", "shard-0002"
+        "manifest.json", epoch_folder, "shard-0000", "shard-0001", "shard-0002"
     }  # fmt: skip
 
 

@@ -94,11 +94,11 @@ def add(folder, documents, n=3):
 def test_shards_at_a_url_answer_as_those_that_were_copied_there(folder, documents, url):
     with sc.ShardedIndex.open(folder) as local:
         made = local.backup(url)
-        assert (made.path, made.manifest.checksum) == (url, local.commit)
+        assert (made.path, made.commit) == (url, local.commit)
         with pytest.raises(AlreadyExistsError, match="exists already; choose another URL"):
             local.backup(url)
     with sc.ShardedIndex.open(url) as many:
-        assert (many.path, many.commit) == (url, made.manifest.checksum)
+        assert (many.path, many.commit) == (url, made.commit)
         check(one_index(epoch("static"), documents), many)
         assert not many.refresh()
         before = many.at_commit()
@@ -305,8 +305,8 @@ def test_what_is_no_sharded_index_is_not_replaced(folder, url):
 
 def test_commands_take_urls_of_sharded_indexes(folder, documents, s3, run):
     told = json.loads(run("backup", folder, s3.url, "--json"))
-    assert (told["documents"], told["shards"], told["backup"]) == (30, 3, s3.url)
-    assert "Copied 30 documents of 3 shards" in run("backup", folder, s3.url, "--overwrite")
+    assert (told["documents"], told["backup"]) == (30, s3.url)
+    assert "Copied 30 documents in" in run("backup", folder, s3.url, "--overwrite")
     told = json.loads(run("backup", s3.url, folder.parent / "back.shards", "--json"))
     assert (told["index"], told["backup"]) == (s3.url, str(folder.parent / "back.shards"))
     answer = json.loads(run("search", s3.url, "green tea", "--json"))
@@ -316,10 +316,6 @@ def test_commands_take_urls_of_sharded_indexes(folder, documents, s3, run):
     for name in ("documents", "shards", "epoch", "postings", "meaning"):
         assert facts[name] == local[name]
     assert 0 < facts["bytes"] <= local["bytes"]
-    facts, local = (json.loads(run("shards", "info", path, "--json")) for path in (s3.url, folder))
-    for one in (facts, local, *facts["shards"], *local["shards"]):
-        assert one.pop("bytes") > 0
-    assert facts == local
 
 
 def test_a_server_serves_a_url(folder, documents, s3):

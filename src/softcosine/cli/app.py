@@ -137,7 +137,7 @@ def _shards() -> None:
 
       softcosine shards plan big-*.jsonl.gz
       softcosine shards build big-*.jsonl.gz -o big.shards
-      softcosine shards info big.shards
+      softcosine info big.shards
 
     'build' continues where it stopped if it is started again.
     """
@@ -192,7 +192,6 @@ _OF_KEYS: _Table = (
 _OF_SHARDS: _Table = (
     ("plan", shards.plan, "Show how many documents and shards files give, about."),
     ("build", shards.build, "Build shards from files of documents."),
-    ("info", shards.info, "Show the shards, their documents and their size."),
 )
 for _group, _commands in (
     (app, _COMMANDS),
@@ -210,7 +209,7 @@ app.add_typer(
 app.add_typer(
     _shard_commands,
     name="shards",
-    short_help="Several indexes that answer as one: plan, build, info.",
+    short_help="Several indexes that answer as one: plan, build.",
 )
 app.add_typer(_key_commands, name="keys", short_help="Keys of a server: add, list, remove.")
 

@@ -12,7 +12,7 @@ import typer
 from softcosine.cli.options import AnyIndex, Index, Json
 from softcosine.cli.output import counted, printable
 from softcosine.cli.remote import name_of
-from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.errors import CorruptIndexError
 
 if TYPE_CHECKING:
     from softcosine.index.directory.commit import Commit
@@ -23,24 +23,12 @@ __all__ = ["backup", "bytes_of", "check", "files_of", "info", "salvage"]
 
 def info(
     index: AnyIndex,
-    quality: Annotated[
-        bool,
-        typer.Option(
-            "--quality",
-            help="Search 1,000 words of the documents one by one, and count those whose first hit "
-            "does not contain the word.",
-        ),
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the contents, settings, source of similarities and size of an index.
 
       softcosine info faq.index
-      softcosine info faq.index --quality
-
-    --quality: a search for a single word should return a document with that word first. If many
-    first hits lack the word, similar words have too much weight: raise --exponent or --threshold
-    of 'similarity build', or use 'search --exact-first'.
+      softcosine info big.shards
 
     JSON: index, generation (number of the commit), epoch, frozen, documents, deleted (not merged
     away yet), segments, counted (documents behind the term weights), terms, postings, fields of
@@ -48,8 +36,7 @@ def info(
     language, note, meaning (null without encoder; else encoder, dimensions, query_table, encoded,
     estimated, weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on; list_use
     (null without synonym lists): entries, used, in_queries (with one word in no document), reasons,
-    and the first hundred unused, of left, right and reason; with --quality also quality of n_words,
-    n_lacking, share, and examples of word and id. Of an index of a server: what that
+    and the first hundred unused, of left, right and reason. Of an index of a server: what that
     answers. Of a sharded index also shards, of folder and documents.
     """
     from softcosine.cli.output import print_json
@@ -58,7 +45,7 @@ def info(
     from softcosine.index.soft_index import SoftIndex
 
     if is_served(index):
-        with served_index(index, quality=quality) as served:
+        with served_index(index) as served:
             told = served.info()
         if as_json:
             print_json(told)
@@ -66,15 +53,10 @@ def info(
             _show_served(told, name_of(index))
         return
     folder = Path(epoch_path(index))
-    sharded = folder != index
     opened = SoftIndex.open(folder)
     facts = _facts(opened, folder)
-    if sharded:
+    if folder != index:
         facts |= _facts_of_shards(index, facts)
-    if quality:
-        if sharded:
-            raise InvalidInputError("--quality needs one index; name a shard of this one.")
-        facts["quality"] = _quality(opened)
     use = opened.list_use
     if as_json:
         print_json({**facts, "list_use": None if use is None else use.to_dict()})
@@ -188,30 +170,29 @@ def backup(
     files by hard links, if the file system supports them, so damage to one index damages the other.
     An overwritten URL gets the new parts only.
 
-    JSON: index, backup, generation, documents, bytes, seconds. For a sharded index, shards (their
-    number) replaces generation.
+    JSON: index, backup, commit (its checksum), documents, bytes, seconds.
     """
     from softcosine.cli.output import console, duration, print_json, size
     from softcosine.cli.progress import Reporter
     from softcosine.cluster.opening import is_sharded
+    from softcosine.cluster.sharded_backup import back_up_shards
     from softcosine.index.directory.backup import back_up
     from softcosine.index.directory.remote_store import open_store
 
-    if is_sharded(index):
-        _back_up_shards(index, to, links=links, overwrite=overwrite, verify=verify, as_json=as_json)
-        return
     started = time.perf_counter()
+    how: dict[str, Any] = {"links": links, "verify": verify, "overwrite": overwrite}
     with Reporter() as report:
-        made = back_up(
-            open_store(index), to, links=links, verify=verify, overwrite=overwrite, progress=report
-        )
+        if is_sharded(index):
+            made = back_up_shards(index, to, **how, progress=report)
+        else:
+            made = back_up(open_store(index), to, **how, progress=report)
     seconds = time.perf_counter() - started
     if as_json:
         print_json(
             {
                 "index": name_of(index),
                 "backup": name_of(to),
-                "generation": made.generation,
+                "commit": made.commit,
                 "documents": made.n_docs,
                 "bytes": made.n_bytes,
                 "seconds": seconds,
@@ -219,31 +200,8 @@ def backup(
         )
         return
     console().print(
-        f"Copied {counted(made.n_docs, 'document')} of commit {made.generation} in "
-        f"{duration(seconds)}: {printable(name_of(to))} ({size(made.n_bytes)})."
-    )
-
-
-def _back_up_shards(
-    index: Path, to: Path, *, links: bool, overwrite: bool, verify: bool, as_json: bool
-) -> None:
-    from softcosine.cli.output import console, duration, print_json, size
-    from softcosine.cli.progress import Reporter
-    from softcosine.cluster.sharded_backup import back_up_shards
-
-    started = time.perf_counter()
-    with Reporter() as report:
-        made = back_up_shards(
-            index, to, links=links, verify=verify, overwrite=overwrite, progress=report
-        )
-    seconds, copied = time.perf_counter() - started, made.manifest
-    if as_json:
-        facts = {"index": name_of(index), "backup": name_of(to), "documents": copied.n_docs}
-        print_json({**facts, "shards": copied.n_shards, "bytes": made.n_bytes, "seconds": seconds})
-        return
-    console().print(
-        f"Copied {counted(copied.n_docs, 'document')} of {counted(copied.n_shards, 'shard')} in "
-        f"{duration(seconds)}: {printable(name_of(to))} ({size(made.n_bytes)})."
+        f"Copied {counted(made.n_docs, 'document')} in {duration(seconds)}: "
+        f"{printable(name_of(to))} ({size(made.n_bytes)})."
     )
 
 
@@ -372,21 +330,6 @@ def _facts_of_shards(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _quality(opened: SoftIndex) -> dict[str, Any]:
-    from softcosine.cli.progress import Reporter
-    from softcosine.index.quality import one_word_quality
-
-    with Reporter() as report:
-        report("searching single words", 0, None)
-        found = one_word_quality(opened)
-    return {
-        "n_words": found.n_words,
-        "n_lacking": found.n_lacking,
-        "share": found.share,
-        "examples": [{"word": word, "id": id} for word, id in found.examples],
-    }
-
-
 def _show(facts: dict[str, Any]) -> None:
     from softcosine.cli.output import size
 
@@ -410,7 +353,6 @@ def _show(facts: dict[str, Any]) -> None:
             "meaning": _meaning(facts),
             "on disk": on_disk,
             "epoch": _epoch(facts),
-            "single words": _single_words(facts["quality"]) if "quality" in facts else "",
         },
     )
 
@@ -538,14 +480,3 @@ def _meaning(facts: dict[str, Any]) -> str:
         f"{meaning['encoder']}, {meaning['dimensions']} dimensions{table}; {encoded}; weight "
         f"{weights}"
     )
-
-
-def _single_words(quality: dict[str, Any]) -> str:
-    told = (
-        f"of {quality['n_words']:,} searched words, {quality['n_lacking']:,} "
-        f"({quality['share']:.1%}) are not in their first hit"
-    )
-    if quality["examples"]:
-        shown = ", ".join(f"{one['word']} ({one['id']})" for one in quality["examples"][:5])
-        told += f", such as {shown}"
-    return told

@@ -1,10 +1,10 @@
-"""Commands ``softcosine shards plan``, ``build`` and ``info``."""
+"""Commands ``softcosine shards plan`` and ``build``."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,7 +27,7 @@ from softcosine.cli.options import (
     TypesOfColumns,
 )
 
-__all__ = ["build", "info", "plan"]
+__all__ = ["build", "plan"]
 
 
 _Inputs = Annotated[
@@ -137,7 +137,7 @@ def build(
 
       softcosine shards build big-*.jsonl.gz -o big.shards
       softcosine shards build s3://bucket/all.parquet -o all.shards --docs-per-shard 2000000
-      softcosine shards info big.shards
+      softcosine info big.shards
 
     For tens of millions of documents; below, 'index' is simpler and faster. Every shard has the
     words, similarities and weights of all documents, so that its scores are those of one index.
@@ -219,77 +219,7 @@ def build(
     print_note(epoch.note, epoch.language, epoch.analyzer)
 
 
-def info(
-    shards: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SHARDS", help="A folder that 'shards build' wrote, or the URL of its copy."
-        ),
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show the shards of a folder, their documents and their size.
-
-      softcosine shards info big.shards
-
-    Files that shards share count once.
-
-    JSON: documents, terms, epoch, language, ranking, bytes, next_number (the number of the next
-    document in the order of insertion), shards: list of folder, documents and bytes.
-    """
-    from softcosine.cli.output import console, counted, print_json, print_table, size
-    from softcosine.cluster.manifest import ShardsManifest
-    from softcosine.index.soft_index import SoftIndex
-    from softcosine.storage.remote import url_of
-
-    manifest = ShardsManifest.read(shards)
-    epoch = SoftIndex.open(shards / manifest.epoch_folder)
-    folders = [shards / one.folder for one in manifest.shards]
-    if url_of(shards) is None:
-        n_bytes = _bytes_of(shards)
-    else:
-        folders = [SoftIndex.open(one).path or one for one in folders]  # their local copies
-        n_bytes = _bytes_of(epoch.path or shards, *folders)
-    listed = [
-        {"folder": one.folder, "documents": one.n_docs, "bytes": _bytes_of(folder)}
-        for one, folder in zip(manifest.shards, folders, strict=True)
-    ]
-    facts = {
-        "documents": manifest.n_docs,
-        "terms": len(epoch.vocabulary),
-        "epoch": manifest.epoch,
-        "language": epoch.language,
-        "ranking": epoch.ranking,
-        "bytes": n_bytes,
-        "next_number": manifest.next_number,
-        "shards": listed,
-    }
-    if as_json:
-        print_json(facts)
-        return
-    console().print(
-        f"{counted(manifest.n_shards, 'shard')} of {counted(manifest.n_docs, 'document')} with "
-        f"{counted(len(epoch.vocabulary), 'term')}, {size(n_bytes)}, epoch "
-        f"{manifest.epoch}, {epoch.language}, ranked by {epoch.ranking}."
-    )
-    print_table(_table(listed))
-
-
-def _table(listed: list[dict[str, Any]]) -> Any:
-    from rich.table import Table
-
-    from softcosine.cli.output import size
-
-    table = Table("shard", box=None)
-    for heading in ("documents", "size"):
-        table.add_column(heading, justify="right")
-    for one in listed:
-        table.add_row(one["folder"], f"{one['documents']:,}", size(one["bytes"]))
-    return table
-
-
-def _bytes_of(*folders: Path) -> int:
-    """Return the size on disk of folders; a file with several names counts once."""
-    paths = [path for folder in folders for path in folder.rglob("*")]
-    facts = [path.stat() for path in paths if path.is_file()]
+def _bytes_of(folder: Path) -> int:
+    """Return the size on disk of a folder; a file with several names counts once."""
+    facts = [path.stat() for path in folder.rglob("*") if path.is_file()]
     return sum({(one.st_dev, one.st_ino): one.st_size for one in facts}.values())

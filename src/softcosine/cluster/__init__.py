@@ -2,17 +2,17 @@
 
 ``plan.py``, ``build_plan.py``
     `ShardPlan`: builds shards from files in tasks that can be repeated; what the tasks read.
-``splitting.py``, ``tally.py``, ``terms.py``, ``encoding.py``, ``shard_building.py``
-    The tasks: chunks of the inputs, their counts, the terms of all, coordinates, shards.
+``splitting.py``, ``tally.py``, ``terms.py``, ``shard_building.py``, ``tasks.py``
+    The tasks: chunks of the inputs, their counts, the terms of all, coordinates and shards; joblib.
 ``sharded_index.py``, ``sharded_search.py``, ``shards.py``
     `ShardedIndex`; a search over all shards; the documents and the snapshot of all.
 ``all_pairs.py``
-    Similar pairs of the documents of all shards, in tasks that can be repeated.
+    Similar pairs of the documents of all shards.
 ``shard.py``
     One opened shard, and what it answers.
 ``workers.py``, ``ray_workers.py``
     Where shards are searched: threads of this process, actors of Ray.
-``sharded_writer.py``, ``meeting.py``, ``sharded_backup.py``, ``sharded_check.py``
+``sharded_writer.py``, ``sharded_backup.py``, ``sharded_check.py``
     Changes and copies of all shards that are visible at once; the check of all.
 ``opening.py``
     Opening a folder that is an index or a sharded index.

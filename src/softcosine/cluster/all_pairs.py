@@ -19,9 +19,8 @@ from softcosine._validation import check_choice
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.near_duplicates.all_pairs import positive, similar_pairs
+from softcosine.index.near_duplicates.all_pairs import PairBlock, positive, similar_pairs
 from softcosine.index.near_duplicates.groups import METHODS, groups_of_pairs
-from softcosine.index.near_duplicates.results import PairBlock
 from softcosine.index.near_duplicates.similar import (
     DocumentIds,
     SimilarGroup,

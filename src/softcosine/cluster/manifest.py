@@ -145,7 +145,10 @@ class ShardsManifest:
         """Return the manifest of the content of a file; errors name the folder or URL."""
         file = f"{folder}/{MANIFEST}"
         try:
-            shards = tuple(map(_facts, stated["shards"]))
+            shards = tuple(
+                ShardFacts(str(one["folder"]), str(one["checksum"]), int(one["n_docs"]))
+                for one in stated["shards"]
+            )
             epoch, number = str(stated["epoch"]), int(stated["next_number"])
             variant = str(stated.get("variant", ""))
         except (KeyError, TypeError, ValueError) as error:
@@ -211,7 +214,3 @@ def stated_manifest(folder: str | Path) -> dict[str, Any]:
             f"there is no sharded index at {url}: it has no {MANIFEST}."
         ) from None
     return parsed_manifest(content, url, f"{url}/{MANIFEST}", KIND, VERSION)
-
-
-def _facts(stated: Mapping[str, Any]) -> ShardFacts:
-    return ShardFacts(str(stated["folder"]), str(stated["checksum"]), int(stated["n_docs"]))

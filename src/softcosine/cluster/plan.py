@@ -12,9 +12,13 @@ from typing import Any
 from softcosine._progress import Report, silent
 from softcosine._validation import check_list, check_whole, is_whole, must_be
 from softcosine.cluster.build_plan import BuildPlan
-from softcosine.cluster.encoding import encode_chunk, loaded_encoders
 from softcosine.cluster.manifest import BUILT_EPOCH, ShardsManifest, epoch_folder
-from softcosine.cluster.shard_building import build_shard, facts_of
+from softcosine.cluster.shard_building import (
+    build_shard,
+    encode_chunk,
+    facts_of,
+    loaded_encoders,
+)
 from softcosine.cluster.splitting import Chunk, inputs_at, split
 from softcosine.cluster.tally import Tally, analysis_cache, tally
 from softcosine.cluster.tasks import run_tasks

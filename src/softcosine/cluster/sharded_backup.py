@@ -19,35 +19,23 @@ from typing import Any, TypeVar
 from softcosine._progress import Report, silent
 from softcosine.cluster.manifest import KIND, ShardsManifest, is_sharded, stated_manifest
 from softcosine.errors import AlreadyExistsError, IndexFormatError
-from softcosine.index.directory.backup import Copier, Uploaded, Uploader, check_apart, settled
+from softcosine.index.directory.backup import (
+    Backup,
+    Copier,
+    Uploaded,
+    Uploader,
+    check_apart,
+    settled,
+)
 from softcosine.index.directory.commit import NEW, parsed_commit
 from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.store import Store, replacing_index
 from softcosine.storage import MANIFEST, checked_path, sync, write_manifest
 from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = ["ShardedBackup", "back_up_shards"]
+__all__ = ["back_up_shards"]
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class ShardedBackup:
-    """The result of `ShardedIndex.backup`.
-
-    Attributes
-    ----------
-    path : Path or str
-        The copy; a URL is a string.
-    manifest : ShardsManifest
-        Of the copied commit.
-    n_bytes : int
-        Size of the parts of all shards, the epoch included; shared parts count for each.
-    """
-
-    path: Path | str
-    manifest: ShardsManifest
-    n_bytes: int
 
 
 def back_up_shards(
@@ -58,7 +46,7 @@ def back_up_shards(
     verify: bool,
     overwrite: bool,
     progress: Report | None = None,
-) -> ShardedBackup:
+) -> Backup:
     """Copy the last commit of a sharded index; see `ShardedIndex.backup`."""
     folder, report = url_of(folder) or checked_path(folder).absolute(), progress or silent
     if (url := url_of(to)) is not None:
@@ -80,12 +68,12 @@ def back_up_shards(
         write_manifest(stated, work / MANIFEST)
         sync(work / MANIFEST)
         n_bytes = settled(work)
-    return ShardedBackup(target, manifest, n_bytes)
+    return Backup(target, manifest.checksum, manifest.n_docs, n_bytes)
 
 
 def _back_up_to_url(
     folder: str | Path, url: str, verify: bool, overwrite: bool, report: Report
-) -> ShardedBackup:
+) -> Backup:
     there = None
     with suppress(FileNotFoundError):
         try:
@@ -107,7 +95,8 @@ def _back_up_to_url(
         one.end()
     for left in set() if there is None else set(_folders(there)) - set(_folders(manifest)):
         RemoteFolder(url).remove(left)
-    return ShardedBackup(url, manifest, sum(one.parts.n_bytes for one in copies))
+    n_bytes = sum(one.parts.n_bytes for one in copies)
+    return Backup(url, manifest.checksum, manifest.n_docs, n_bytes)
 
 
 def _of_one_commit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
@@ -35,9 +35,9 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.storage.remote import url_of
 
 if TYPE_CHECKING:
-    from softcosine.cluster.sharded_backup import ShardedBackup
     from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.encoders.encoder import Encoder
+    from softcosine.index.directory.backup import Backup
     from softcosine.similarity.source import TermSimilaritySource
 
 __all__ = ["Engine", "ShardedIndex"]
@@ -186,12 +186,8 @@ class ShardedIndex(Searchable):
     def _shards(self) -> Shards:
         return self._snapshot.shards
 
-    @property
-    def _given_source(self) -> bool:
-        return self._options.get("source") is not None
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened, (type(self), self._path, self._options)
+        return partial(type(self).open, self._path, **self._options), ()
 
     def close(self) -> None:
         """End the threads or processes of the shards; searches then raise InvalidInputError."""
@@ -332,7 +328,7 @@ class ShardedIndex(Searchable):
         verify: bool = True,
         overwrite: bool = False,
         progress: Report | None = None,
-    ) -> ShardedBackup:
+    ) -> Backup:
         """Copy the last commit of all shards to a folder or a URL, where it appears at once.
 
         A writer may commit at the same time. A copy from a URL to a folder can be changed.
@@ -415,8 +411,3 @@ for _name in (
     "search_batch", "similar",
 ):  # fmt: skip
     setattr(ShardedIndex, _name, _on_the_last_commit(getattr(ShardedIndex, _name)))
-
-
-def _opened(cls: type[ShardedIndex], path: str | Path, options: Mapping[str, Any]) -> ShardedIndex:
-    """Return an index that was pickled."""
-    return cls.open(path, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -61,7 +61,15 @@ def tally(work: Path, number: int) -> None:
         counted = counted_fields(texts, plan.analyzer, n_fields=len(plan.field_names), cache=cache)
         hashes = hashes_of(document.id for document in documents)
         order = np.argsort(hashes, kind="stable")
-        lines = [_line(documents[i]) for i in order.tolist()]
+        lines = [
+            json.dumps([one.id, one.texts, one.metadata]).encode() + b"\n"
+            for one in map(documents.__getitem__, order.tolist())
+        ]
+
+        def write(file: Path) -> None:
+            with file.open("wb") as stream:
+                stream.writelines(lines)
+
         arrays = {
             "documents/hashes": hashes[order],
             "documents/places": order.astype(np.int64),
@@ -78,7 +86,7 @@ def tally(work: Path, number: int) -> None:
                 "unseen": sorted(unseen),
             },
             arrays,
-            files={_RECORDS: lambda file: _write_lines(file, lines)},
+            files={_RECORDS: write},
         )
 
 
@@ -97,15 +105,6 @@ def _documents(plan: BuildPlan, number: int) -> tuple[list[NewDocument], list[in
 def analysis_cache(analyzer: Analyzer) -> AnalysisCache:
     """Return the cache of what an analyzer made of texts, for all chunks that a worker counts."""
     return AnalysisCache(_CACHED_CHUNKS)
-
-
-def _line(document: NewDocument) -> bytes:
-    return json.dumps([document.id, document.texts, document.metadata]).encode() + b"\n"
-
-
-def _write_lines(file: Path, lines: Sequence[bytes]) -> None:
-    with file.open("wb") as stream:
-        stream.writelines(lines)
 
 
 def _by_partition(counted: CountedFields, n_partitions: int) -> dict[str, NDArray[Any]]:

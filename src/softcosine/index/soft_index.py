@@ -477,7 +477,7 @@ class SoftIndex(Searchable):
         Returns
         -------
         Backup
-            The commit number, the number of documents, and the size.
+            The commit, the number of documents, and the size.
 
         Raises
         ------
@@ -494,8 +494,8 @@ class SoftIndex(Searchable):
         >>> import tempfile, softcosine as sc
         >>> folder = tempfile.mkdtemp()
         >>> index = sc.SoftIndex.create(f"{folder}/faq.index", plain=True)
-        >>> index.backup(f"{folder}/faq.backup").generation
-        1
+        >>> index.backup(f"{folder}/faq.backup").commit == index.commit
+        True
         """
         from softcosine.index.directory.folder import FolderDirectory
 
@@ -762,10 +762,6 @@ class SoftIndex(Searchable):
             weighting=checked_weighting(weighting),
             ranking=self.ranking if ranking is None else check_ranking(ranking),
         )
-
-    @property
-    def _given_source(self) -> bool:
-        return getattr(self._directory, "source", None) is not None
 
     def __getstate__(self) -> dict[str, Any]:
         if not isinstance(self._directory, MemoryDirectory):

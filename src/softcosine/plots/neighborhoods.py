@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 
 from softcosine._ragged import running_sum
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.near_duplicates.all_pairs import nearest_neighbors
-from softcosine.index.near_duplicates.results import NeighborGraph
+from softcosine.index.near_duplicates.all_pairs import NeighborGraph, nearest_neighbors
 from softcosine.index.near_duplicates.similar import compared
 from softcosine.index.requests import By
 from softcosine.plots.compared import compared_searcher, document_vectors

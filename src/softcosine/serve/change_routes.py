@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from softcosine._progress import Report, silent
 from softcosine.cluster.opening import EitherIndex
-from softcosine.index.directory.backup import Backup
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
 from softcosine.serve.models import (
@@ -161,8 +160,7 @@ async def backup(
         def copied() -> dict[str, Any]:
             report("copying", 0, None)
             made = index.backup(to, overwrite=body.overwrite)
-            of_one = {"generation": made.generation} if isinstance(made, Backup) else {}
-            return {"index": body.to, **of_one, "bytes": made.n_bytes}
+            return {"index": body.to, "commit": made.commit, "bytes": made.n_bytes}
 
         return await asyncio.get_running_loop().run_in_executor(server.writers, copied)
 

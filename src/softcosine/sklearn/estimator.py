@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -10,29 +11,36 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from softcosine import errors
-from softcosine._validation import refuse_texts
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine._validation import check_whole, refuse_texts
+from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.approximation_error import KeptSimilarity, kept_similarity
+from softcosine.sklearn.scikit import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    SklearnNotFittedError,
+    TransformerMixin,
+    check_random_state,
+    validate_data,
+)
 from softcosine.sklearn.similarity import built_similarity
 from softcosine.space.latent import Blocks
+from softcosine.space.measures import soft_cosine_similarity
 from softcosine.space.norms import checked_matrix
 from softcosine.text.vocabulary import Vocabulary
 
-try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-    from sklearn.utils import check_random_state
-    from sklearn.utils.validation import validate_data
-except ImportError as error:  # older versions lack the last name
-    raise MissingDependencyError(
-        "scikit-learn (1.6 or later)", "sklearn", "softcosine.sklearn"
-    ) from error
-
-__all__ = ["BlockwiseTransformer", "NotFittedError", "SoftTransformer", "Vectors", "row_blocks"]
+__all__ = [
+    "BlockwiseTransformer",
+    "KeptSimilarity",
+    "NotFittedError",
+    "SoftTransformer",
+    "Vectors",
+    "row_blocks",
+]
 
 _ROWS = 2048
+# Scores that differ by less count as equal.
+_TIE = 1e-9
 
 Vectors: TypeAlias = ArrayLike | csr_array
 
@@ -226,3 +234,113 @@ def _given(blocks: Blocks) -> Iterator[Any]:
         if array.ndim != 2:
             raise InvalidInputError(f"a block has {array.ndim} dimension(s); a matrix has two.")
         yield array
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSimilarity:
+    """Comparison of estimated soft cosines with the exact ones.
+
+    Attributes
+    ----------
+    correlation : float
+        Pearson correlation over all pairs of a query and a document; NaN if a side is constant.
+    root_mean_square_error : float
+    recall : float
+        Share of the exact k nearest documents that are among the estimated k nearest, in [0, 1].
+    k : int
+    n_queries : int
+    n_pairs : int
+    """
+
+    correlation: float
+    root_mean_square_error: float
+    recall: float
+    k: int
+    n_queries: int
+    n_pairs: int
+
+    def __str__(self) -> str:
+        return (
+            f"correlation {self.correlation:.3f}, root mean square error "
+            f"{self.root_mean_square_error:.4f}, recall@{self.k} {self.recall:.3f} "
+            f"({self.n_queries:,} queries, {self.n_pairs:,} pairs)"
+        )
+
+
+def kept_similarity(
+    X: csr_array,
+    Q: csr_array | None,
+    S: TermSimilarityMatrix,
+    estimate: Callable[[csr_array, csr_array], NDArray[np.float64]],
+    *,
+    n_queries: int = 100,
+    k: int = 10,
+    seed: int = 0,
+) -> KeptSimilarity:
+    """Compare estimated soft cosines with exact ones.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_docs, n_terms)
+    Q : csr_array of shape (any, n_terms), or None
+        By default rows of X are the queries, each compared with all other rows.
+    S : TermSimilarityMatrix
+    estimate : callable
+        Returns the estimates for queries and documents.
+    n_queries : int
+        Maximum number of queries; more rows are sampled.
+    k : int
+        Number of neighbours for the recall.
+    seed : int
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no pair to compare, or a setting is out of range.
+    """
+    check_whole("n_queries", n_queries)
+    check_whole("k", k)
+    among = X if Q is None else Q
+    n_left = X.shape[0] - (Q is None)
+    if among.shape[0] == 0 or n_left < 1:
+        raise InvalidInputError(
+            f"there are {X.shape[0]} documents and {among.shape[0]} queries; at least one pair is "
+            "needed to measure what similarity is kept."
+        )
+    drawn = np.random.default_rng(seed).permutation(among.shape[0])[:n_queries]
+    queries = csr_array(among[np.sort(drawn)])
+    exact, estimated = np.empty((2, queries.shape[0], X.shape[0]))
+    for begin in range(0, X.shape[0], _ROWS):
+        part = slice(begin, begin + _ROWS)
+        exact[:, part] = soft_cosine_similarity(queries, X[part], S)
+        estimated[:, part] = estimate(queries, X[part])
+    if Q is None:
+        others = np.ones(exact.shape, np.bool_)
+        others[np.arange(len(drawn)), np.sort(drawn)] = False
+        shape = (len(drawn), n_left)
+        exact, estimated = exact[others].reshape(shape), estimated[others].reshape(shape)
+    k = min(k, n_left)
+    return KeptSimilarity(
+        correlation=_correlation(exact.ravel(), estimated.ravel()),
+        root_mean_square_error=float(np.sqrt(np.mean((exact - estimated) ** 2))),
+        recall=_recall(exact, estimated, k),
+        k=k,
+        n_queries=len(drawn),
+        n_pairs=exact.size,
+    )
+
+
+def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    for side in (left, right):  # constant up to rounding: no correlation
+        if np.ptp(side) <= 1e-12 * np.abs(side).max(initial=0.0):
+            return float("nan")
+    left, right = left - left.mean(), right - right.mean()
+    size = float(np.sqrt((left @ left) * (right @ right)))
+    return float(left @ right) / size if size > 0 else float("nan")
+
+
+def _recall(exact: NDArray[np.float64], estimated: NDArray[np.float64], k: int) -> float:
+    """Share of the estimated nearest that are at least as good as the exact k-th nearest."""
+    found = np.argsort(-estimated, axis=1, kind="stable")[:, :k]
+    least = np.sort(exact, axis=1)[:, -k][:, None]
+    return float(np.mean(np.take_along_axis(exact, found, axis=1) >= least - _TIE))

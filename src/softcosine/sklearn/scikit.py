@@ -9,29 +9,35 @@ try:
     from sklearn.base import (
         BaseEstimator,
         ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
         OneToOneFeatureMixin,
         TransformerMixin,
         clone,
     )
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
+    from sklearn.utils import check_random_state
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import column_or_1d, validate_data
 except ImportError as error:  # older versions lack the last name
     raise MissingDependencyError(
-        "scikit-learn (1.6 or later)", "sklearn", "learning from labels"
+        "scikit-learn (1.6 or later)", "sklearn", "softcosine.sklearn"
     ) from error
 
 __all__ = [
     "BaseEstimator",
+    "ClassNamePrefixFeaturesOutMixin",
     "ClassifierMixin",
     "LinearSVC",
     "LogisticRegression",
     "OneToOneFeatureMixin",
+    "SklearnNotFittedError",
     "TransformerMixin",
     "available_if",
     "check_classification_targets",
+    "check_random_state",
     "clone",
     "column_or_1d",
     "get_config",

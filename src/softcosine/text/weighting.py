@@ -323,7 +323,3 @@ def checked_weighting(weighting: Weighting) -> Weighting:
         "the weighting", weighting, Weighting, "pass a Weighting, such as Weighting(tf='log')"
     )
     return weighting
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

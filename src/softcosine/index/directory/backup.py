@@ -38,22 +38,22 @@ __all__ = ["Backup", "Copier", "Uploaded", "Uploader", "back_up", "check_apart",
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The result of `SoftIndex.backup`.
+    """The result of `SoftIndex.backup` and `ShardedIndex.backup`.
 
     Attributes
     ----------
     path : Path or str
         The copy, an independent index; a URL is a string.
-    generation : int
-        Number of the copied commit.
+    commit : str
+        Checksum of the copied commit, which the index has as `commit`.
     n_docs : int
         Number of its live documents.
     n_bytes : int
-        Size of its files, manifests included.
+        Size of its files; of shards that of their parts, and shared parts count for each.
     """
 
     path: Path | str
-    generation: int
+    commit: str
     n_docs: int
     n_bytes: int
 
@@ -87,7 +87,7 @@ def back_up(
     with replacing_index(target, overwrite=overwrite) as work:
         copy = copier.commit(store, work)
         n_docs, n_bytes = n_live_docs(copy), settled(work)
-    return Backup(target, copy.number, n_docs, n_bytes)
+    return Backup(target, copy.checksum, n_docs, n_bytes)
 
 
 def check_apart(source: Path, target: Path) -> None:
@@ -211,7 +211,7 @@ class Uploader:
         parts = self.parts(store, old)
         n_bytes = parts.n_bytes + self.publish(parts.manifest)
         self.sweep(parts.commit)
-        return Backup(self.remote.url, parts.commit.number, parts.n_docs, n_bytes)
+        return Backup(self.remote.url, parts.commit.checksum, parts.n_docs, n_bytes)
 
     def last(self, *, replaced: bool = False) -> dict[str, Any] | None:
         """Return the manifest of the commit at the URL; None if there is none.

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -27,13 +28,14 @@ from softcosine._ragged import running_sum
 from softcosine._threads import n_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.panels import Bars, Comparison, PairDocuments, ScoredPairs
-from softcosine.index.near_duplicates.results import NeighborGraph, PairBlock
 from softcosine.index.search.parts import Part
 from softcosine.index.search.top_docs import check_k, check_min_score
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = [
+    "NeighborGraph",
+    "PairBlock",
     "nearest_neighbors",
     "pair_documents",
     "positive",
@@ -44,6 +46,54 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 _SYMMETRIC = ("soft_cosine", "inner_product")
+
+
+@dataclass(frozen=True, slots=True)
+class PairBlock:
+    """Pairs of documents, ordered by (first, second).
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n,), int64
+        Numbers of the documents.
+    similarities : ndarray of shape (n,), float64
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return int(self.first.shape[0])
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborGraph:
+    """The nearest neighbors of every document that has any, best first; ties by number.
+
+    Attributes
+    ----------
+    documents : ndarray of shape (n,), int64
+        Document numbers, ascending.
+    starts : ndarray of shape (n + 1,), int64
+        Offset of each document in `neighbors` and `similarities`.
+    neighbors : ndarray, int64
+    similarities : ndarray, float64
+    """
+
+    documents: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    neighbors: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+
+    def of(self, document: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the neighbors and similarities of a document; empty if it has none."""
+        place = int(np.searchsorted(self.documents, document))
+        if place == self.documents.shape[0] or self.documents[place] != document:
+            return np.empty(0, np.int64), np.empty(0)
+        part = slice(self.starts[place], self.starts[place + 1])
+        return self.neighbors[part], self.similarities[part]
 
 
 def similar_pairs(

@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Progress
 from softcosine._validation import check_choice
-from softcosine.index.near_duplicates.all_pairs import similar_pairs
+from softcosine.index.near_duplicates.all_pairs import PairBlock, similar_pairs
 from softcosine.index.near_duplicates.panels import Comparison
-from softcosine.index.near_duplicates.results import PairBlock
 from softcosine.kernels.groups import follow, roots_of, unite
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["METHODS", "DuplicateGroup", "DuplicateGroups", "find_groups", "groups_of_pairs"]
 
@@ -83,23 +82,6 @@ class DuplicateGroups:
         for number, first in enumerate(self.firsts.tolist()):
             part = slice(self.starts[number], self.starts[number + 1])
             yield DuplicateGroup(first, self.others[part], self.similarities[part])
-
-    @property
-    def duplicates(self) -> NDArray[np.int64]:
-        """All members except the first, ascending: drop them to keep one document per group."""
-        return np.sort(self.others)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a table, one row per member except the first: first, document, similarity."""
-        from softcosine.index.search.frames import data_frame
-
-        return data_frame(
-            {
-                "first": np.repeat(self.firsts, np.diff(self.starts)),
-                "document": self.others,
-                "similarity": self.similarities,
-            }
-        )
 
 
 def find_groups(

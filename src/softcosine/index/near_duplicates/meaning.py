@@ -49,7 +49,6 @@ class DocumentsByMeaning:
     dimensions : int
     """
 
-    by = "meaning"
     slack = 1.0
 
     def __init__(
@@ -171,8 +170,6 @@ class DocumentsByBoth:
         Of the same documents.
     """
 
-    by = "both"
-
     def __init__(self, words: PairDocuments, meaning: DocumentsByMeaning) -> None:
         self._words, self._meaning = words, meaning
         self.numbers, self.panels, self.slack = words.numbers, words.panels, words.slack
@@ -198,7 +195,7 @@ class DocumentsByBoth:
             block = at, min(at + _BLOCK, n)
             sizes = words.candidates(space, begin, block, units, own, bars.documents, heaps)
             pairs += [_keys(space.starts, space.ordered[:size], n) for size in sizes]
-            keys = _joined(pairs)
+            keys = np.unique(np.concatenate(pairs))
             if not len(keys):
                 continue
             space.starts[:] = np.searchsorted(keys, np.arange(len(space.starts)) * n)
@@ -226,7 +223,3 @@ def _keys(starts: NDArray[np.int64], documents: NDArray[np.uint32], n: int) -> N
     """Return one number for each pair of a panel, ascending by row and document."""
     rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return rows * n + documents
-
-
-def _joined(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.unique(np.concatenate([np.empty(0, np.int64), *keys]))

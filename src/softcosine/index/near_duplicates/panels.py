@@ -106,11 +106,6 @@ class Comparison(Protocol):
     """Documents to compare, in order of number; their index here is their *place*."""
 
     @property
-    def by(self) -> str:
-        """What is compared: words, meaning or both."""
-        ...
-
-    @property
     def numbers(self) -> NDArray[np.int64]:
         """Document numbers in the index, ascending."""
         ...
@@ -165,8 +160,6 @@ class PairDocuments:
     chosen : list of ndarray, int64
         The documents of each segment that have a place, ascending.
     """
-
-    by = "words"
 
     def __init__(
         self,
@@ -225,7 +218,9 @@ class PairDocuments:
             np.maximum(own_bars, heaps[:, 0] * self.slack, out=own_bars, where=own_bars > 0)
         block = begin + 1, self.n
         for n in self.candidates(space, begin, block, units, own_bars, bars.documents, heaps):
-            scored(begin, self._scored(space, factors, begin, space.ordered[:n]))
+            later = space.ordered[:n]
+            scores = self.scores(space, factors, begin, later)
+            scored(begin, ScoredPairs(space.starts, later, scores))
         self.release(space)
 
     def candidates(
@@ -334,15 +329,6 @@ class PairDocuments:
         # A document without an expansion has no similar documents.
         own[:n][(factors == 0) | (largest == 0)] = np.inf
         return units, own
-
-    def _scored(
-        self,
-        space: PanelSpace,
-        factors: NDArray[np.float64],
-        begin: int,
-        documents: NDArray[np.uint32],
-    ) -> ScoredPairs:
-        return ScoredPairs(space.starts, documents, self.scores(space, factors, begin, documents))
 
     def scores(
         self,

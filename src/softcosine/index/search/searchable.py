@@ -69,11 +69,6 @@ class Searchable:
         """Return the search of queries."""
         return Search.of_queries(self._snapshot, request, self._encoder)
 
-    @property
-    def _given_source(self) -> bool:
-        """Whether a source is used in place of the stored one."""
-        return False
-
     def _search_like(self, request: SearchOptions) -> Search:
         """Return the search of queries that are documents of the index."""
         return Search.of_documents(self._snapshot, request)
