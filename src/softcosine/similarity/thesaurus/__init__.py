@@ -2,6 +2,6 @@
 
 - ``thesaurus.py``: `ThesaurusSimilarity`, the source;
 - ``synonym_files.py``: readers of synonym files, with a table of the formats;
-- ``wordnet_files.py``, ``wordnet_lmf.py``: readers of WordNet; ``wordnet.py``: its graph;
+- ``wordnet_files.py``: the reader of WordNet; ``wordnet.py``: its graph;
 - ``concepts.py``: the table of words and concepts that both become.
 """
