@@ -212,10 +212,23 @@ def test_several_words_without_similar_ones_are_similar_to_none_as_a_whole(run, 
 
 
 def test_marks_in_a_query_demand_exclude_quote_and_weigh(run, folder):
-    assert set(found(run, "search", folder, "+tyre -car bicycle")) == {"bike", "bike2"}
+    assert set(found(run, "search", folder, "+tyre -car bicycle", "--syntax")) == {"bike", "bike2"}
     assert set(found(run, "search", folder, '"flat tyre"')) == {"bike", "car"}
-    assert found(run, "search", folder, "tyre^0.01 tea^9")[0] == "tea"
-    assert "'tea^0' is 0" in run("search", folder, "tea^0", code=2)
+    assert found(run, "search", folder, "tyre^0.01 tea^9", "--syntax")[0] == "tea"
+    assert "'tea^0' is 0" in run("search", folder, "tea^0", "--syntax", code=2)
+
+
+def test_a_question_about_an_option_is_text_and_says_so(run, folder):
+    asked = ("search", folder, "what does tyre -car do")
+    assert "car" in found(run, *asked)
+    assert "Searched as text: -car. --syntax takes signs as operators." in run(*asked)
+    assert "Searched as text" not in run("search", folder, "tyre -- well-known")
+    shown = run(*asked, "--syntax")
+    assert "Searched as text" not in shown
+    assert "Without: car." in shown
+    assert 'With: "flat tyre".\nWithout: "tea".' in run("search", folder, '"flat tyre" -"tea"')
+    record = json.loads(run("search", folder, "+tyre -car", "--syntax", "--json"))
+    assert (record["required"], record["excluded"]) == (["tyre"], ["car"])
 
 
 def test_without_syntax_marks_mean_nothing(run, folder):
@@ -230,7 +243,7 @@ def test_without_syntax_marks_mean_nothing(run, folder):
 
 
 def test_a_query_of_exclusions_alone_is_told(run, folder):
-    assert "only excludes words" in run("search", folder, "--", "-tea")
+    assert "only excludes words" in run("search", folder, "--syntax", "--", "-tea")
     assert "only what must not be" not in run("search", folder, "--no-syntax", "--", "-xyzzyx")
 
 

@@ -34,7 +34,7 @@ def seen(index):
     assert sorted(int(id) for id in hits.ids) == list(range(N_DOCS))
     assert all(left.score >= right.score for left, right in pairwise(hits))
     (commit,) = {hit.metadata["commit"] for hit in hits}
-    filtered = index.search("+green", k=1, where={"commit": {"<=": commit}})
+    filtered = index.search("+green", syntax=True, k=1, where={"commit": {"<=": commit}})
     assert len(filtered) == 1
     return commit
 

@@ -111,7 +111,7 @@ ASKED = {
     },
     "batch": lambda index, path: index.search_batch([f"{BROAD} w{n}" for n in range(80)]),
     "all": lambda index, path: index.search("tire tea w2", min_score=-1.0),
-    "phrase": lambda index, path: index.search('tea +tyre -coffee "flat tire" w4'),
+    "phrase": lambda index, path: index.search('tea +tyre -coffee "flat tire" w4', syntax=True),
     "explain": lambda index, path: index.explain("tea w5", "d3"),
     "similar": lambda index, path: index.similar("d3"),
     "pairs": lambda index, path: index.pairs(k=1),

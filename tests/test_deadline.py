@@ -58,7 +58,7 @@ SEARCHES = [
     {"where": {"x": None}},
     {"query": "grene coffee", "fuzzy": True},
     {"first_stage": 3},
-    {"query": '+tea "green tea"'},
+    {"query": '+tea "green tea"', "syntax": True},
     {"expand": False},
 ]
 

@@ -296,7 +296,12 @@ def test_segments_and_files_change_no_bit(tmp_path_factory, texts, query, size):
     opened = SoftIndex.open(path, source=SOURCE)
     assert opened.fields == whole.fields
     for asked in (query, f'"{query}"', f"{query} +tea -car"):
-        for asking in ({}, {"exact_first": True}, {"k": 2, "offset": 1}, {"expand": False}):
+        for asking in (
+            {"syntax": True},
+            {"exact_first": True},
+            {"k": 2, "offset": 1},
+            {"expand": False},
+        ):
             expected = whole.search(asked, **asking)
             assert list(cut.search(asked, **asking)) == list(expected)
             assert list(opened.search(asked, **asking)) == list(expected)
@@ -312,7 +317,7 @@ def test_a_phrase_stands_in_one_field():
     assert set(index.search('"flat tyre"').ids) == {"1", "2"}
     assert set(index.search('flat -"flat tyre"').ids) == {"0"}
     assert index.search('"tyre flat"').ids == ["0"]
-    assert set(index.search("+flat +tyre").ids) == {"0", "1", "2"}
+    assert set(index.search("+flat +tyre", syntax=True).ids) == {"0", "1", "2"}
     stop = index_of(texts, analyzer=Analyzer(stop_words=["a", "is"]))
     assert stop.search('"tyre is a tyre"').ids == ["2"]
     assert stop.search('"tyre tyre"').ids == []
@@ -387,7 +392,7 @@ def test_fields_without_words_find_nothing(n_docs, ranking, tmp_path):
     for one in (index, SoftIndex.open(tmp_path / "index")):
         assert len(one) == n_docs
         assert not one.search("tea")
-        assert not one.search('"green tea" -car')
+        assert not one.search('"green tea" -car', syntax=True)
         assert not one.search("tea", exact_first=True)
 
 

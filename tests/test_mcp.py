@@ -173,6 +173,17 @@ def test_a_search_tells_which_words_it_does_not_know(index):
     assert found["in_no_document"] == ["motorbike"]
 
 
+def test_a_question_is_text_unless_it_has_syntax(index):
+    server, asked = mcp_server({"faq": index}), {"query": 'repair -cars "tyre repair"'}
+    found = called(server, "search", **asked)
+    assert "car" in [hit["id"] for hit in found["hits"]]
+    assert (found["required"], found["excluded"]) == ([], [])
+    found = called(server, "search", **asked, syntax=True)
+    assert (found["required"], found["excluded"]) == (['"tyre repair"'], ["cars"])
+    why = called(server, "explain", query="-cars repair", id="car")
+    assert {"car", "cars"} & {pair["query_word"] for pair in why["pairs"]}
+
+
 @pytest.mark.parametrize("limit", [None, 40])
 def test_long_texts_and_metadata_are_truncated(index, limit):
     server = mcp_server({"faq": index}, max_characters=40 if limit is None else 10)

@@ -128,11 +128,11 @@ def test_constraints_and_filters_hold_for_words_and_meaning(documents, query, as
     every = {hit.id: hit.score for hit in index.search(query, k=99, ask=ask)}
     having = {str(i) for i, text in enumerate(documents) if word in text.split()}
     even = {str(i) for i in range(0, len(documents), 2)}
-    without = index.search(f"{query} -{word}", k=99, ask=ask)
+    without = index.search(f"{query} -{word}", syntax=True, k=99, ask=ask)
     assert {hit.id: hit.score for hit in without} == {
         id: score for id, score in every.items() if id not in having
     }
-    with_word = index.search(f"{query} +{word}", k=99, ask=ask)
+    with_word = index.search(f"{query} +{word}", syntax=True, k=99, ask=ask)
     assert {hit.id for hit in with_word} <= having
     filtered = index.search(query, k=99, ask=ask, where={"even": True})
     assert {hit.id: hit.score for hit in filtered} == {
@@ -225,8 +225,13 @@ def test_facets_and_sorted_hits_are_those_of_the_ranking_for_any_request():
 def test_excluded_words_have_no_meaning():
     index = made(["green tea", "the moon"])
     for ask in ("static", "encoder"):
-        assert index.search("-moon", ask=ask).ids == index.search("-moon", ask="words").ids
-        assert shown(index.search("tea -moon", ask=ask)) == shown(index.search("tea", ask=ask, k=1))
+        assert (
+            index.search("-moon", syntax=True, ask=ask).ids
+            == index.search("-moon", syntax=True, ask="words").ids
+        )
+        assert shown(index.search("tea -moon", syntax=True, ask=ask)) == shown(
+            index.search("tea", ask=ask, k=1)
+        )
 
 
 def test_the_weight_of_similar_documents_needs_coordinates():
@@ -370,8 +375,8 @@ def test_a_query_of_unknown_words_is_answered_by_meaning():
 def test_excluded_words_alone_find_nothing(ask):
     index = made(["green tea", "moon", "tyre"])
     for query in ("-green", "-green -tea", '-"green tea"'):
-        assert index.search(query, ask=ask).ids == []
-        assert index.explain(query, "0", ask=ask).score == 0
+        assert index.search(query, ask=ask, syntax=True).ids == []
+        assert index.explain(query, "0", ask=ask, syntax=True).score == 0
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def add(index, **documents):
 def same(one, other, *queries):
     assert (one.commit, one.epoch, len(one)) == (other.commit, other.epoch, len(other))
     for query in ("tea 7", "tyre", "+number -3", *queries):
-        found, right = one.search(query, k=20), other.search(query, k=20)
+        found, right = (of.search(query, k=20, syntax=True) for of in (one, other))
         assert [(one.id, one.score, one.text) for one in found] == [
             (one.id, one.score, one.text) for one in right
         ]

@@ -31,7 +31,7 @@ def test_an_index_in_a_folder_is_pickled_as_path_and_commit(index, tmp_path):
     opened = pickle.loads(sent)
     assert (opened.path, opened.commit, opened.epoch) == (index.path, index.commit, index.epoch)
     for query in ("tea 7", "tyre", "+number -3"):
-        assert opened.search(query).ids == index.search(query).ids
+        assert opened.search(query, syntax=True).ids == index.search(query, syntax=True).ids
     with index.writer() as writer:
         writer.add("new", "a kettle")
     assert not opened.search("kettle").ids

@@ -130,7 +130,7 @@ def plain_answer(index, documents, query, *, k=10, offset=0, min_score=0.0, wher
     there = asked & {word for text in documents.texts for word in text.split()}
     found = []
     for number, text in enumerate(documents.texts):
-        score = index.explain(written(query), str(number), ranking=ranking).score
+        score = index.explain(written(query), str(number), ranking=ranking, syntax=True).score
         held = set(text.split())
         if (
             score > 0
@@ -160,7 +160,7 @@ def test_every_demand_is_met(
         "where": where, "exact_first": exact_first, "expand": expand, "min_score": min_score,
         "k": k, "offset": offset,
     }  # fmt: skip
-    hits = index.search(written(query), **asked)
+    hits = index.search(written(query), syntax=True, **asked)
     assert answer(hits) == plain_answer(index, documents, query, ranking=ranking, **asked)
     assert hits.offset == offset
     # Scores are those of the oracle, whatever is demanded.
@@ -184,21 +184,21 @@ def test_a_batch_of_demanding_queries_gives_what_single_searches_give(
 ):
     index = documents.index()
     asked = {"where": where, "exact_first": exact_first, "k": 3}
-    alone = [index.search(written(query), **asked) for query in many]
-    assert index.search_batch(map(written, many), threads=threads, **asked) == alone
+    alone = [index.search(written(query), syntax=True, **asked) for query in many]
+    assert index.search_batch(map(written, many), threads=threads, syntax=True, **asked) == alone
 
 
 @given(collections(), queries, wheres, st.booleans(), st.integers(1, 4))
 def test_pages_make_up_the_whole(documents, query, where, exact_first, size):
     index = documents.index()
     asked = {"where": where, "exact_first": exact_first}
-    whole = index.search(written(query), k=99, **asked)
+    whole = index.search(written(query), syntax=True, k=99, **asked)
     pages = [
-        index.search(written(query), k=size, offset=offset, **asked)
+        index.search(written(query), syntax=True, k=size, offset=offset, **asked)
         for offset in range(0, len(documents.texts) + size, size)
     ]
     assert [hit for page in pages for hit in page] == list(whole)
-    assert not index.search(written(query), offset=10**6, **asked)
+    assert not index.search(written(query), syntax=True, offset=10**6, **asked)
 
 
 def without(index, gone):
@@ -231,7 +231,7 @@ def test_segments_and_deletions_change_no_bit(
     whole, cut = documents.index(ranking=ranking), cut_index(documents, size, ranking=ranking)
     assert len(cut.snapshot.segments) == -(-len(documents.texts) // size)
     for query in map(written, many):
-        assert cut.search(query, **asked) == whole.search(query, **asked)
+        assert cut.search(query, syntax=True, **asked) == whole.search(query, syntax=True, **asked)
     left = [n for n in range(len(documents.texts)) if n not in gone]
     rest = SoftIndex.from_texts(
         [documents.texts[n] for n in left], ids=[str(n) for n in left],
@@ -241,7 +241,10 @@ def test_segments_and_deletions_change_no_bit(
     for index in (without(whole, gone), without(cut, gone)):
         assert len(index) == len(left)
         for query in map(written, many):
-            hits, expected = index.search(query, **asked), rest.search(query, **asked)
+            hits, expected = (
+                index.search(query, syntax=True, **asked),
+                rest.search(query, syntax=True, **asked),
+            )
             assert [(hit.id, hit.score) for hit in hits] == [(h.id, h.score) for h in expected]
             assert [hit.number for hit in hits] == [int(hit.id) for hit in hits]
         assert all(str(n) not in index for n in gone)
@@ -259,7 +262,9 @@ def test_a_saved_index_answers_to_the_bit(tmp_path_factory, documents, many, whe
     opened = SoftIndex.open(path)
     for query in map(written, many):
         asked = {"where": where, "exact_first": exact, "k": 4, "offset": 1}
-        assert opened.search(query, **asked) == index.search(query, **asked)
+        assert opened.search(query, syntax=True, **asked) == index.search(
+            query, syntax=True, **asked
+        )
 
 
 @given(collections(), queries, st.sampled_from([1, 2, 99]))
@@ -273,7 +278,9 @@ def test_kept_positions_and_texts_give_the_same_phrases(documents, query, size):
         forgotten = MemoryDocuments(own_texts, ids=ids, keep_texts=False)
         segments.append(replace(segment, positions=(positions,), documents=forgotten))
     kept = SoftIndex(by_texts.snapshot.changed(segments=tuple(segments)))
-    assert answer(kept.search(written(query))) == answer(by_texts.search(written(query)))
+    assert answer(kept.search(written(query), syntax=True)) == answer(
+        by_texts.search(written(query), syntax=True)
+    )
 
 
 # --- Odd queries --------------------------------------------------------------------------------
@@ -332,12 +339,12 @@ def flat_index(**settings):
 )
 def test_odd_queries_find_what_they_say(query, found):
     index = flat_index()
-    assert sorted(hit.number for hit in index.search(query)) == found
+    assert sorted(hit.number for hit in index.search(query, syntax=True)) == found
     with patch.object(segments_of, "MAX_DOCS", 2):
         cut = flat_index()
-    assert sorted(hit.number for hit in cut.search(query)) == found
+    assert sorted(hit.number for hit in cut.search(query, syntax=True)) == found
     for exact_first in (True, False):
-        hits = index.search(query, exact_first=exact_first, expand=False)
+        hits = index.search(query, exact_first=exact_first, expand=False, syntax=True)
         assert sorted(hit.number for hit in hits) == found
 
 
@@ -356,15 +363,15 @@ def replace_query(hits, query):
 @given(collections(), st.sampled_from(RANKINGS), st.sampled_from([0.5, 2.0, 3.0]))
 def test_a_weight_counts_as_so_many_mentions(documents, ranking, weight):
     index = documents.index(ranking=ranking)
-    weighed = index.search(f"apple^{weight:g} bus")
+    weighed = index.search(f"apple^{weight:g} bus", syntax=True)
     if weight == int(weight):
         repeated = index.search("apple " * int(weight) + "bus")
         assert answer(weighed) == answer(repeated)
-    assert answer(index.search(f'"apple"^{weight:g} bus')) == answer(
-        index.search(f"+apple^{weight:g} bus")
+    assert answer(index.search(f'"apple"^{weight:g} bus', syntax=True)) == answer(
+        index.search(f"+apple^{weight:g} bus", syntax=True)
     )
     # A weight on all clauses changes no order.
-    heavy = index.search(f"apple^{weight:g} bus^{weight:g}", k=99)
+    heavy = index.search(f"apple^{weight:g} bus^{weight:g}", syntax=True, k=99)
     assert {hit.number for hit in heavy} == {hit.number for hit in index.search("apple bus", k=99)}
 
 
@@ -391,9 +398,9 @@ def test_words_too_rare_to_be_indexed_are_held_by_nobody():
     index = SoftIndex.from_texts(
         ["tea rare", "tea", "tea"], analyzer=Analyzer(), plain=True, min_df=2
     )
-    assert not index.search("tea +rare")
+    assert not index.search("tea +rare", syntax=True)
     assert not index.search('tea "rare"')
-    assert len(index.search("tea -rare")) == 3
+    assert len(index.search("tea -rare", syntax=True)) == 3
     assert len(index.search("tea rare", exact_first=True)) == 3
 
 
@@ -405,7 +412,7 @@ def test_a_phrase_needs_texts_or_positions():
     for query in ('"flat tyre"', 'flat -"flat tyre"'):
         with pytest.raises(InvalidInputError, match="neither the places of words nor the texts"):
             bare.search(query)
-    assert [hit.number for hit in bare.search('"tyre" +flat')] == [0, 1, 2]
+    assert [hit.number for hit in bare.search('"tyre" +flat', syntax=True)] == [0, 1, 2]
     assert bare.search("tyre")[0].text == ""
 
 
@@ -463,7 +470,7 @@ def test_words_outside_the_vocabulary_count_in_any_long_query():
     assert len(hits.left_out) == 2
     assert "0" in hits.ids
     # A demand holds whether its word counts or not.
-    assert index.search("tea car +bus", max_terms=1).ids == ["1"]
+    assert index.search("tea car +bus", syntax=True, max_terms=1).ids == ["1"]
 
 
 # --- Documents as queries -----------------------------------------------------------------------
@@ -507,7 +514,7 @@ def test_hits_say_how_they_were_found():
     index = flat_index()
     cases = [
         ("tyre", {}, "terms", "a single query"),
-        ("+tyre flat", {}, "terms", "a single query"),
+        ("+tyre flat", {"syntax": True}, "terms", "a single query"),
         ("tyre flat", {"exact_first": True}, "terms", "a single query"),
         ("tyre", {"expand": False}, "sharing", "share a term"),
         ("nobody", {}, "nothing", "no document has a term"),
@@ -580,16 +587,16 @@ def test_demands_are_of_stems_where_words_are_stemmed():
     index = SoftIndex.from_texts(
         ["my flat tyres", "tyre, flatly", "tyre"], analyzer=Analyzer("english"), plain=True
     )
-    assert set(index.search("+tyres").ids) == {"0", "1", "2"}
+    assert set(index.search("+tyres", syntax=True).ids) == {"0", "1", "2"}
     assert index.search('"flat tyre"').ids == ["0"]
-    assert index.search("tyre -flats").ids == ["2"]
+    assert index.search("tyre -flats", syntax=True).ids == ["2"]
 
 
 def test_pairs_of_words_as_terms_change_no_demand():
     index = flat_index(analyzer=Analyzer(stop_words=["the"], max_ngram=2))
     assert sorted(index.search('"flat tyre"').ids) == ["0"]
-    assert sorted(index.search("+flat +tyre").ids) == ["0", "1", "2"]
-    assert sorted(index.search("flat -tyre").ids) == ["4"]
+    assert sorted(index.search("+flat +tyre", syntax=True).ids) == ["0", "1", "2"]
+    assert sorted(index.search("flat -tyre", syntax=True).ids) == ["4"]
     # The pair is a term too, and only these documents have it (stop words left out).
     assert index.search("flat tyre", exact_first=True).ids[:2] == ["0", "2"]
 
@@ -604,3 +611,49 @@ def test_no_character_is_too_odd_for_a_query(query, tmp_path):
         hits = one.search(query, exact_first=True)
         assert {hit.number for hit in hits} <= {0, 1, 2, 5}
         assert hits == index.search(query, exact_first=True)
+
+
+# --- Plain questions ----------------------------------------------------------------------------
+
+PAGES = {
+    "ls": "ls: list directory contents. -l uses a long listing format with sizes and owners.",
+    "tar": "tar: save many files in an archive. -x, --extract gets files from an archive.",
+    "rm": "rm: remove files or directories. -r, --recursive removes a directory with its contents.",
+    "cp": "cp: copy files.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("what does ls -l do", "ls"),
+        ("tar -extract archive", "tar"),
+        ("remove directory with rm -recursive", "rm"),
+    ],
+)
+def test_a_question_about_an_option_finds_its_page(question, page):
+    index = SoftIndex.from_texts(PAGES.values(), ids=PAGES, plain=True)
+    hits = index.search(question)
+    assert hits.ids[0] == page
+    assert (hits.required, hits.excluded) == ((), ())
+    assert index.search_batch([question]) == [hits]
+    assert index.explain(question, page).score == hits[0].score
+    assert page not in index.search(question, syntax=True).ids
+    assert index.expand(question, to="lucene") == index.expand(question, to="lucene", syntax=False)
+
+
+def test_hits_say_what_the_operators_require_and_exclude():
+    index = flat_index()
+    hits = index.search('tyre +flat^2 -wheel "flat tyre" +the', syntax=True)
+    assert (hits.required, hits.excluded) == (("flat", '"flat tyre"'), ("wheel",))
+    assert 'with: flat, "flat tyre"\nwithout: wheel' in repr(hits)
+    assert index.search('tyre -"wheel"').excluded == ('"wheel"',)
+    assert index.search('"flat" -"wheel"', syntax=False).required == ()
+
+
+def test_a_list_of_texts_is_not_one_query():
+    index = flat_index()
+    with pytest.raises(InvalidInputError, match=r"'flat tyre' contains a blank; .* search_batch"):
+        index.search(["flat tyre", "wheel"])
+    assert len(index.search_batch(["flat tyre", "wheel"])) == 2
+    assert index.search(["flat", "tyre"]).ids == index.search("flat tyre").ids

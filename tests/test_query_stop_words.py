@@ -50,7 +50,7 @@ def test_stop_words_count_where_nothing_else_is_left():
 
 
 def test_marked_stop_words_count():
-    assert set(index.search("+who tea").ids) == {"1"}
+    assert set(index.search("+who tea", syntax=True).ids) == {"1"}
     assert index.search('"state of the art"').ids == ["5"]
     assert set(index.search('"what to do" tea').ids) == {"2"}
     assert found("tea the^2") != found("tea")

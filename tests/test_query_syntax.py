@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,10 @@ from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.query.parser import Clause, QuerySyntax, parse_syntax
+from softcosine.index.query import parser
+from softcosine.index.query.parser import Clause, QuerySyntax
+
+parse_syntax = partial(parser.parse_syntax, syntax=True)
 
 # Any characters, with those that mean something far oftener than by chance.
 PIECES = (
@@ -174,3 +178,20 @@ def test_only_strings_have_operators(query):
 )
 def test_long_text_is_parsed_in_linear_time(piece):
     parse_syntax(piece * 100_000)
+
+
+def test_only_quotes_are_operators_of_a_question():
+    asked = {
+        "what does ls -l do": ["what does ls -l do"],
+        "chmod +x, x^2": ["chmod +x, x^2"],
+        'grep -r "flat tyre" -"car"': ["grep -r", '"flat tyre"', '-"car"'],
+    }
+    for query, clauses in asked.items():
+        assert list(map(str, parser.parse_syntax(query).clauses)) == clauses
+        assert parser.parse_syntax(query, False).clauses == (Clause(query),)
+
+
+@given(queries)
+def test_a_question_without_quotes_is_text(query):
+    assume('"' not in query)
+    assert parser.parse_syntax(query).clauses == (Clause(query),)

@@ -62,9 +62,17 @@ class TestFill:
         index = plain_index()
         even = index.search("tea", k=20, fill=True, where={"even": True})
         assert even.ids == ["4", "0", "6", "2", "8"]
-        assert index.search("tea -tire", k=20, fill=True).ids == ["4", "0", "1", "6", "2", "5", "8"]
-        assert index.search("tea +wheel", k=20, fill=True).ids == ["5", "3"]
-        assert index.search("-tea", k=20, fill=True).ids == ["2", "3", "5", "7", "8"]
+        assert index.search("tea -tire", syntax=True, k=20, fill=True).ids == [
+            "4",
+            "0",
+            "1",
+            "6",
+            "2",
+            "5",
+            "8",
+        ]
+        assert index.search("tea +wheel", syntax=True, k=20, fill=True).ids == ["5", "3"]
+        assert index.search("-tea", syntax=True, k=20, fill=True).ids == ["2", "3", "5", "7", "8"]
         first = index.search("green tea", k=20, fill=True, exact_first=True)
         assert first.ids == ["1", "6", "4", "0", "2", "3", "5", "7", "8"]
 
@@ -210,7 +218,9 @@ class TestMarginalRelevance:
 
     def test_it_goes_with_filters_demands_and_filling(self):
         index = plain_index()
-        hits = index.search("tea -green", k=9, mmr=0.5, fill=True, where={"even": True})
+        hits = index.search(
+            "tea -green", syntax=True, k=9, mmr=0.5, fill=True, where={"even": True}
+        )
         assert set(hits.ids[:2]) == {"0", "4"}
         assert hits.ids[2:] == ["2", "8"]
         assert index.search("unknown", mmr=0.5).ids == []

@@ -90,7 +90,9 @@ def test_own_words_and_the_heaviest_others_are_sent():
 
 def test_operators_become_filters():
     index = plain_index(["a flat tyre", "tea"])
-    body = index.expand('flat +tyre -tea "flat tyre"^2 -"green tea"', to="elasticsearch").body
+    body = index.expand(
+        'flat +tyre -tea "flat tyre"^2 -"green tea"', syntax=True, to="elasticsearch"
+    ).body
     clauses = body["query"]["bool"]
     assert clauses["minimum_should_match"] == 1
     assert clauses["filter"] == [
@@ -101,11 +103,13 @@ def test_operators_become_filters():
         {"term": {"text": {"value": "tea"}}},
         {"match_phrase": {"text": {"query": "green tea"}}},
     ]
-    several = index.expand("-e-mail tyre", to="opensearch").body["query"]["bool"]["must_not"]
+    several = index.expand("-e-mail tyre", syntax=True, to="opensearch").body["query"]["bool"][
+        "must_not"
+    ]
     assert several == [
         {"bool": {"filter": [{"term": {"text": {"value": word}}} for word in ("e", "mail")]}}
     ]
-    text = index.expand('tyre +flat -"green tea" -e-mail', to="solr", field="body")
+    text = index.expand('tyre +flat -"green tea" -e-mail', syntax=True, to="solr", field="body")
     assert str(text) == (
         '+(body:flat^2.2 body:tyre^2.2) +(body:flat)^0 -(body:"green tea") '
         "-(+(body:e)^0 +(body:mail)^0)"
@@ -132,7 +136,7 @@ def test_texts_to_paste_are_json_or_lucenes_syntax():
 def test_stems_are_sent_as_terms_or_as_forms():
     index = plain_index(["the tyres of cities", "a tyre"], analyzer=Analyzer("english"))
     sent = {
-        words: index.expand("+tyre city unknowns", to="elasticsearch", words=words)
+        words: index.expand("+tyre city unknowns", syntax=True, to="elasticsearch", words=words)
         for words in ("terms", "forms", "analyzed")
     }
     assert {kind: {one.text for one in query.words} for kind, query in sent.items()} == {
@@ -178,7 +182,7 @@ def test_fields_have_names_and_weights_of_their_own():
     sent = index.expand("tyre", to="lucene", field={"title": "headline"})
     assert [(one.field, one.boost) for one in sent.words] == [("headline", 6.6), ("body", 2.2)]
     assert "+(headline:tea body:tea)" in str(
-        index.expand("+tea", to="lucene", field={"title": "headline"})
+        index.expand("+tea", syntax=True, to="lucene", field={"title": "headline"})
     )
     for field, message in (("x", "has the fields title, body"), ({"x": "y"}, "names 'x'")):
         with pytest.raises(InvalidInputError, match=message):

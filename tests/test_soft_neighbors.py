@@ -18,6 +18,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.soft_neighbors import SoftNeighbors
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.measures import soft_cosine_similarity, soft_inner_product
 from softcosine.text.vocabulary import Vocabulary
@@ -390,3 +391,33 @@ def test_matches_become_a_table():
     assert frame["rank"].tolist() == [1, 2, 1, 2]
     assert frame["id"].tolist() == [0, 1, 1, 0]
     assert frame["score"].tolist() == [1, 0, 1, 0]
+
+
+def test_columns_with_names_are_taken_by_the_terms_of_s():
+    pandas = pytest.importorskip("pandas")
+    terms = ["cat", "feline", "car"]
+    named = TermSimilarityMatrix.from_matrix(
+        [[1, 0.75, 0], [0.75, 1, 0], [0, 0, 1]], Vocabulary(terms)
+    )
+    A = pandas.DataFrame([[1, 0, 0]], columns=terms)
+    B = pandas.DataFrame([[0, 0, 1]], columns=["car", "cat", "feline"])
+    for S in (named, TermSimilarityMatrix.from_matrix(named.to_scipy().toarray())):
+        assert soft_cosine_similarity(A, B, S) == pytest.approx(0.75)
+        assert SoftNeighbors(S).fit(A).search(B, k=1).scores == pytest.approx(0.75)
+        with pytest.raises(VocabularyMismatchError, match=r"Y has columns of other names .* 'cat'"):
+            soft_cosine_similarity(A, B.rename(columns={"cat": "dog"}), S)
+    assert SoftNeighbors(named).fit(B).search([[1, 0, 0]], k=1).scores == pytest.approx(0.75)
+    assert soft_inner_product(B, [[1, 0, 0]], named) == pytest.approx(0.75)
+
+
+def test_it_prints_its_matrix_and_ranking():
+    S = TermSimilarityMatrix.identity(Vocabulary(["a", "b"]))
+    shown = "SoftNeighbors(TermSimilarityMatrix(2 terms, 0 neighbours, symmetric), "
+    assert repr(SoftNeighbors(S)) == f"{shown}ranking='soft_cosine')"
+    assert repr(SoftNeighbors(S).fit([[1, 0]])) == f"{shown}ranking='soft_cosine', 1 rows)"
+
+
+def test_the_result_of_a_recipe_is_no_matrix_and_has_one():
+    built = SimilarityRecipe(sources=()).build(Vocabulary(["a"]))
+    with pytest.raises(InvalidInputError, match=r"type BuiltSimilarity; pass its matrix, the `S`"):
+        SoftNeighbors(built).fit([[1]])

@@ -166,7 +166,7 @@ class TestFuzzy:
             ranking="inner_product",
         )  # fmt: skip
         near, far = EditDistanceSimilarity().similarities(["libary"] * 2, ["library", "liberty"])
-        found = {hit.id: hit.score for hit in index.search("libary^3 tea", fuzzy=True)}
+        found = {hit.id: hit.score for hit in index.search("libary^3 tea", syntax=True, fuzzy=True)}
         assert found == pytest.approx({"0": 3 * near, "1": 3 * far + 1, "2": 1})
 
     def test_norms_take_the_row_in(self):
@@ -210,9 +210,11 @@ class TestFuzzy:
 
     def test_what_is_demanded_is_demanded_as_it_is_spelled(self):
         index = stemmed()
-        assert index.search("+libary bicycle", fuzzy=True).ids == []
+        assert index.search("+libary bicycle", syntax=True, fuzzy=True).ids == []
         assert index.search('"libary" bicycle', fuzzy=True).ids == []
-        assert index.search("bicycle -libary", fuzzy=True) == index.search("bicycle -libary")
+        assert index.search("bicycle -libary", syntax=True, fuzzy=True) == index.search(
+            "bicycle -libary", syntax=True
+        )
 
     def test_numbers_and_codes_are_not_taken_for_each_other(self):
         index = SoftIndex.from_texts(

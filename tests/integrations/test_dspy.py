@@ -30,6 +30,13 @@ def test_passages_are_the_hits_of_the_index(index):
     ]
 
 
+def test_a_query_is_text_unless_it_has_syntax(index):
+    retriever = SoftRetriever(index, k=9)
+    ids = [passage.id for passage in retriever("tyre -car")]
+    assert ids == index.search("tyre car").ids
+    assert [one.id for one in retriever("tyre -car", syntax=True)] != ids
+
+
 def test_dspy_retrieves_by_it(index):
     with dspy.context(rm=SoftRetriever(index)):
         assert dspy.Retrieve(k=1)("flat tyre").passages == [TEXTS[0]]

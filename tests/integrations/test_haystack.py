@@ -145,6 +145,12 @@ def test_a_retriever_gives_the_hits_of_the_index(store):
     assert [one.id for one in merged["documents"]] == ["1"]
 
 
+def test_a_query_is_text_unless_it_has_syntax(store):
+    assert [one.id for one in store.search("tyre -car")] == store.index.search("tyre car").ids
+    strict = [one.id for one in store.search("tyre -car", syntax=True)]
+    assert strict == store.index.search("tyre -car", syntax=True).ids
+
+
 def test_a_pipeline_survives_serialization(tmp_path, monkeypatch):
     monkeypatch.setenv("HAYSTACK_DESERIALIZATION_ALLOWLIST", "softcosine.*")
     path = str(tmp_path / "faq.index")

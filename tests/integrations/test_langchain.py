@@ -71,6 +71,13 @@ def test_a_store_fills_up_to_k_and_a_retriever_does_not(index):
     assert [one.id for one in bounded.invoke("tyre")] == ["3"]
 
 
+def test_a_query_is_text_unless_it_has_syntax(index):
+    store, retriever = SoftVectorStore(index, fill=False), SoftRetriever(index=index)
+    for find in (store.similarity_search, retriever.invoke):
+        assert {"0", "3"} <= {one.id for one in find('"tyre bike" tyre -car')}
+        assert [one.id for one in find('"flat tyre" -car', syntax=True)] == ["0"]
+
+
 def test_relevance_scores_are_soft_cosines(index):
     store = SoftVectorStore(index)
     scored = store.similarity_search_with_relevance_scores(TEXTS[2], k=4)

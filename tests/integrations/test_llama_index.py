@@ -65,6 +65,13 @@ def test_a_retriever_gives_the_hits_of_the_index(index):
     assert found(asyncio.run(retriever.aretrieve("flat tyre"))) == found(results)
 
 
+def test_a_query_is_text_unless_it_has_syntax(index):
+    plain = SoftRetriever(index).retrieve("tyre -car")
+    assert [one.node_id for one in plain] == index.search("tyre car").ids
+    strict = SoftRetriever(index, syntax=True).retrieve("tyre -car")
+    assert [one.node_id for one in strict] == index.search("tyre -car", syntax=True).ids
+
+
 COMPARISONS = [
     ("n", "==", 1), ("n", "!=", 1), ("n", ">", 1), ("n", ">=", 1), ("n", "<", 1), ("n", "<=", 1),
     ("n", "in", [0, 2]), ("n", "nin", [0, 2]), ("lang", "==", "en"), ("lang", "!=", "en"),

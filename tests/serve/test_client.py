@@ -75,7 +75,7 @@ def everything(hits):
     ("query", "options"),
     [
         ("bicycle tyre", {}),
-        ("tea -cold", {"k": 1}),
+        ("tea -cold", {"k": 1, "syntax": True}),
         ("tea", {"offset": 1, "where": {"n": {">": 1}}}),
         (["tea", "tyre"], {"ranking": "soft_cosine", "mmr": 0.5}),
         (("tea", "tyre"), {"sort": ["-n", "kind"], "facets": ("kind", "n")}),
@@ -112,7 +112,7 @@ def test_similar_documents_and_explanations_are_those_of_the_index(searched, ind
             assert searched.explain(query, id) == index.explain(query, id)
 
 
-@pytest.mark.parametrize("options", [{}, {"ranking": "soft_cosine", "fuzzy": True}])
+@pytest.mark.parametrize("options", [{"syntax": True}, {"ranking": "soft_cosine", "fuzzy": True}])
 def test_scores_and_rankings_are_those_of_the_index(searched, index, options):
     ids = ["car", "tea", "car", "bike"]
     for query in ("bicycle tires +green", {"text": "teo"}, ["tea"]):
@@ -144,7 +144,7 @@ def test_compared_documents_are_those_of_the_index(searched, index):
 @pytest.mark.parametrize("to", ["lucene", "elasticsearch"])
 @pytest.mark.parametrize("words", ["terms", "forms", "analyzed"])
 def test_an_expanded_query_is_that_of_the_index(searched, index, to, words):
-    options = {"to": to, "words": words, "field": "body", "max_terms": 4}
+    options = {"to": to, "words": words, "field": "body", "max_terms": 4, "syntax": True}
     for query in ("tires +tea", '-"flat tyre" bicycle', ["tea"], "zzz"):
         found, expected = searched.expand(query, **options), index.expand(query, **options)
         assert found == expected

@@ -230,6 +230,22 @@ def test_typing_searches_and_the_address_links_to_the_answer(show):
     assert hits(page) == ["1. cycle/1", "2. bike"]
 
 
+def test_operators_count_when_they_are_switched_on_and_are_removed_one_by_one(show):
+    page = show(q='flat tyre -car +tyre^2 "flat tyre"')
+    assert len(hits(page)) > 2
+    page.get_by_label("Operators").check()
+    page.wait_for_selector("#status button")
+    assert hits(page) == ["1. cycle/1"]
+    chips = page.locator("#status button")
+    assert chips.all_inner_texts() == ["with: tyre ✕", 'with: "flat tyre" ✕', "without: car ✕"]
+    chips.last.click()
+    page.wait_for_function("document.querySelectorAll('#status button').length == 2")
+    assert len(hits(page)) == 2
+    chips.first.click()
+    page.wait_for_function("document.querySelectorAll('#status button').length == 1")
+    assert page.input_value("#q") == 'flat tyre "flat tyre"'
+
+
 def test_pairs_of_words_add_up_to_the_score(show):
     page = show(q="bicycle tire")
     hits(page)

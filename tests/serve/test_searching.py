@@ -25,7 +25,7 @@ def found(answer):
     "asked",
     [
         {"q": "bicycle tyre"},
-        {"q": "tea -cold", "k": 1},
+        {"q": "tea -cold", "k": 1, "syntax": True},
         {"q": "tea", "offset": 1, "where": {"n": {">": 1}}},
         {"q": ["tea", "tyre"], "ranking": "soft_cosine", "mmr": 0.5},
         {"q": "green tea", "exact_first": True, "fill": True},

@@ -71,8 +71,9 @@ def test_solr_gives_short_documents_the_scores_of_soft_bm25(solr):
     )  # fmt: skip
     queries = [list(random.choice(WORDS, random.integers(1, 6))) for _ in range(40)]
     for query in (*queries, WORDS, "tea", "+tea -pot wheel"):
-        sent = index.expand(query, to="solr", field="words", max_terms=None)
-        exact = {hit.id: hit.score for hit in index.search(query, k=200)}
+        sent = index.expand(query, to="solr", field="words", max_terms=None,
+                            syntax=True)  # fmt: skip
+        exact = {hit.id: hit.score for hit in index.search(query, k=200, syntax=True)}
         assert solr.scores(sent) == pytest.approx(exact, rel=1e-5), sent
 
 
@@ -83,8 +84,9 @@ def test_solr_analyzes_the_words_of_a_field_that_stems(solr):
         analyzer=sc.Analyzer("porter"), weighting=Weighting(k1=1.2, b=0.75),
     )  # fmt: skip
     for query in ("bicycle tires", "repairing a wheel", '"flat tyre" wheel', "+cars -shop"):
-        sent = index.expand(query, to="solr", field="english", words="analyzed", max_terms=None)
-        exact = {hit.id: hit.score for hit in index.search(query, k=10)}
+        sent = index.expand(query, to="solr", field="english", words="analyzed", max_terms=None,
+                            syntax=True)  # fmt: skip
+        exact = {hit.id: hit.score for hit in index.search(query, k=10, syntax=True)}
         assert solr.scores(sent) == pytest.approx(exact, rel=1e-5)
 
 

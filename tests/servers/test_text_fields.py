@@ -71,9 +71,9 @@ def shown(hits):
 def assert_scores_are_those_of(index, field, queries=QUERIES, **settings):
     to = field.http.name
     for query in queries:
-        sent = index.expand(query, to=to, field="body", max_terms=None, **settings)
+        sent = index.expand(query, to=to, field="body", max_terms=None, syntax=True, **settings)
         found = field.search(sent, 100)
-        hits = index.search(query, k=100)
+        hits = index.search(query, k=100, syntax=True)
         assert dict(zip(found.ids, found.scores, strict=True)) == pytest.approx(
             {hit.id: hit.score for hit in hits}, rel=1e-5
         )

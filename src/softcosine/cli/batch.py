@@ -21,6 +21,7 @@ from softcosine.cli.options import (
     Meaning,
     RankingName,
     Summary,
+    Syntax,
     TextFields,
     Threads,
 )
@@ -30,7 +31,6 @@ from softcosine.cli.searching import (
     KeepStopWords,
     MaxTerms,
     MinScore,
-    Syntax,
     TwoStages,
 )
 
@@ -57,7 +57,7 @@ def batch(
     min_score: MinScore = 0.0,
     where: Conditions = None,
     exact_first: ExactFirst = False,
-    syntax: Syntax = True,
+    syntax: Syntax = None,
     max_terms: MaxTerms = 512,
     fuzzy: Fuzzy = False,
     keep_stop_words: KeepStopWords = False,

@@ -100,8 +100,8 @@ def pairs(
         if k is not None:
             report.stop()
         table = nullcontext(_lines(as_json)) if output is None else TableWriter(output, names)
-        with closing(found), table as write:
-            for pair in found:
+        with closing(iter(found)) as rows, table as write:
+            for pair in rows:
                 rank = rank + 1 if pair.id == last else 1
                 last = pair.id
                 row: dict[str, Any] = {

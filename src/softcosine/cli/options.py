@@ -42,6 +42,7 @@ __all__ = [
     "ShardTimeout",
     "Stemmer",
     "Summary",
+    "Syntax",
     "TextFields",
     "Threads",
     "TypesOfColumns",
@@ -256,6 +257,13 @@ By = Annotated[
 ]
 Threads = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Maximum number of threads [all processors].")
+]
+Syntax = Annotated[
+    bool | None,
+    typer.Option(
+        "--syntax/--no-syntax",
+        help='Treat + - " and ^ as operators, or none of them. By default quotes alone are.',
+    ),
 ]
 
 _SIZE = re.compile(r"(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]?)(i?B)?", re.IGNORECASE)

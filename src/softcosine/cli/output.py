@@ -204,6 +204,8 @@ def hits_record(
         "outside": list(hits.outside),
         "unknown": list(hits.unknown),
         "left_out": list(hits.left_out),
+        "required": list(hits.required),
+        "excluded": list(hits.excluded),
         "suggestions": [
             {
                 "word": one.word,
@@ -344,6 +346,9 @@ def _value_shown(value: object) -> str:
 
 
 def _notes(hits: Hits) -> Iterable[str]:
+    for label, clauses in (("With", hits.required), ("Without", hits.excluded)):
+        if clauses:
+            yield f"{label}: {', '.join(map(printable, clauses))}."
     if hits.outside:
         words = ", ".join(map(printable, hits.outside))
         replaced = ", replaced by similar words" if len(hits) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -23,6 +24,7 @@ from softcosine.cli.options import (
     Replicas,
     ShardEngine,
     ShardTimeout,
+    Syntax,
 )
 from softcosine.cli.pictures import Overwrite, Plot, check_plot, draw_hits
 from softcosine.cli.remote import is_served, served_index, show_served_hits, weight_of_meaning
@@ -56,9 +58,6 @@ KeepStopWords = Annotated[
 ExactFirst = Annotated[
     bool,
     typer.Option("--exact-first", help="Rank documents with every word of the query first."),
-]
-Syntax = Annotated[
-    bool, typer.Option("--syntax/--no-syntax", help='Treat + - " and ^ as operators.')
 ]
 MaxTerms = Annotated[
     int,
@@ -95,7 +94,7 @@ def search(
     min_score: MinScore = 0.0,
     where: Conditions = None,
     exact_first: ExactFirst = False,
-    syntax: Syntax = True,
+    syntax: Syntax = None,
     max_terms: MaxTerms = 512,
     fuzzy: Fuzzy = False,
     keep_stop_words: KeepStopWords = False,
@@ -153,7 +152,8 @@ def search(
     """Find the documents most similar to a query.
 
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
-      softcosine search faq.index '+tyre -car "flat tyre" repair^2' --page 2
+      softcosine search faq.index 'what does "ls -l" do' --page 2
+      softcosine search faq.index '+tyre -car "flat tyre" repair^2' --syntax
       softcosine search faq.index "tire repair" --where lang=en --where 'year>=2020'
       softcosine search faq.index "bycicle tire repair" --fuzzy --mmr 0.7
       softcosine search faq.index "tire repair" --sort -year --facet lang
@@ -163,18 +163,19 @@ def search(
       softcosine search faq.index - --json < queries.txt > answers.jsonl
       softcosine search http://127.0.0.1:8080/faq "bicycle tire repair"
 
-    Query syntax: documents must contain +word, must not contain -word, and must contain "some
-    words" as a phrase; word^2 doubles the weight of a word. Put the query in single quotes, so that
-    the shell keeps the operators. Stop words such as 'how' and 'the' do not count beside other
-    words, unless they have an operator.
+    Query syntax: documents must contain "some words" as a phrase, and must not contain -"some
+    words"; all else is text. With --syntax, documents must also contain +word and must not contain
+    -word, and word^2 doubles the weight of a word. Put the query in single quotes, so that the
+    shell keeps the operators; with a minus at its start, write -- before it. Stop words such as
+    'how' and 'the' do not count beside other words, unless they have an operator.
 
     The results show words of the query in bold and similar words underlined, and name the ranking.
     A soft BM25 score has no upper bound and compares documents of one query only; a soft cosine
     lies between 0 and 1. Both are 0 if no words are similar.
 
     For unknown words, the command suggests indexed words of similar spelling; --fuzzy searches for
-    them. Words with + or - and in quotes must match exactly. --mmr 0.5 orders the best documents so
-    that each one also differs from those before it.
+    them. Words with an operator and in quotes must match exactly. --mmr 0.5 orders the best
+    documents so that each one also differs from those before it.
 
     --plot draws the soft cosines between the documents found, with similar documents side by side.
 
@@ -199,12 +200,12 @@ def search(
     died.
 
     JSON: query, ranking, ask (words, static or encoder), meaning (weight; 0 for words alone),
-    seconds, outside (words in no document), unknown and left_out (words not
-    used), suggestions of word and candidates {word, distance, n_docs}, offset, with --plan also
-    plan {method, reason, proven}, with --facet also facets (for each key a list of value and
-    documents), and hits of rank, id, score, title (or null), text, metadata, snippet {text,
-    marks}, with --explain also parts of query_word, document_word, similarity, contribution, exact,
-    spelled and space (words or meaning), which sum to the score.
+    seconds, outside (words in no document), unknown and left_out (words not used), required and
+    excluded (by operators), suggestions of word and candidates {word, distance, n_docs}, offset,
+    with --plan also plan {method, reason, proven}, with --facet also facets (for each key a list of
+    value and documents), and hits of rank, id, score, title (or null), text, metadata, snippet
+    {text, marks}, with --explain also parts of query_word, document_word, similarity, contribution,
+    exact, spelled and space (words or meaning), which sum to the score.
     """
     from softcosine.cli.conditions import read_where
     from softcosine.cli.meaning import MeaningOptions, one_index, open_searchable
@@ -244,7 +245,8 @@ def search(
                 show_served_hits(
                     facts, partial(served.search, query, **own_options, **page_of),
                     partial(served.explain, query, **why_options) if explain else None,
-                    meaning=meaning, plan=plan, more=notes, as_json=as_json,
+                    meaning=meaning, plan=plan, more=[*notes, *_signs(query, syntax)],
+                    as_json=as_json,
                 )  # fmt: skip
         return
     opened = open_searchable(
@@ -281,7 +283,8 @@ def search(
         )
         _answer(
             asked, search_it, why, explain=explain, plan=plan, as_json=as_json, where=only,
-            syntax=syntax, plot=plot, notes=notes, countable=server is None,
+            syntax=syntax, plot=plot, notes=[*notes, *_signs(query, syntax)],
+            countable=server is None,
         )  # fmt: skip
 
 
@@ -351,6 +354,7 @@ def explain(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     ranking: RankingName = None,
+    syntax: Syntax = None,
     fuzzy: Fuzzy = False,
     keep_stop_words: KeepStopWords = False,
     ask: Ask = None,
@@ -379,8 +383,8 @@ def explain(
 
     check_plot(plot, overwrite=overwrite)
     options: dict[str, Any] = {
-        "ranking": ranking, "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask,
-        "meaning": meaning,
+        "ranking": ranking, "syntax": syntax, "fuzzy": fuzzy, "keep_stop_words": keep_stop_words,
+        "ask": ask, "meaning": meaning,
     }  # fmt: skip
     if is_served(index):
         with served_index(
@@ -481,7 +485,7 @@ def _answer(
     as_json: bool,
     where: dict[str, Any] | None,
     plan: bool = False,
-    syntax: bool = True,
+    syntax: bool | None = None,
     plot: Path | None = None,
     to: str | None = None,
     notes: Sequence[str] = (),
@@ -546,7 +550,19 @@ def _show_query(query: str, *, first: bool) -> None:
     console().print(printable(query), style="bold")
 
 
-def _note(opened: Searchable, hits: Hits, where: dict[str, Any] | None, *, syntax: bool) -> str:
+def _signs(query: str, syntax: bool | None) -> list[str]:
+    """Return a note on words with signs that are text unless ``--syntax`` is given."""
+    from softcosine.cli.output import printable
+
+    signs = re.findall(r"(?<!\S)[+-](?=[^\W_])\S+", query)
+    if syntax is not None or not signs:
+        return []
+    return [f"Searched as text: {printable(', '.join(signs))}. --syntax takes signs as operators."]
+
+
+def _note(
+    opened: Searchable, hits: Hits, where: dict[str, Any] | None, *, syntax: bool | None
+) -> str:
     """Return why nothing was found, if the filter or the query cannot match anything."""
     from softcosine.cli.conditions import why_none_passes
     from softcosine.index.query.parser import parse_syntax
@@ -561,7 +577,7 @@ def _note(opened: Searchable, hits: Hits, where: dict[str, Any] | None, *, synta
         return "The query has no words."
     if not opened.analyzer.terms(hits.query):
         return "The query has only stop words."
-    if syntax and all(one.kind == "must_not" for one in parse_syntax(hits.query).clauses):
+    if all(one.kind == "must_not" for one in parse_syntax(hits.query, syntax).clauses):
         return "The query only excludes words; add words to search for."
     return ""
 

@@ -12,7 +12,7 @@ import typer
 
 from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
-from softcosine.cli.options import AnyIndex, Index, Language, Summary
+from softcosine.cli.options import AnyIndex, Index, Language, Summary, Syntax
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def expand(
         typer.Option(min=0, metavar="N", help="Send at most N words for each field; 0 for all."),
     ] = 64,
     words: SentWords = "terms",
+    syntax: Syntax = None,
     k1_factor: Annotated[
         bool | None,
         typer.Option(
@@ -86,7 +87,7 @@ def expand(
     """Print a query as boosted words, for a server that ranks by BM25.
 
       softcosine expand faq.index "bicycle tire repair" --to elasticsearch --field body
-      softcosine expand faq.index 'tyre -car' --to solr --field body --max-terms 32
+      softcosine expand faq.index 'tyre -"car"' --to solr --field body --max-terms 32
 
     The server needs nothing but the text field that it has. Elasticsearch and OpenSearch get JSON
     for _search, Solr and Lucene their query syntax. Scores are those of soft BM25 if the server
@@ -98,7 +99,7 @@ def expand(
         made = opened.expand(
             " ".join(query), to=to, field=_field(fields), max_terms=max_terms or None,
             words=words,  # type: ignore[arg-type]
-            k1_factor=k1_factor,
+            k1_factor=k1_factor, syntax=syntax,
         )  # fmt: skip
     typer.echo(str(made))
     if made.n_negative:

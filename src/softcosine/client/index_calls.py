@@ -84,7 +84,7 @@ class IndexCalls:
         exact_first: bool = False,
         ranking: str | None = None,
         expand: bool = True,
-        syntax: bool = True,
+        syntax: bool | None = None,
         max_terms: int | None = 512,
         fill: bool = False,
         mmr: float | None = None,
@@ -146,7 +146,7 @@ class IndexCalls:
         id: str,
         *,
         ranking: str | None = None,
-        syntax: bool = True,
+        syntax: bool | None = None,
         max_terms: int | None = 512,
         fuzzy: bool = False,
         keep_stop_words: bool = False,
@@ -168,7 +168,7 @@ class IndexCalls:
         ids: Iterable[str],
         *,
         ranking: str | None = None,
-        syntax: bool = True,
+        syntax: bool | None = None,
         max_terms: int | None = 512,
         fuzzy: bool = False,
         keep_stop_words: bool = False,
@@ -212,7 +212,7 @@ class IndexCalls:
         body = {"min_similarity": min_similarity, "k": k, "by": by, "ranking": ranking}
         answer = (yield from self._task("pairs", {**body, **time_limit()}, True))["result"]
         what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
-        return SimilarPairs((pair_of(one) for one in answer["pairs"]), what)
+        return SimilarPairs(lambda: (pair_of(one) for one in answer["pairs"]), what)
 
     @call
     def dedupe(
@@ -233,7 +233,7 @@ class IndexCalls:
         max_terms: int | None = 64,
         words: Words = "terms",
         k1_factor: bool | None = None,
-        syntax: bool = True,
+        syntax: bool | None = None,
         keep_stop_words: bool = False,
     ) -> Steps[ServerQuery]:
         """Return soft BM25 of a query for a server that ranks by BM25; see `SoftIndex.expand`."""

@@ -84,6 +84,8 @@ def hits_of(record: _Record) -> Hits:
         outside=tuple(record["outside_words"]),
         unknown=tuple(record["unknown_words"]),
         left_out=tuple(record["left_out_words"]),
+        required=tuple(record["required"]),
+        excluded=tuple(record["excluded"]),
         offset=record["offset"],
         plan=Plan(**record["plan"]),
         mmr=record.get("mmr"),

@@ -124,7 +124,7 @@ def pairs_of_shards(
         ):
             yield SimilarPair(documents.id(first), documents.id(second), score)
 
-    return SimilarPairs(found(), f"min_similarity={minimum:g}, by={by!r}, of shards")
+    return SimilarPairs(found, f"min_similarity={minimum:g}, by={by!r}, of shards")
 
 
 def groups_of_shards(

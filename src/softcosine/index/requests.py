@@ -234,8 +234,9 @@ class ScoringOptions(Request, frozen=True, kw_only=True):
     ] = None
     meaning: _Meaning = None
     syntax: Annotated[
-        bool, Meta(description='Whether + - "..." and ^ in a query are operators.')
-    ] = True
+        bool | None,
+        Meta(description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'),
+    ] = None
     fuzzy: Annotated[
         bool, Meta(description="Replace unknown words by indexed words of nearest spelling.")
     ] = False
@@ -404,8 +405,9 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
         bool | None, Meta(description="Whether the server's BM25 has the factor k1 + 1.")
     ] = None
     syntax: Annotated[
-        bool, Meta(description='Whether + - "..." and ^ in a query are operators.')
-    ] = True
+        bool | None,
+        Meta(description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'),
+    ] = None
     keep_stop_words: Annotated[
         bool, Meta(description="Count stop words such as how and the, too.")
     ] = False
@@ -415,7 +417,7 @@ class ScoringKeywords(TypedDict, total=False):
     """The options of `SoftIndex.explain`, for callers that pass them on."""
 
     ranking: str | None
-    syntax: bool
+    syntax: bool | None
     max_terms: int | None
     fuzzy: bool
     keep_stop_words: bool

@@ -21,7 +21,7 @@ from softcosine.index.search.top_docs import QueryVector, check_k
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.norms import checked_matrix, distances
+from softcosine.space.norms import checked_matrix, column_terms, distances
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
@@ -107,6 +107,10 @@ class SoftNeighbors:
         self.n_neighbors = n_neighbors
         self.n_jobs = n_jobs
 
+    def __repr__(self) -> str:
+        fitted = f", {self.n_samples_fit_} rows" if hasattr(self, "searcher_") else ""
+        return f"SoftNeighbors({self.S!r}, ranking={self.ranking!r}{fitted})"
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's parameters, as scikit-learn requires."""
         return {
@@ -128,7 +132,8 @@ class SoftNeighbors:
         Parameters
         ----------
         X : array or sparse array of shape (n_docs, n_terms)
-            Finite and non-negative. With a `weighting`, or if all values are integers, values are
+            Finite and non-negative. Named columns of a data frame are taken by the terms of S, here
+            and in queries. With a `weighting`, or if all values are integers, values are
             stored as counts.
 
         Raises
@@ -138,7 +143,8 @@ class SoftNeighbors:
         checked_similarity(self.S).require_symmetric("SoftNeighbors")
         if self.weighting is not None:
             checked_weighting(self.weighting)
-        X = _non_negative(checked_matrix(X, len(self.S), "X"), "X")
+        self._terms = column_terms(self.S, X)
+        X = _non_negative(checked_matrix(X, len(self.S), "X", self._terms), "X")
         whole = X.nnz == 0 or bool(np.all(X.data == np.rint(X.data)) and X.data.max() < 2**53)
         if self.weighting is not None and not whole:
             raise InvalidInputError(
@@ -307,7 +313,8 @@ class SoftNeighbors:
 
     def query_vectors(self, Q: ArrayLike | csr_array) -> list[QueryVector]:
         """Return the weighted rows of Q as queries; errors are those of `search`."""
-        Q = _non_negative(checked_matrix(Q, len(self.S), "Q"), "Q")
+        terms = self._terms or column_terms(self.S, Q)
+        Q = _non_negative(checked_matrix(Q, len(self.S), "Q", terms), "Q")
         ranking = self.searcher.ranking
         weighting, average = ranking.query_weighting, ranking.average_length
         queries = []

@@ -51,7 +51,7 @@ class SoftRetriever:
     def __init__(self, index: SoftIndex, k: int = 3, **options: Any) -> None:
         self.index = index
         self.k = k
-        self.options = options
+        self.options = {"syntax": False, **options}
 
     def __call__(self, query: str, k: int | None = None, **options: Any) -> list[Passage]:
         """Return the best documents."""

@@ -135,6 +135,7 @@ class SoftDocumentStore:
         **options: Any,
     ) -> list[Document]:
         """Return the best documents with their scores; `options` as in `SoftIndex.search`."""
+        options = {"syntax": False, **options}
         hits = self.index.search(query, k=top_k, where=where_of(filters), **options)
         return [_document(hit, hit.score) for hit in hits]
 

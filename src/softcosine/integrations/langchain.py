@@ -123,7 +123,7 @@ class SoftVectorStore(VectorStore):  # type: ignore[misc]
         self, query: str, k: int = 4, filter: Mapping[str, Any] | None = None, **options: Any
     ) -> list[tuple[Document, float]]:
         """Return the k best documents with their scores; higher is better."""
-        options = {"fill": self.fill, **options}
+        options = {"fill": self.fill, "syntax": False, **options}
         hits = self.index.search(query, k=k, where=filter, **options)
         return [(_document(hit), hit.score) for hit in hits]
 
@@ -184,5 +184,5 @@ class SoftRetriever(BaseRetriever):  # type: ignore[misc]
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        options = {"k": self.k, **self.search_kwargs, **options}
+        options = {"k": self.k, "syntax": False, **self.search_kwargs, **options}
         return [_document(hit) for hit in self.index.search(query, **options)]

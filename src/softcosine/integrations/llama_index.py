@@ -59,7 +59,7 @@ class SoftRetriever(BaseRetriever):  # type: ignore[misc]
         self.index = index
         self.similarity_top_k = similarity_top_k
         self.filters = filters
-        self.options = options
+        self.options = {"syntax": False, **options}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         hits = self.index.search(

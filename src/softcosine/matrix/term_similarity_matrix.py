@@ -506,6 +506,10 @@ def checked_similarity(S: object) -> TermSimilarityMatrix:
     """Return S; raise InvalidInputError if it is not a TermSimilarityMatrix."""
     if not isinstance(S, TermSimilarityMatrix):
         wrap = "a matrix by TermSimilarityMatrix.from_matrix(S, vocabulary)"
+        if isinstance(getattr(S, "S", None), TermSimilarityMatrix):
+            raise InvalidInputError(
+                f"S is of type {type(S).__name__}; pass its matrix, the `S` of it."
+            )
         if is_gensim(S):
             wrap = "gensim's by TermSimilarityMatrix.from_gensim(S, dictionary)"
         raise InvalidInputError(f"S is of type {type(S).__name__}; wrap {wrap}.")

@@ -95,6 +95,8 @@ class SearchResult(_Result):
         list[str], Field(description="Query words in no document; similar words stand for them.")
     ]
     unknown: Annotated[list[str], Field(description="Query words that match nothing.")]
+    required: Annotated[list[str], Field(description="What every hit contains, by an operator.")]
+    excluded: Annotated[list[str], Field(description="What no hit contains, by an operator.")]
     did_you_mean: Annotated[
         dict[str, list[str]], Field(description="Words of the index spelled like unknown ones.")
     ]

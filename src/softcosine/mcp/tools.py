@@ -52,8 +52,14 @@ _Query = Annotated[
     str,
     Field(
         max_length=_MOST_CHARACTERS,
-        description="Words in plain language. +word must occur, -word must not, "
-        '"some words" is a phrase, word^2 doubles a weight.',
+        description="Words in plain language.",
+    ),
+]
+_Syntax = Annotated[
+    bool,
+    Field(
+        description="Whether the query has operators: +word must occur, -word must not, "
+        '"some words" is a phrase, word^2 doubles a weight.'
     ),
 ]
 _Count = Annotated[int, Field(ge=0, le=_MOST_HITS, description="Maximum number of results.")]
@@ -136,6 +142,7 @@ class Tools:
         where: _Where = None,
         sort: _Sort = None,
         facets: _FacetKeys = None,
+        syntax: _Syntax = False,
         max_characters: _Characters = None,
     ) -> SearchResult:
         """Find the documents that match a query best.
@@ -146,7 +153,7 @@ class Tools:
         name, opened = self._opened(index)
         found = opened.search(
             query, k=k + 1, offset=offset, where=where, sort=sort, facets=facets or (),
-            **self._searching,
+            syntax=syntax, **self._searching,
         )  # fmt: skip
         return SearchResult(
             index=name,
@@ -155,6 +162,8 @@ class Tools:
             more=len(found) > k,
             in_no_document=list(found.outside),
             unknown=list(found.unknown),
+            required=list(found.required),
+            excluded=list(found.excluded),
             did_you_mean={
                 one.word: [other.word for other in one.candidates] for one in found.suggestions
             },
@@ -186,10 +195,11 @@ class Tools:
         id: Annotated[str, Field(description="Id of a document.")],
         index: _IndexName = None,
         k: _Count = 20,
+        syntax: _Syntax = False,
     ) -> ExplainedScore:
         """Explain why a document matches a query: pairs of words whose contributions add up."""
         name, opened = self._opened(index)
-        found = opened.explain(query, id, **self._searching)
+        found = opened.explain(query, id, syntax=syntax, **self._searching)
         return ExplainedScore(
             index=name,
             id=found.id,

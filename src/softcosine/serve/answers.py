@@ -178,6 +178,8 @@ def _hits_record(
         "outside_words": list(hits.outside),
         "unknown_words": list(hits.unknown),
         "left_out_words": list(hits.left_out),
+        "required": list(hits.required),
+        "excluded": list(hits.excluded),
         "plan": {
             "method": plan.method,
             "reason": plan.reason,

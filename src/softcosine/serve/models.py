@@ -128,7 +128,7 @@ class SearchBody(Body):
     fuzzy: bool = Field(
         default=False, description=f"Whether unknown words, at most {MAX_RESPELLED}, are respelled."
     )
-    syntax: bool = True
+    syntax: bool | None = None
     expand: bool = True
     keep_stop_words: bool = False
     max_terms: int | None = 512
@@ -177,7 +177,7 @@ class ScoringBody(Body):
 
     q: Query
     ranking: str | None = None
-    syntax: bool = True
+    syntax: bool | None = None
     max_terms: int | None = 512
     fuzzy: bool = False
     keep_stop_words: bool = False
@@ -236,7 +236,7 @@ class ExpandBody(Body):
     max_terms: int | None = 64
     words: Literal["terms", "forms", "analyzed"] = "terms"
     k1_factor: bool | None = None
-    syntax: bool = True
+    syntax: bool | None = None
     keep_stop_words: bool = False
     timeout_ms: Timeout = None
 
@@ -533,6 +533,8 @@ class SearchAnswer(BaseModel):
     outside_words: list[str] = Field(description="In no document; they match by their neighbours.")
     unknown_words: list[str]
     left_out_words: list[str] = Field(description="Of a long query, those that were not used.")
+    required: list[str] = Field(description='Words and "phrases" that every hit contains.')
+    excluded: list[str] = Field(description='Words and "phrases" that no hit contains.')
     plan: PlanAnswer
     mmr: float | None = None
     missing_shards: list[str] | None = Field(

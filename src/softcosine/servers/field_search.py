@@ -40,7 +40,7 @@ def search_field(
     offset: int = 0,
     min_score: float = 0.0,
     where: Mapping[str, Any] | None = None,
-    syntax: bool = True,
+    syntax: bool | None = None,
     max_terms: int | None = 512,
     keep_stop_words: bool = False,
     first_stage: FirstStage | int | None = 32,

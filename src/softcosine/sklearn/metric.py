@@ -29,6 +29,7 @@ from softcosine.sklearn.scikit import (
     column_or_1d,
     validate_data,
 )
+from softcosine.sklearn.similarity import check_names
 from softcosine.space.pair_pattern import PairPattern, coordinates
 from softcosine.text.vocabulary import Vocabulary
 
@@ -218,6 +219,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             raise VocabularyMismatchError(
                 f"X has {n_terms} terms but S has {len(self.S)}; build both from one vocabulary."
             )
+        check_names(self.S.vocabulary, getattr(self, "feature_names_in_", None))
         return self.S
 
     def _maximize(

@@ -16,7 +16,7 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.space.latent import Blocks, right_singular_vectors
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["DocumentMatrix", "built_similarity"]
+__all__ = ["DocumentMatrix", "built_similarity", "check_names"]
 
 # Defaults for similarities learned from the documents.
 LEARNED_THRESHOLD = 0.3
@@ -117,11 +117,11 @@ def _given(
         raise VocabularyMismatchError(
             f"X has {n_terms} terms but S has {len(matrix)}; build both from one vocabulary."
         )
-    _check_names(matrix.vocabulary, names)
+    check_names(matrix.vocabulary, names)
     return matrix
 
 
-def _check_names(vocabulary: Vocabulary, names: NDArray[Any] | None) -> None:
+def check_names(vocabulary: Vocabulary, names: NDArray[Any] | None) -> None:
     """Raise if the column names are not the terms in the same order."""
     if names is None or vocabulary == Vocabulary.numbered(len(vocabulary)):
         return
@@ -164,5 +164,5 @@ def _vocabulary(
             f"X has {n_terms} terms but the vocabulary has {len(terms)}; build both from one "
             "vocabulary."
         )
-    _check_names(terms, names)
+    check_names(terms, names)
     return terms

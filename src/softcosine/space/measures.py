@@ -20,6 +20,7 @@ from softcosine.space.norms import (
     balanced,
     checked_matrix,
     clipped,
+    column_terms,
     distances,
     reciprocal,
     row_sums,
@@ -280,8 +281,9 @@ def paired_soft_cosine_similarity(
 
 def _operands(X: Any, Y: Any, S: TermSimilarityMatrix) -> _Operands:
     checked_similarity(S).require_symmetric("a pairwise measure")
-    X = checked_matrix(X, len(S), "X")
-    Y = X if Y is None else checked_matrix(Y, len(S), "Y")
+    terms = column_terms(S, X, Y)
+    X = checked_matrix(X, len(S), "X", terms)
+    Y = X if Y is None else checked_matrix(Y, len(S), "Y", terms)
     return X, Y, S.to_scipy().astype(np.float64)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +12,15 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import read_matrix, refuse_texts
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError, VocabularyMismatchError
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
     "ROUNDED_ONE",
     "balanced",
     "checked_matrix",
     "clipped",
+    "column_terms",
     "distances",
     "reciprocal",
     "root",
@@ -33,17 +38,48 @@ _ROUNDING = 1e-12
 ROUNDED_ONE = 1.0 + 2.0**-32
 
 
-def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_array:
+def column_terms(S: TermSimilarityMatrix, *matrices: Any) -> Sequence[str]:
+    """Return the terms by which `checked_matrix` orders the columns of data frames.
+
+    They are the terms of S, or, if S has numbers in their place, the names of the first frame;
+    nothing if no matrix has names.
+    """
+    names = next(filter(None, map(_column_names, matrices)), ())
+    numbered = not names or S.vocabulary == Vocabulary.numbered(len(S))
+    return names if numbered else S.vocabulary.terms
+
+
+def checked_matrix(
+    X: ArrayLike | csr_array, n_terms: int, name: str, terms: Sequence[str] = ()
+) -> csr_array:
     """Return a document-term matrix as float64 CSR after a check of shape and values.
+
+    Parameters
+    ----------
+    X : array, sparse array, or data frame
+    n_terms : int
+    name : str
+        For messages.
+    terms : sequence of str
+        The columns of a data frame with names are put in this order; see `column_terms`.
 
     Raises
     ------
     InvalidInputError
         If the matrix is not two-dimensional, numeric and finite.
     VocabularyMismatchError
-        If the matrix does not have `n_terms` columns.
+        If the matrix does not have `n_terms` columns, or its names are not `terms`.
     """
     refuse_texts(X, name)
+    names = _column_names(X) if terms else ()
+    if names and list(names) != list(terms):
+        if sorted(names) != sorted(terms):
+            odd = sorted(set(names) ^ set(terms)) or names
+            raise VocabularyMismatchError(
+                f"{name} has columns of other names than S has terms, such as {odd[0]!r}; give "
+                f"each term one column of its name, or pass {name}.to_numpy()."
+            )
+        X = X[list(terms)]  # type: ignore[call-overload, index]
     matrix = read_matrix(X, name)
     if matrix.shape[1] != n_terms:
         raise VocabularyMismatchError(
@@ -51,6 +87,12 @@ def checked_matrix(X: ArrayLike | csr_array, n_terms: int, name: str) -> csr_arr
             "vocabulary."
         )
     return matrix
+
+
+def _column_names(X: Any) -> Sequence[str]:
+    """Return the names of the columns of a data frame, if all are strings."""
+    names = list(getattr(X, "columns", ()))
+    return names if all(isinstance(name, str) for name in names) else ()
 
 
 def row_sums(products: csr_array) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, check
 from softcosine.space.norms import (
     balanced,
     checked_matrix,
+    column_terms,
     reciprocal,
     row_sums,
     scaled_rows,
@@ -55,7 +56,7 @@ def expand_queries(
     ------
     InvalidInputError, VocabularyMismatchError
     """
-    Q = checked_matrix(Q, len(checked_similarity(S)), "Q")
+    Q = checked_matrix(Q, len(checked_similarity(S)), "Q", column_terms(S, Q))
     weights = checked_weights(term_weights, len(S))
     with np.errstate(over="ignore", invalid="ignore"):
         expanded = (Q * weights[None, :]) @ S.to_scipy().astype(np.float64)
@@ -83,7 +84,7 @@ def unit_documents(
         If some document has y'Sy < 0.
     """
     checked_similarity(S).require_symmetric("a document form")
-    X = checked_matrix(X, len(S), "X")
+    X = checked_matrix(X, len(S), "X", column_terms(S, X))
     weights = _balanced_weights(term_weights, len(S))
     weighted = balanced(csr_array(balanced(X)[0] * weights[None, :]))[0]
     matrix = S.to_scipy().astype(np.float64)
@@ -129,7 +130,7 @@ def cosine_queries(
         Zero rows for queries without any term in S.
     """
     _require_non_negative(Q, S)
-    Q = balanced(checked_matrix(Q, len(S), "Q"))[0]
+    Q = balanced(checked_matrix(Q, len(S), "Q", column_terms(S, Q)))[0]
     weights = _balanced_weights(term_weights, len(S))
     expanded = balanced(expand_queries(Q, S, term_weights=weights))[0]
     lengths = np.sqrt(row_sums(expanded * expanded))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -57,31 +58,35 @@ class SimilarPair(NamedTuple):
     score: float
 
 
-class SimilarPairs(Iterator[SimilarPair]):
-    """An iterator of similar pairs, computed lazily.
+class SimilarPairs(Iterable[SimilarPair]):
+    """Similar pairs, computed while they are read.
 
-    Each pair is returned once, by iteration or by `to_pandas`.
+    They need no memory, so every reading compares the documents anew (with ``k=``, it does not);
+    ``list(pairs)`` keeps them.
+
+    Parameters
+    ----------
+    pairs : callable
+        Returns the pairs from the first on.
+    what : str
+        Shown by ``repr``.
     """
 
-    def __init__(self, pairs: Generator[SimilarPair], what: str) -> None:
+    def __init__(self, pairs: Callable[[], Generator[SimilarPair]], what: str) -> None:
         self._pairs = pairs
         self._what = what
 
-    def __next__(self) -> SimilarPair:
-        return next(self._pairs)
+    def __iter__(self) -> Generator[SimilarPair]:
+        return self._pairs()
 
     def __repr__(self) -> str:
         return f"SimilarPairs({self._what}): iterate over them, or call to_pandas()"
 
-    def close(self) -> None:
-        """Stop the comparison."""
-        self._pairs.close()
-
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table of the remaining pairs: id, other, score."""
+        """Return a table of the pairs: id, other, score."""
         from softcosine.index.search.frames import data_frame
 
-        rows = list(self._pairs)
+        rows = list(self)
         return data_frame(
             {name: [row[column] for row in rows] for column, name in enumerate(SimilarPair._fields)}
         )
@@ -119,29 +124,28 @@ def pairs_of(
         check_reachable(snapshot, min_similarity, by)
     what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
     if k is None:
-        blocks = similar_pairs(
-            documents, min_similarity=min_similarity, threads=threads,
+        blocks = partial(
+            similar_pairs, documents, min_similarity=min_similarity, threads=threads,
             progress=progress,
         )  # fmt: skip
-        found = (
+        blocks()  # checks its parameters
+        return SimilarPairs(lambda: (
             SimilarPair(ids[first], ids[second], similarity)
-            for block in blocks
+            for block in blocks()
             for first, second, similarity in zip(
                 block.first.tolist(), block.second.tolist(), block.similarities.tolist(),
                 strict=True,
             )
-        )  # fmt: skip
-        return SimilarPairs(found, what)
+        ), what)  # fmt: skip
     graph = nearest_neighbors(
         documents, k=k, min_similarity=min_similarity, threads=threads,
         progress=progress,
     )  # fmt: skip
-    neighbors = (
+    return SimilarPairs(lambda: (
         SimilarPair(ids[document], ids[other], similarity)
         for document in graph.documents.tolist()
         for other, similarity in zip(*(own.tolist() for own in graph.of(document)), strict=True)
-    )
-    return SimilarPairs(neighbors, what)
+    ), what)  # fmt: skip
 
 
 def groups_of(

@@ -42,12 +42,16 @@ class Constraints:
     must_not : tuple of tuple of int
         Each tuple excludes documents that contain all of its terms.
     phrases, no_phrases : tuple
+    required, excluded : tuple of str
+        The clauses, without signs and weights.
     """
 
     must: tuple[int, ...]
     must_not: tuple[tuple[int, ...], ...]
     phrases: tuple[_Phrase, ...]
     no_phrases: tuple[_Phrase, ...]
+    required: tuple[str, ...]
+    excluded: tuple[str, ...]
 
     def mask(
         self, segment: IndexedSegment, analyzer: Analyzer, allowed: Mask | None
@@ -79,12 +83,16 @@ def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | Non
     must_not: list[tuple[int, ...]] = []
     phrases: list[_Phrase] = []
     no_phrases: list[_Phrase] = []
+    required: dict[str, None] = {}
+    excluded: dict[str, None] = {}
     for clause in syntax.clauses:
         if clause.kind == "should" and not clause.phrase:
             continue
         phrase = _phrase(clause.text, snapshot.analyzer, snapshot.S.vocabulary)
         if not phrase.terms:
             continue
+        own = excluded if clause.kind == "must_not" else required
+        own[f'"{clause.text}"' if clause.phrase else clause.text] = None
         one_after_the_other = clause.phrase and len(phrase.numbers) > 1
         if clause.kind != "must_not":
             must.update(phrase.terms)
@@ -98,7 +106,10 @@ def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | Non
         _check_phrases(snapshot)
     if not (must or must_not or no_phrases):
         return None
-    return Constraints(tuple(sorted(must)), tuple(must_not), tuple(phrases), tuple(no_phrases))
+    return Constraints(
+        tuple(sorted(must)), tuple(must_not), tuple(phrases), tuple(no_phrases), tuple(required),
+        tuple(excluded),
+    )  # fmt: skip
 
 
 def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:

@@ -1,5 +1,14 @@
 r"""The query parser: required, excluded, quoted and weighted words.
 
+A question is text, and text of the kind *what does ls -l do* and *tar -extract* has signs before
+words. So `parse_syntax` takes three kinds of queries, by its `syntax`:
+
+=========  =========================================================================
+``None``   only quotes are operators: ``"flat tyre"``, ``-"car"``, ``"flat tyre"^2``
+``True``   all operators of the table below
+``False``  none: the query is text
+=========  =========================================================================
+
 =================  ===============================================================
 ``tyre repair``    words that match by meaning
 ``+tyre``          documents must contain the word itself
@@ -116,12 +125,14 @@ class QuerySyntax:
         return " ".join(clause.text for clause in self.clauses if clause.kind != "must_not")
 
 
-def parse_syntax(query: str) -> QuerySyntax:
+def parse_syntax(query: str, syntax: bool | None = None) -> QuerySyntax:
     """Return the clauses of a query; every text is a valid query.
 
     Parameters
     ----------
     query : str
+    syntax : bool, optional
+        Whether signs, quotes and weights are operators; None for quotes alone.
 
     Raises
     ------
@@ -130,22 +141,26 @@ def parse_syntax(query: str) -> QuerySyntax:
 
     Examples
     --------
-    >>> for clause in parse_syntax('tyre +repair -car "flat tyre"^2').clauses:
+    >>> for clause in parse_syntax('tyre +repair -car "flat tyre"^2', syntax=True).clauses:
     ...     print(clause.kind, clause.phrase, clause.weight, clause.text)
     should False 1.0 tyre
     must False 1.0 repair
     must_not False 1.0 car
     should True 2.0 flat tyre
+    >>> [str(clause) for clause in parse_syntax('what does ls -l do -"flat tyre"').clauses]
+    ['what does ls -l do', '-"flat tyre"']
     """
     if not isinstance(query, str):
         raise InvalidInputError(
             f"the query is of type {type(query).__name__}; only a string has operators."
         )
-    if _MARK.search(query) is None:
+    if syntax is False or _MARK.search(query) is None:
         return QuerySyntax((Clause(query),))
     clauses: list[Clause] = []
     position = 0
     for match in _CLAUSE.finditer(query):
+        if syntax is None and match["phrase"] is None:  # the next quote comes after white space
+            continue
         _append(clauses, Clause(query[position : match.start()].strip()))
         _append(clauses, _clause(match))
         position = match.end()

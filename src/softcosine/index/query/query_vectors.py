@@ -23,7 +23,7 @@ from softcosine.matrix.outside import (
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import known_by
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer
+from softcosine.text.analyzer import Analyzer, shortened
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Spellings
@@ -145,6 +145,13 @@ def parse_clauses(
             raise InvalidInputError(
                 f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
             )
+        if not isinstance(query, str):
+            for token in query:
+                if isinstance(token, str) and len(token.split()) > 1:
+                    raise InvalidInputError(
+                        f"the query is a list of tokens, and {shortened(token)} contains a blank; "
+                        "pass a text as one string, and several queries to search_batch."
+                    )
         words = analyzer.kept(query)
         stems = analyzer.stem(words)
         passed = [str(word).lower() in stop_words for word in words]  # tokens have capitals

@@ -215,8 +215,8 @@ class Search:
         texts: tuple[tuple[str, float], ...] | None = None  # those of meaning
         if isinstance(query, Mapping):
             own = [self._parsed([(text, 1.0, True)]) for text in _by_field(query, snapshot)]
-        elif isinstance(query, str) and self.request.syntax:
-            syntax = parse_syntax(query)
+        elif isinstance(query, str):
+            syntax = parse_syntax(query, self.request.syntax)
             if not syntax.plain:
                 constraints = constraints_of(syntax, snapshot)
             clauses = [
@@ -637,6 +637,7 @@ class Search:
             tuple(dict.fromkeys(chain.from_iterable(getattr(one, name) for one in query.parsed)))
             for name in ("unknown", "left_out")
         )
+        constraints = query.constraints
         misspelled = [*unknown, *(word.word for word in outside.values() if word.spelled)]
         return Hits(
             query=query.shown,
@@ -645,6 +646,8 @@ class Search:
             outside=tuple(outside),
             unknown=unknown,
             left_out=left_out,
+            required=() if constraints is None else constraints.required,
+            excluded=() if constraints is None else constraints.excluded,
             offset=self.request.offset,
             plan=top.plan,
             facets=page.facets,

@@ -133,6 +133,8 @@ class Hits(Sequence[Hit]):
         Query words that are in neither the documents nor the source of term similarity.
     left_out : tuple of str
         Ignored words of a long query; see ``max_terms`` of `SoftIndex.search`.
+    required, excluded : tuple of str
+        Words and ``"phrases"`` that every hit contains, or none does, by operators of the query.
     offset : int
         Number of better documents that were skipped.
     plan : Plan
@@ -153,6 +155,8 @@ class Hits(Sequence[Hit]):
     outside: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     offset: int = 0
     plan: Plan = field(default=ALONE, compare=False)
     mmr: float | None = None
@@ -233,8 +237,10 @@ class Hits(Sequence[Hit]):
         return "\n".join(lines)
 
     def _notes(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return notes on unindexed words and ignored words of long queries."""
+        """Return notes on operators, unindexed words and ignored words of long queries."""
         return [
+            ("with", self.required),
+            ("without", self.excluded),
             ("in no document, searched by their neighbours", self.outside),
             (
                 "unknown, so that meaning alone ranks"

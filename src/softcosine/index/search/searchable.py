@@ -250,7 +250,7 @@ class Searchable:
         exact_first: bool = False,
         ranking: str | None = None,
         expand: bool = True,
-        syntax: bool = True,
+        syntax: bool | None = None,
         max_terms: int | None = 512,
         fill: bool = False,
         mmr: float | None = None,
@@ -270,10 +270,10 @@ class Searchable:
         ----------
         query : str, a list of tokens, or a mapping of fields to these
             Words that are in no document match by their neighbors in the source of term
-            similarity. In a string, ``+word`` requires a word, ``-word`` excludes it, ``"some
-            words"`` requires a phrase (in one field), and ``word^2`` doubles a weight; see
-            `softcosine.index.query.parser`. A required word that is not indexed matches nothing. A
-            mapping compares each field with a text of its own, without operators.
+            similarity. In a string, ``"some words"`` requires a phrase (in one field) and
+            ``-"some words"`` excludes it; all else is text, unless `syntax`. A required word that
+            is not indexed matches nothing. A mapping compares each field with a text of its own,
+            without operators.
         k : int
             Maximum number of documents; 0 to compute only `facets`.
         offset : int
@@ -290,8 +290,10 @@ class Searchable:
             A ranking instead of the default of the index.
         expand : bool
             If False, only documents that share a term with the query match; scores do not change.
-        syntax : bool
-            If False, a query string is plain text without operators.
+        syntax : bool, optional
+            If True, ``+word`` requires a word, ``-word`` excludes it, and ``word^2`` doubles its
+            weight, too; see `softcosine.index.query.parser`. If False, quotes are text as well.
+            `Hits.required` and `Hits.excluded` are what the operators asked for.
         max_terms : int, optional
             Maximum number of distinct terms of a long query, such as a whole document; None for no
             limit. The terms of largest weight are used (ties: the first in the vocabulary);
@@ -540,7 +542,7 @@ class Searchable:
         max_terms: int | None = 64,
         words: Words = "terms",
         k1_factor: bool | None = None,
-        syntax: bool = True,
+        syntax: bool | None = None,
         keep_stop_words: bool = False,
     ) -> ServerQuery:
         """Return soft BM25 of a query as boosted words, for a server that ranks by BM25.
@@ -587,7 +589,7 @@ class Searchable:
         --------
         >>> import softcosine as sc
         >>> index = sc.SoftIndex.from_texts(["a flat tyre", "green tea"], plain=True)
-        >>> print(index.expand("flat tyre -tea", to="lucene", field="body"))
+        >>> print(index.expand('flat tyre -"tea"', to="lucene", field="body"))
         +(body:flat^2.6 body:tyre^2.6) -(body:tea)
         """
         return server_query(
@@ -677,8 +679,8 @@ class Searchable:
         Returns
         -------
         SimilarPairs
-            An iterator of pairs (id, other, score), computed lazily; ``to_pandas()`` returns a
-            table.
+            An iterable of pairs (id, other, score), computed while they are read, as often as you
+            like; ``to_pandas()`` returns a table.
 
         Raises
         ------

@@ -242,7 +242,7 @@ def server_query(
     max_terms: int | None = 64,
     words: Words = "terms",
     k1_factor: bool | None = None,
-    syntax: bool = True,
+    syntax: bool | None = None,
     keep_stop_words: bool = False,
     tokens: Mapping[str, Sequence[str]] | None = None,
 ) -> ServerQuery:
@@ -253,12 +253,12 @@ def server_query(
     check_choice("to", to, SERVERS)
     check_choice("words", words, ("terms", "forms", "analyzed"))
     check_whole("max_terms", max_terms, optional=True)
-    check_flag("syntax", syntax)
+    check_flag("syntax", syntax, optional=True)
     check_flag("keep_stop_words", keep_stop_words)
     check_flag("k1_factor", k1_factor, optional=True)
     names = _names(snapshot, field)
-    plain = not (isinstance(query, str) and syntax)
-    clauses = (Clause(query_text(query)),) if plain else parse_syntax(str(query)).clauses
+    plain = not isinstance(query, str)
+    clauses = (Clause(query_text(query)),) if plain else parse_syntax(str(query), syntax).clauses
     searcher = snapshot.searcher("soft_bm25")
     parsed = parse_clauses(
         [(query, 1.0, True)] if plain else [

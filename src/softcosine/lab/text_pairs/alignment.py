@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import InvalidInputError
 from softcosine.lab.kernels.alignment import best_alignments
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.norms import checked_matrix
+from softcosine.space.norms import checked_matrix, column_terms
 
 __all__ = ["paired_alignment"]
 
@@ -54,7 +54,9 @@ def paired_alignment(
     array([0.375])
     """
     checked_similarity(S).require_symmetric("an alignment")
-    left, right = checked_matrix(X, len(S), "X"), checked_matrix(Y, len(S), "Y")
+    terms = column_terms(S, X, Y)
+    left = checked_matrix(X, len(S), "X", terms)
+    right = checked_matrix(Y, len(S), "Y", terms)
     if left.shape[0] != right.shape[0]:
         raise InvalidInputError(
             f"X has {left.shape[0]} rows and Y has {right.shape[0]}; pairs need as many of both."

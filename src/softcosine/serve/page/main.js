@@ -2,7 +2,7 @@
 
 import * as address from "./address.js";
 import { Problem, ask, at, resume, signIn, signOut, signedIn } from "./api.js";
-import { byId, counted, el, number, showProblem, text } from "./dom.js";
+import { byId, counted, el, number, short, showProblem, text } from "./dom.js";
 import { list, nothing, showFacets } from "./hits.js";
 import { openWords } from "./words.js";
 
@@ -54,7 +54,7 @@ async function keysOf(index) {
 }
 
 function question() {
-  return { q: wanted.q, fuzzy: wanted.fuzzy };
+  return { q: wanted.q, fuzzy: wanted.fuzzy, syntax: wanted.operators };
 }
 
 /** Search what the address asks for; a later search ends this one. */
@@ -142,6 +142,7 @@ function show(answer, plain, milliseconds) {
     summary(answer, plain), `, in ${Math.max(1, Math.round(milliseconds))} ms`,
     answer.outside_words.length ? [". In no document, found by similar words: ", text(answer.outside_words.join(", "))] : "",
     answer.unknown_words.length && full ? [". Unknown and ignored: ", text(answer.unknown_words.join(", "))] : "",
+    chips("with", "\\+?", answer.required), chips("without", "-", answer.excluded),
     answer.left_out_words.length ? `. ${counted(answer.left_out_words.length, "word")} of the query not used` : "",
     ".",
     full && !wanted.like ? el("span", { class: "legend" }, el("mark", { class: "exact" }, "exact"), " ", el("mark", { class: "near" }, "near")) : "",
@@ -170,6 +171,15 @@ function show(answer, plain, milliseconds) {
   byId("previous").disabled = !wanted.offset;
   byId("next").disabled = !more;
   byId("page-number").textContent = `Page ${wanted.offset / PAGE + 1}`;
+}
+
+/** Return a button for each operator of the query, which removes it. */
+function chips(label, sign, clauses) {
+  return clauses.flatMap((clause) => [" ", el("button", { type: "button", class: "badge", title: "Remove", onclick: () => {
+    const end = clause.endsWith('"') ? "(\\^[\\d.]+)?" : "(\\^[\\d.]+[^\\s\\d]*)?(?!\\S)";
+    const q = wanted.q.replace(new RegExp(`(^|\\s+)${sign}${quoted(clause)}${end}`, "u"), "").trim();
+    return go(q === wanted.q ? { operators: false, offset: 0 } : { q, offset: 0 });
+  } }, `${label}: `, short(clause), " ✕")]);
 }
 
 const unescapedFacets = (facets) =>
@@ -205,7 +215,7 @@ function go(change, { replace = false } = {}) {
 
 function controls() {
   if (input.value !== wanted.q) input.value = wanted.q;
-  for (const flag of ["compare", "exact", "fuzzy"]) byId(flag).checked = wanted[flag];
+  for (const flag of address.FLAGS) byId(flag).checked = wanted[flag];
   byId("index").value = current()?.name ?? "";
   document.title = wanted.q ? `${wanted.q} – softcosine` : "softcosine";
 }
@@ -220,7 +230,8 @@ function showWord(word) {
   openWords(wanted.index, word, search);
 }
 
-const replaceWord = (word, other) => go({ q: wanted.q.replace(new RegExp(word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i"), () => other) });
+const quoted = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+const replaceWord = (word, other) => go({ q: wanted.q.replace(new RegExp(quoted(word), "i"), () => other) });
 
 function openKey() {
   if (!byId("key").open) byId("key").showModal();
@@ -284,7 +295,7 @@ byId("search").addEventListener("submit", (event) => {
   clearTimeout(typing);
   go({ q: input.value, like: null, offset: 0 });
 });
-for (const flag of ["compare", "exact", "fuzzy"]) {
+for (const flag of address.FLAGS) {
   byId(flag).addEventListener("change", (event) => go({ [flag]: event.target.checked, offset: 0 }));
 }
 byId("index").addEventListener("change", (event) => {
