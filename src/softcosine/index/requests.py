@@ -235,7 +235,9 @@ class ScoringOptions(Request, frozen=True, kw_only=True):
     meaning: _Meaning = None
     syntax: Annotated[
         bool | None,
-        Meta(description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'),
+        Meta(
+            description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'
+        ),
     ] = None
     fuzzy: Annotated[
         bool, Meta(description="Replace unknown words by indexed words of nearest spelling.")
@@ -406,7 +408,9 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
     ] = None
     syntax: Annotated[
         bool | None,
-        Meta(description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'),
+        Meta(
+            description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'
+        ),
     ] = None
     keep_stop_words: Annotated[
         bool, Meta(description="Count stop words such as how and the, too.")
