@@ -616,6 +616,7 @@ def test_a_search_of_many_that_is_refused_is_repeated_alone():
     hits = {
         "hits": [], "offset": 0, "query": "q", "ranking": "soft_bm25", "suggestions": [],
         "outside_words": [], "unknown_words": [], "left_out_words": [],
+        "required": [], "excluded": [],
         "plan": {"method": "terms", "reason": "", "ask": "words", "proven": True},
     }  # fmt: skip
     results = [hits, json.loads(busy(429).content)]
