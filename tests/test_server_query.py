@@ -200,7 +200,7 @@ def test_negative_weights_are_left_out_and_counted():
 
 def test_a_query_without_words_matches_nothing():
     index = plain_index(["tea"])
-    for query in ("", "-tea", "!"):
+    for query in ("", '-"tea"', "!"):
         assert index.expand(query, to="opensearch").body == {"query": {"match_none": {}}}
         assert str(index.expand(query, to="solr")) == "-*:*"
 
@@ -218,7 +218,7 @@ def test_wrong_settings_are_named():
 
 def test_the_command_prints_the_query(run, tmp_path):
     plain_index(["a flat tyre", "green tea"]).save(tmp_path / "index")
-    printed = run("expand", tmp_path / "index", "tyre -tea", "--to", "solr", "--field", "body")
+    printed = run("expand", tmp_path / "index", 'tyre -"tea"', "--to", "solr", "--field", "body")
     assert printed == "+(body:tyre^2.2) -(body:tea)\n"
     printed = run("expand", tmp_path / "index", "flat", "--to", "opensearch", "--no-k1-factor")
     assert json.loads(printed)["query"]["bool"]["should"] == [
