@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from measure import Timing, interleave, parser_of, peak_memory, write_report
 from neighbors import made
-from softcosine.matrix.columns import GrowingColumns
+from softcosine.matrix.building import GrowingColumns
 from softcosine.matrix.rules import column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity

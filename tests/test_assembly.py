@@ -13,9 +13,8 @@ import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.assembly import assemble_symmetric
-from softcosine.matrix import neighbor_chunks as answers
-from softcosine.matrix.building import best_of_rows, with_diagonal
-from softcosine.matrix.columns import GrowingColumns
+from softcosine.matrix import building as answers
+from softcosine.matrix.building import GrowingColumns, best_of_rows, with_diagonal
 from softcosine.matrix.rules import Rules, column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import Neighbors

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from crafted import patch_array
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
-from softcosine.matrix.balance import balancing_scales, rescaled
+from softcosine.matrix.building import balancing_scales, rescaled
 from softcosine.matrix.outside import outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.decisions import pinned, without

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.cooccurrence import diagonalize
+from softcosine.similarity.cooccurrence import cooccurrence as factors
 from softcosine.similarity.cooccurrence import cooccurrence as information
 from softcosine.similarity.cooccurrence import counts as company
-from softcosine.similarity.cooccurrence import factors
-from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.factors import SparseRows, leading_factors
+from softcosine.similarity.cooccurrence.cooccurrence import (
+    CooccurrenceSimilarity,
+    SparseRows,
+    leading_factors,
+)
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from toys import two_topics

@@ -11,7 +11,7 @@ import oracle
 import strategies as own
 from softcosine import SoftIndex, Weighting
 from softcosine.errors import InvalidInputError
-from softcosine.index.search.diversity import by_marginal_relevance
+from softcosine.index.search.execution import by_marginal_relevance
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from test_soft_index import index_of, tokens_of

@@ -379,7 +379,7 @@ def find_candidates(  # type: ignore[no-untyped-def]
     candidates may lack space, for another call with more, else ``n_segments * n_queries``.
 
     A term with more postings than a segment's LONGEST_LIST is read from its column, see
-    `softcosine.index.segment.dense_columns`.
+    `softcosine.index.search.segment_table`.
     """
     n_queries = scales.shape[0]
     scaled = _scaled(pointers, weights, scales, chosen)

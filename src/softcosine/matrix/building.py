@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 
-from softcosine._progress import Progress
+from softcosine._progress import Progress, reporting
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
+from softcosine.kernels.assembly import assemble_symmetric, lay_out_symmetric
 from softcosine.matrix.additions import AddedColumns, with_added
-from softcosine.matrix.balance import balancing_scales, pinned_pairs, rescaled, with_pins
-from softcosine.matrix.columns import GrowingColumns
-from softcosine.matrix.neighbor_chunks import ask
-from softcosine.matrix.representatives import representatives
+from softcosine.matrix.entries import compressed
 from softcosine.matrix.restriction import Restricted
 from softcosine.matrix.rules import Order, Rules, column_order
-from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.checked_answers import check_neighbors, similarities_by
+from softcosine.similarity.in_terms import (
+    TermKeys,
+    are_pinned,
+    have_pins,
+    in_terms,
+    known_as_written,
+)
 from softcosine.similarity.overrides.guard import guarded as with_guard
 from softcosine.similarity.source import Neighbors, TermSimilaritySource, checked_source
 from softcosine.text.analyzer import Analyzer
@@ -29,6 +35,330 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
 __all__ = ["Built", "best_of_rows", "build", "described", "extend", "prepared", "with_diagonal"]
+
+CHUNK_TERMS = 2048  # terms per chunk
+
+# From this number of terms on, requests are chunked even without progress, to limit the memory of
+# joined sources.
+_LARGE = 1 << 15
+
+# Class names, so that no module is imported.
+_BY_VECTORS = ("EmbeddingSimilarity", "EncoderSimilarity", "CooccurrenceSimilarity")
+
+
+def ask(
+    source: TermSimilaritySource,
+    terms: Sequence[str],
+    among: Sequence[str],
+    *,
+    max_neighbors: int,
+    progress: Progress | None = None,
+) -> Neighbors:
+    """Return the neighbours of all terms; the result does not depend on the chunks.
+
+    Parameters
+    ----------
+    source, terms, among, max_neighbors
+        See `TermSimilaritySource.neighbors`.
+    progress : callable, optional
+        Called with (terms done, terms in all).
+
+    Raises
+    ------
+    InvalidInputError
+        If a result violates the contract of `Neighbors`.
+    """
+    n = len(terms)
+    unwatched = progress is None and n <= _LARGE
+    if terms is among and (unwatched or _compares_vectors(source)):
+        with reporting(progress):
+            whole = source.neighbors(terms, among, max_neighbors=max_neighbors)
+        if progress is not None:
+            progress(n, n)
+        return checked_answer(whole, n_asked=n, n_among=n, first=0)
+    step = max(n, 1) if unwatched else CHUNK_TERMS
+    answers = []
+    for start in range(0, n, step):
+        chunk = terms if n <= step else terms[start : start + step]
+        answers.append(
+            checked_answer(
+                source.neighbors(chunk, among, max_neighbors=max_neighbors),
+                n_asked=len(chunk), n_among=len(among), first=start if terms is among else None,
+            )
+        )  # fmt: skip
+        if progress is not None:
+            progress(start + len(chunk), n)
+    return Neighbors.concatenated(answers)
+
+
+def _compares_vectors(source: object) -> bool:
+    """Whether a source, or a source inside it, finds neighbours by vectors.
+
+    In one request for all neighbours, such a source computes each pair once instead of twice, and
+    reports its progress.
+    """
+    if type(source).__name__ in _BY_VECTORS:
+        return True
+    inner = [getattr(source, name, None) for name in ("source", "raw")]
+    parts = [*inner, *getattr(source, "sources", ())]
+    return any(_compares_vectors(part) for part in parts if isinstance(part, TermSimilaritySource))
+
+
+def checked_answer(
+    answer: object, *, n_asked: int, n_among: int, first: int | None = None
+) -> Neighbors:
+    """Return the result; raise InvalidInputError if it violates the contract of `Neighbors`.
+
+    Parameters
+    ----------
+    answer : object
+    n_asked, n_among : int
+        Number of query terms, and of searched terms.
+    first : int, optional
+        Position of the first query term among the searched terms, if they contain the query terms.
+    """
+    given = check_neighbors(answer, n_asked=n_asked, n_among=n_among)
+    indptr, indices, similarities = given.indptr, given.indices, given.similarities
+    rising = np.flatnonzero(similarities[1:] > similarities[:-1])
+    if not np.isin(rising + 1, indptr).all():
+        raise InvalidInputError("the source does not give neighbours by decreasing similarity.")
+    if first is not None and np.any(given.rows() + first == indices):
+        raise InvalidInputError("the source gives a term as its own neighbour.")
+    return given
+
+
+def representatives(
+    source: TermSimilaritySource, vocabulary: Vocabulary, numbers: Iterable[int] | None = None
+) -> tuple[str, ...]:
+    """Return the representative word of each term: its most frequent form that the source knows.
+
+    Sources contain words, not stems. Without stemming, a term represents itself. A list in terms
+    treats all forms alike, so the other sources determine the form.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    vocabulary : Vocabulary
+    numbers : iterable of int, optional
+        Term numbers; all by default.
+    """
+    if numbers is None:
+        if vocabulary.forms is None:
+            return vocabulary.terms
+        terms: Sequence[str] = vocabulary.terms
+        all_forms: Sequence[tuple[str, ...]] = vocabulary.forms
+    else:
+        chosen = list(numbers)
+        terms = [vocabulary.term(i) for i in chosen]
+        all_forms = [vocabulary.forms_of(i) for i in chosen]
+    known = known_as_written(source, list(chain.from_iterable(all_forms)))
+    words = []
+    position = 0
+    for term, forms in zip(terms, all_forms, strict=True):
+        here = known[position : position + len(forms)]
+        position += len(forms)
+        words.append(forms[int(np.argmax(here))] if here.any() else (forms[0] if forms else term))
+    return tuple(words)
+
+
+class GrowingColumns:
+    """Off-diagonal entries of a symmetric S under construction, limited per column.
+
+    Parameters
+    ----------
+    n_terms : int
+    limit : int
+        Limit of entries per column.
+    dominant : bool
+        Whether the sum of a column's absolute entries must also stay below 1.
+    """
+
+    def __init__(self, n_terms: int, *, limit: int, dominant: bool = False) -> None:
+        self._limit = limit
+        self._dominant = dominant
+        self._columns = np.zeros((n_terms, 0), np.int32)
+        self._values = np.zeros((n_terms, 0), np.float32)
+        self._counts = np.zeros(n_terms, np.int32)
+        self._sums = np.zeros(n_terms, np.float64)
+
+    @classmethod
+    def holding(cls, entries: csr_array, *, limit: int, dominant: bool = False) -> Self:
+        """Return columns with the off-diagonal entries of a symmetric matrix, even beyond `limit`.
+
+        Parameters
+        ----------
+        entries : csr_array of shape (n_terms, n_terms), float32
+            Its diagonal is ignored.
+        """
+        made = cls(entries.shape[0], limit=limit, dominant=dominant)
+        coo = entries.tocoo()
+        (rows, columns), values = coo.coords, coo.data
+        beside = rows != columns
+        rows, columns, values = rows[beside], columns[beside], values[beside]
+        counts = np.bincount(rows, minlength=entries.shape[0])
+        made._widen(int(counts.max(initial=0)))
+        used = np.arange(made._columns.shape[1]) < counts[:, None]
+        made._columns[used], made._values[used] = columns, values
+        made._counts[:] = counts
+        np.add.at(made._sums, rows, np.abs(values).astype(np.float64))
+        return made
+
+    def enter(self, neighbors: Neighbors, order: NDArray[np.int32]) -> None:
+        """Let columns choose from their candidates, column by column.
+
+        A pair is entered on both sides, with the similarity of the choosing column, while neither
+        column is full.
+
+        Parameters
+        ----------
+        neighbors : Neighbors
+            Candidates of term i in row i, best first.
+        order : ndarray of shape (n_choosing,), int32
+            Columns that choose, in order; others can only be chosen.
+        """
+        indptr = np.ascontiguousarray(neighbors.indptr, np.int64)
+        indices = np.ascontiguousarray(neighbors.indices, np.int32)
+        # Upper bound per column: its candidates, plus the columns with it as a candidate.
+        named = np.diff(indptr) + np.bincount(indices, minlength=len(self._counts))
+        self._widen(int(np.minimum(self._counts + named, self._limit).max(initial=0)))
+        assemble_symmetric(
+            indptr, indices, np.ascontiguousarray(neighbors.similarities, np.float32), order,
+            self._limit, self._dominant, self._columns, self._values, self._counts, self._sums,
+        )  # fmt: skip
+
+    def open(self) -> NDArray[np.bool_]:
+        """Which columns are not full, shape (n_terms,)."""
+        return np.asarray(self._counts < self._limit)
+
+    def to_csr(self) -> csr_array:
+        """Return the entries with unit diagonal, column indices ascending."""
+        indptr = running_sum(self._counts + 1)
+        indices = np.empty(indptr[-1], np.int32)
+        values = np.empty(indptr[-1], np.float32)
+        lay_out_symmetric(
+            self._columns, self._values, self._counts, indptr[:-1].copy(), indices, values
+        )
+        return compressed(indptr, indices, values)
+
+    def _widen(self, width: int) -> None:
+        more = width - self._columns.shape[1]
+        if more > 0:
+            self._columns = np.pad(self._columns, ((0, 0), (0, more)))
+            self._values = np.pad(self._values, ((0, 0), (0, more)))
+
+
+def balancing_scales(S: csr_array, *, unit: float = 1.0) -> NDArray[np.float32]:
+    """Return the scale of each term's similarities: 1 / sqrt(max(1, their sum)).
+
+    Parameters
+    ----------
+    S : csr_array of shape (n_terms, n_terms), float32
+    unit : float
+        Factor of the off-diagonals so far; sums are of the values before this factor.
+
+    Returns
+    -------
+    ndarray of shape (n_terms,), float32
+        In (0, 1]. Absolute off-diagonals are summed in float64.
+    """
+    sums = abs(S.astype(np.float64)).sum(axis=1) - np.abs(S.diagonal().astype(np.float64))
+    return np.asarray(1.0 / np.sqrt(np.maximum(sums / unit, 1.0)), np.float32)
+
+
+def rescaled(
+    S: csr_array, scales: NDArray[np.float32], *, only: NDArray[np.bool_] | None = None
+) -> csr_array:
+    """Return S with s_ij multiplied by the scales of i and j, for different i and j.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n_terms, n_terms), float32
+    scales : ndarray of shape (n_terms,), float32
+    only : ndarray of shape (n_terms,), bool, optional
+        Change only entries with at least one of these terms.
+
+    Returns
+    -------
+    csr_array, float32
+        Symmetric to the bit if S is.
+    """
+    rows, changing = _beside(S, only)
+    factors = np.where(changing, scales[rows] * scales[S.indices], np.float32(1.0))
+    return csr_array((S.data * factors, S.indices, S.indptr), shape=S.shape)
+
+
+def with_pins(
+    S: csr_array,
+    words: tuple[str, ...],
+    source: TermSimilaritySource,
+    *,
+    unit: float = 1.0,
+    only: NDArray[np.bool_] | None = None,
+) -> csr_array:
+    """Return S with the source's similarities restored for pinned pairs.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n_terms, n_terms), float32
+        No entry is added.
+    words : tuple of str
+        Representative word of each term.
+    source : TermSimilaritySource
+    unit : float
+        Factor of all off-diagonals.
+    only : ndarray of shape (n_terms,), bool, optional
+        As for `rescaled`.
+    """
+    rows, changing = _beside(S, only)
+    pinned = pinned_pairs(source, words, rows, S.indices, among=changing)
+    left = [words[i] for i in rows[pinned].tolist()]
+    right = [words[j] for j in S.indices[pinned].tolist()]
+    data = S.data.copy()
+    data[pinned] = similarities_by(source, left, right) * np.float32(unit)
+    return csr_array((data, S.indices, S.indptr), shape=S.shape)
+
+
+def pinned_pairs(
+    source: TermSimilaritySource,
+    words: tuple[str, ...],
+    rows: NDArray[np.integer[Any]],
+    columns: NDArray[np.integer[Any]],
+    *,
+    among: NDArray[np.bool_] | None = None,
+) -> NDArray[np.int64]:
+    """Return the positions of the pairs that are pinned by a decision or a list.
+
+    Parameters
+    ----------
+    source : TermSimilaritySource
+    words : tuple of str
+        Representative word of each term.
+    rows, columns : ndarray of shape (n_pairs,)
+        Numbers of the terms.
+    among : ndarray of shape (n_pairs,), bool, optional
+        Consider only these pairs.
+    """
+    asked = np.arange(len(rows)) if among is None else np.flatnonzero(among)
+    held = np.zeros(len(words), np.bool_)
+    held[rows[asked]] = held[columns[asked]] = True
+    terms = np.flatnonzero(held)  # few terms when S is extended
+    held[terms] = have_pins(source, [words[i] for i in terms.tolist()])
+    asked = asked[held[rows[asked]] & held[columns[asked]]]
+    left = [words[i] for i in rows[asked].tolist()]
+    right = [words[j] for j in columns[asked].tolist()]
+    return np.asarray(asked[are_pinned(source, left, right)])
+
+
+def _beside(
+    S: csr_array, only: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Row of every entry, and which entries are off-diagonals (of the given terms)."""
+    rows = np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))
+    chosen = rows != S.indices
+    if only is not None:
+        chosen &= only[rows] | only[S.indices]
+    return rows, chosen
+
 
 # Up to one new term in this many terms, new entries are stored beside the large S.
 _FEW = 4
@@ -70,7 +400,7 @@ def build(
     order : str or array of shape (n_terms,)
         See `softcosine.matrix.rules.column_order`.
     balanced : bool
-        See `softcosine.matrix.balance`.
+        See `softcosine.matrix.building`.
     progress : callable, optional
         Called with (terms done, terms in all).
     """

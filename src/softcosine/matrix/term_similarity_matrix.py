@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, diags_array, eye_array
 
 from softcosine._progress import Progress
 from softcosine._threads import using_threads
+from softcosine._validation import read_matrix
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.matrix import definiteness
+from softcosine.matrix.definiteness import smallest_eigenvalue
 from softcosine.matrix.entries import Arrays, asymmetry
-from softcosine.matrix.reading import is_gensim, read_similarities
 from softcosine.matrix.rules import Order, Rules, Strategy
-from softcosine.matrix.statistics import MatrixStatistics, matrix_statistics
 from softcosine.matrix.stored import (
     checked_record,
     matrix_state,
@@ -40,6 +42,105 @@ if TYPE_CHECKING:
 _CHECKED_AT_ONCE = 1 << 22
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
+
+if TYPE_CHECKING:
+    from softcosine.matrix.entries import Entries
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixStatistics:
+    """Statistics of S; neighbours are off-diagonal entries, counted by row.
+
+    Attributes
+    ----------
+    n_terms, n_terms_with_neighbors, n_neighbors : int
+        A symmetric pair of neighbours counts twice.
+    mean_neighbors, max_neighbors
+        Over all terms.
+    mean_similarity : float
+        Over all neighbours; 0 if there are none.
+    symmetric, dominant : bool
+        Whether S equals its transpose, and is strictly diagonally dominant.
+    smallest_eigenvalue : float or None
+        None if S is asymmetric or it was not requested.
+    """
+
+    n_terms: int
+    n_terms_with_neighbors: int
+    n_neighbors: int
+    mean_neighbors: float
+    max_neighbors: int
+    mean_similarity: float
+    symmetric: bool
+    dominant: bool
+    smallest_eigenvalue: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statistics as a dictionary."""
+        return asdict(self)
+
+
+def matrix_statistics(S: Entries, *, eigenvalue: bool = True) -> MatrixStatistics:
+    """Return statistics; with `eigenvalue`, also the smallest one (seconds if S is large)."""
+    n = len(S)
+    entries = S.to_scipy()
+    counts = np.diff(entries.indptr) - 1
+    total = int(counts.sum())
+    similarity = float(entries.data.sum(dtype=np.float64) - n) / total if total else 0.0
+    return MatrixStatistics(
+        n_terms=n,
+        n_terms_with_neighbors=int(np.count_nonzero(counts)),
+        n_neighbors=total,
+        mean_neighbors=total / n if n else 0.0,
+        max_neighbors=int(counts.max(initial=0)),
+        mean_similarity=similarity,
+        symmetric=S.symmetric,
+        dominant=S.dominant,
+        smallest_eigenvalue=smallest_eigenvalue(entries) if eigenvalue and S.symmetric else None,
+    )
+
+
+# An S that is asymmetric by at most this is made symmetric.
+_ASYMMETRY = 1e-6
+
+
+def read_similarities(S: Any) -> csr_array:
+    """Return a term similarity matrix (also gensim's) as float32 CSR with stored diagonal.
+
+    If s_ij and s_ji differ by rounding only, both become their mean.
+
+    Raises
+    ------
+    InvalidInputError
+        If the matrix is not square, real and finite in float32, or its diagonal is not 1.
+    """
+    matrix = read_matrix(S.matrix if is_gensim(S) else S, "S")
+    n = matrix.shape[0]
+    if matrix.shape[1] != n:
+        raise InvalidInputError(f"S has shape {matrix.shape}; it must be square.")
+    if np.any(np.abs(matrix.data) > np.finfo(np.float32).max):
+        raise InvalidInputError("S holds values beyond the range of float32; scale it down.")
+    diagonal = matrix.diagonal()
+    wrong = np.flatnonzero(np.abs(diagonal - 1.0) > 1e-6)
+    if wrong.size:
+        raise InvalidInputError(
+            f"S[{wrong[0]}, {wrong[0]}] is {diagonal[wrong[0]]:g}; the diagonal of a "
+            "term similarity matrix is 1. Scale rows and columns by 1/sqrt of the diagonal."
+        )
+    if np.all(np.abs((matrix - matrix.T).data) <= _ASYMMETRY):
+        matrix = csr_array((matrix + matrix.T) / 2.0)
+    matrix = csr_array(matrix + diags_array(1.0 - matrix.diagonal(), shape=(n, n)))
+    matrix = csr_array(matrix, dtype=np.float32)
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
+
+
+def is_gensim(S: object) -> bool:
+    """Whether the object is gensim's SparseTermSimilarityMatrix; gensim is not imported."""
+    module = sys.modules.get("gensim.similarities.termsim")
+    return module is not None and isinstance(S, module.SparseTermSimilarityMatrix)
+
 
 _READY = {"made": "matrix"}  # how it was made, for the record
 

@@ -307,7 +307,7 @@ class Searchable:
             Weight from 0 to 1 of the score in a ranking by maximal marginal relevance. The best
             ``max(50, 5 * k)`` documents are ordered by ``mmr * score / best score - (1 - mmr) *
             greatest soft cosine with a document before it`` (see
-            `softcosine.index.search.diversity`); the others follow by score. Pages of the same k
+            `softcosine.index.search.execution`); the others follow by score. Pages of the same k
             return each document once. Hits keep their scores. Cannot be used with `exact_first`.
         fuzzy : bool
             If True, a word that is in neither the documents nor the source is replaced by the
