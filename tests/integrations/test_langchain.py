@@ -14,6 +14,8 @@ need_framework("langchain_core")
 need_framework("langchain_tests")
 
 from langchain_core.documents import Document  # noqa: E402
+from langchain_core.indexing import InMemoryRecordManager, aindex  # noqa: E402
+from langchain_core.indexing import index as indexing  # noqa: E402
 from langchain_tests import integration_tests as suites  # noqa: E402
 
 from softcosine.integrations.langchain import SoftRetriever, SoftVectorStore  # noqa: E402
@@ -96,11 +98,41 @@ def test_marginal_relevance_is_that_of_the_index(index):
 
 def test_ids_that_are_missing_are_made():
     store = SoftVectorStore.from_documents(
-        [Document(id="a", page_content="tea"), Document(page_content="coffee")], None, plain=True
+        [Document(id="a", page_content="tea"), Document(page_content="coffee")], plain=True
     )
     first, second = store.index
     assert first == "a"
     assert len(second) == 36
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_indexing_of_langchain_writes_what_changed_alone(asynchronous):
+    store, record = SoftVectorStore(), InMemoryRecordManager("faq")
+
+    def counts(texts):
+        docs = [Document(text, metadata={"source": text[0]}) for text in texts]
+        options = {"cleanup": "full", "source_id_key": "source", "key_encoder": "sha256"}
+        if asynchronous:
+            result = asyncio.run(aindex(docs, record, store, **options))
+        else:
+            result = indexing(docs, record, store, **options)
+        return result["num_added"], result["num_skipped"], result["num_deleted"]
+
+    assert counts(TEXTS) == (4, 0, 0)
+    assert counts([*TEXTS[1:], "black coffee"]) == (1, 3, 1)
+    assert sorted(one.text for one in store.index.filter(k=None)) == sorted(
+        [*TEXTS[1:], "black coffee"]
+    )
+
+
+def test_a_store_is_made_of_texts_or_documents_without_an_embedding():
+    docs = [Document(id=str(n), page_content=text) for n, text in enumerate(TEXTS)]
+    for store in (
+        SoftVectorStore.from_documents(docs, plain=True),
+        asyncio.run(SoftVectorStore.afrom_documents(docs, plain=True)),
+        asyncio.run(SoftVectorStore.afrom_texts(TEXTS, ids=list("0123"), plain=True)),
+    ):
+        assert list(store.index) == list("0123")
 
 
 def test_what_is_deleted_is_named_by_ids_or_a_filter(index):

@@ -79,16 +79,43 @@ class SoftVectorStore(VectorStore):  # type: ignore[misc]
         store.add_texts(texts, metadatas, ids=ids)
         return store
 
+    # The base class has these too, but with an embedding that must be given.
+    @classmethod
+    def from_documents(
+        cls, documents: list[Document], embedding: None = None, **options: Any
+    ) -> Self:
+        """Return a store with documents; see `from_texts`."""
+        store: Self = super().from_documents(documents, embedding, **options)
+        return store
+
+    @classmethod
+    async def afrom_documents(
+        cls, documents: list[Document], embedding: None = None, **options: Any
+    ) -> Self:
+        """Return a store with documents; see `from_texts`."""
+        store: Self = await super().afrom_documents(documents, embedding, **options)
+        return store
+
+    @classmethod
+    async def afrom_texts(
+        cls, texts: list[str], embedding: None = None, *args: Any, **options: Any
+    ) -> Self:
+        """Return a store with texts; see `from_texts`."""
+        store: Self = await super().afrom_texts(texts, embedding, *args, **options)
+        return store
+
     def add_texts(
         self,
         texts: Iterable[str],
         metadatas: Iterable[Mapping[str, Any]] | None = None,
         *,
         ids: Iterable[str | None] | None = None,
+        batch_size: int | None = None,
     ) -> list[str]:
         """Add texts in one commit and return their ids; a text replaces that of the same id.
 
-        Texts whose id is None get a random one.
+        Texts whose id is None get a random one. `batch_size`, which LangChain's indexing passes,
+        has no effect.
         """
         texts = list(texts)
         given = [None] * len(texts) if ids is None else ids
