@@ -19,9 +19,10 @@ _logger = logging.getLogger(__name__)
 
 def wait_after(attempt: int, retry_after: str = "") -> float:
     """Return the seconds to wait after a failed attempt, counted from 0, or as a server asks."""
-    wait = float(retry_after) if retry_after.isdigit() else _FIRST_WAIT * 3**attempt
+    own = min(_FIRST_WAIT * 3**attempt, _LONGEST_WAIT)
+    wait = float(retry_after) if retry_after.isdecimal() else own
     # Random, so that clients that were refused together do not come back together.
-    return min(wait, _LONGEST_WAIT) * (1.0 + 0.2 * random.random())
+    return wait * (1.0 + 0.2 * random.random())
 
 
 def with_retries(work: Callable[[], _T], worth: Callable[[Exception], bool]) -> _T:

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from functools import partial
 
@@ -18,6 +19,8 @@ import softcosine as sc
 from serve_answers import bridge
 from softcosine import errors
 from softcosine.client import AsyncRemoteIndex, AsyncRemoteWriter, RemoteIndex, RemoteWriter
+from softcosine.client.calls import Reply
+from softcosine.client.exchange import Exchange
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.serve.keys import KeyRing
 
@@ -584,6 +587,80 @@ def test_repetitions_end():
     with pytest.raises(errors.IndexLockedError, match=r"later\."):
         client.index("faq").add("x", "tea")
     assert len(client.seen) == 3
+
+
+def test_nothing_is_repeated_past_the_timeout_or_the_deadline():
+    for wait, timeout, deadline in (("99999999", 30, None), ("3", 2, None), ("3", 30, 2)):
+        client = scripted(busy(503, wait=wait), timeout=timeout)
+        with sc.using_deadline(deadline), pytest.raises(errors.IndexLockedError):
+            client.index("faq").search("tea")
+        assert len(client.seen) == 1
+
+
+def test_a_repeated_search_has_the_time_that_is_left():
+    refused = Reply(503, {"retry-after": "1"}, b"")
+    with sc.using_deadline(5):
+        steps = Exchange(URL, 30, 3).search("faq", {"q": "tea"})
+        first = next(steps)
+        assert 1 <= steps.send(refused) <= 1.2
+        time.sleep(0.05)
+        second = steps.send(None)
+    before, after = (json.loads(one.body)["timeout_ms"] for one in (first, second))
+    assert after <= before - 50
+
+
+def calling(kind, reply):
+    """Return a function that calls a client of either kind, whose requests get `reply`."""
+    transport = httpx.MockTransport(reply)
+    if kind == "client":
+        return lambda call: call(sc.Client(URL, transport=transport))
+    return lambda call: anyio.run(call, sc.AsyncClient(URL, transport=transport))
+
+
+DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+
+
+@pytest.mark.parametrize("kind", ["client", "async"])
+@pytest.mark.parametrize(
+    ("content", "called"),
+    [
+        (DEEP, lambda faq: faq.search("tea")),
+        (b"{}", lambda faq: faq.search("tea")),
+        (b'{"hits": 3}', lambda faq: faq.ranked(["tea"])),
+        (b'{"documents": [[]], "total": 1, "offset": 0}', lambda faq: faq.filter()),
+        (b'{"documents": [], "total": 1, "offset": 0, "facets": 1}', lambda faq: faq.filter()),
+        (b'{"added": 1, "colour": "red"}', lambda faq: faq.add("x", "tea")),
+        (b'{"scores": ["high"]}', lambda faq: faq.scores("tea", ["x"])),
+        (b'{"deleted": null}', lambda faq: faq.delete("x")),
+    ],
+    ids=str,
+)
+def test_a_reply_of_another_form_is_an_error_of_the_server(kind, content, called):
+    call = calling(kind, lambda _: httpx.Response(200, content=content))
+    with pytest.raises(errors.ServerError, match=r"at http://server: the reply .*( none |form)"):
+        call(lambda client: called(client.index("faq")))
+
+
+def test_a_wrong_argument_is_no_error_of_the_server():
+    with pytest.raises(ValueError, match="too many values") as caught:
+        scripted().index("faq").decide(forbid=["tea"])
+    assert not isinstance(caught.value, errors.ServerError)
+
+
+@pytest.mark.parametrize("kind", ["client", "async"])
+def test_a_compressed_reply_is_not_unpacked(kind):
+    class Bomb(httpx.SyncByteStream, httpx.AsyncByteStream):
+        def __iter__(self):
+            raise AssertionError("the body was read")
+
+        __aiter__ = __iter__
+
+    def reply(request):
+        assert request.headers["Accept-Encoding"] == "identity"
+        return httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=Bomb())
+
+    with pytest.raises(errors.ServerError, match=r"compressed \(gzip\)"):
+        calling(kind, reply)(lambda client: client.indexes())
 
 
 @pytest.mark.parametrize(

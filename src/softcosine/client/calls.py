@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
+from softcosine.errors import SoftCosineError
+
 __all__ = ["Awaiting", "Blocking", "Lost", "Reply", "Request", "Steps", "call"]
 
 _T = TypeVar("_T")
@@ -104,6 +106,28 @@ class call(Generic[_P, _T]):  # noqa: N801  # a decorator
 
         @wraps(steps)
         def method(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-            return owner._run(steps(*args, **kwargs))
+            return owner._run(_checked(steps(*args, **kwargs), owner))
 
         return method
+
+
+def _checked(steps: Steps[_T], owner: Any) -> Steps[_T]:
+    """Run a call; a reply that is not of the form that the call reads is a ServerError."""
+    outcome = None
+    try:
+        step = next(steps)
+        while True:
+            outcome = (yield step) or outcome  # nothing is sent after a pause
+            step = steps.send(outcome)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
+    except (
+        ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+    ) as error:  # fmt: skip
+        if outcome is None or isinstance(error, SoftCosineError):
+            raise
+        raise owner._exchange.error(
+            f"the reply is not in the form of softcosine serve ({type(error).__name__}: {error}); "
+            "see whether the server and this client have the same version."
+        ) from error

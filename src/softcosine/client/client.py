@@ -39,6 +39,7 @@ class _Connected(ServerCalls):
     """What both clients do with an address and a key; see `Client`."""
 
     _kind: str  # of client in httpx
+    _check_headers: Any  # of a reply, before its body is read
 
     def __init__(
         self,
@@ -53,13 +54,17 @@ class _Connected(ServerCalls):
         check_number("timeout", timeout, least=0)
         check_whole("retries", retries, least=0)
         address = _checked_address(url)
-        headers = {"User-Agent": f"softcosine/{__version__}", "Accept": "application/json"}
+        headers = {
+            "User-Agent": f"softcosine/{__version__}", "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }  # fmt: skip
         if secret := _checked_key(os.environ.get(_KEY) if key is None else key):
             headers["Authorization"] = f"Bearer {secret}"
         self._exchange = Exchange(address, timeout, retries)
         self._http: Any = getattr(_httpx(), self._kind)(
-            base_url=address, headers=headers, timeout=timeout, verify=verify, transport=transport
-        )
+            base_url=address, headers=headers, timeout=timeout, verify=verify, transport=transport,
+            event_hooks={"response": [self._check_headers]},
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._exchange.address!r})"
@@ -80,7 +85,7 @@ class Client(_Connected, Blocking):
         A key of ``softcosine keys add``; by default that of the environment variable
         ``SOFTCOSINE_KEY``, if any.
     timeout : float
-        Seconds to connect, and to wait for a reply.
+        Seconds to connect, and to wait for a reply. A request is not repeated later than that.
     retries : int
         How often one request is repeated.
     verify : ssl.SSLContext or bool
@@ -126,6 +131,9 @@ class Client(_Connected, Blocking):
                 time.sleep(step)
                 outcome = None
 
+    def _check_headers(self, reply: httpx.Response) -> None:
+        _check_not_compressed(reply, self._exchange)
+
     def _sent(self, request: Request) -> Reply | Lost:
         try:
             reply = self._http.request(**_arguments(request))
@@ -166,6 +174,9 @@ class AsyncClient(_Connected, Awaiting):
             else:
                 await asyncio.sleep(step)
                 outcome = None
+
+    async def _check_headers(self, reply: httpx.Response) -> None:
+        _check_not_compressed(reply, self._exchange)
 
     async def _sent(self, request: Request) -> Reply | Lost:
         try:
@@ -282,6 +293,16 @@ def _arguments(request: Request) -> dict[str, Any]:
         "method": request.method, "url": request.path, "content": request.body,
         "headers": request.headers, "params": request.params or None,
     }  # fmt: skip
+
+
+def _check_not_compressed(reply: httpx.Response, exchange: Exchange) -> None:
+    """Raise ServerError before httpx unpacks a body, which can fill the memory."""
+    encoding = reply.headers.get("Content-Encoding", "identity")
+    if encoding != "identity":
+        raise exchange.error(
+            f"the reply is compressed ({encoding}), which this client does not accept; let the "
+            "proxy in front of the server heed Accept-Encoding."
+        )
 
 
 def _lost(error: httpx.HTTPError) -> Lost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Exchange:
     ----------
     address : str
     timeout : float
-        Seconds to wait for a reply.
+        Seconds to wait for a reply. No request is repeated later than that after its first try.
     retries : int
         How often a request is repeated that was refused for now, or whose connection broke.
     """
@@ -50,6 +51,7 @@ class Exchange:
         if_match: str | None = None,
         repeatable: bool = True,
         in_background: bool = False,
+        timed: bool = False,
     ) -> Steps[dict[str, Any]]:
         """Return the JSON object of the reply; empty if there is none.
 
@@ -67,6 +69,8 @@ class Exchange:
             See `Request`.
         in_background : bool
             Whether the server is asked to answer with a task.
+        timed : bool
+            Whether the body, a mapping, gets a time limit: that of the context (`time_limit`).
 
         Raises
         ------
@@ -85,20 +89,23 @@ class Exchange:
             headers["If-Match"] = f'"{if_match}"'
         if in_background:
             headers["Prefer"] = "respond-async"
-        content = body if body is None or isinstance(body, bytes) else json_bytes(body)
-        request = Request(method, f"v1/{path}", content, headers, params, repeatable)
-        attempt = 0
+        attempt, end = 0, time.monotonic() + self.timeout
         while True:
+            if isinstance(body, Mapping):
+                content: bytes | None = json_bytes({**body, **time_limit()} if timed else body)
+            else:
+                content = body
+            request = Request(method, f"v1/{path}", content, headers, params, repeatable)
             outcome: Reply | Lost = yield request
             wait = self._wait(request, outcome, attempt)
-            if wait is None:
+            if wait is None or wait > min(end - time.monotonic(), seconds_left()):
                 return self._json(request, outcome)
             attempt += 1
             yield wait
 
     def search(self, path: str, body: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Return the JSON of a search; it ends at the deadline of the context."""
-        return (yield from self.ask("POST", path, {**body, **time_limit()}))
+        return (yield from self.ask("POST", path, body, timed=True))
 
     def _wait(self, request: Request, outcome: Reply | Lost, attempt: int) -> float | None:
         """Return after how many seconds a request is to be repeated; None if not."""
@@ -116,14 +123,14 @@ class Exchange:
             raise self._lost(request, outcome) from outcome.error
         try:
             value = json.loads(outcome.body or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):
             if 200 <= outcome.status < 300:
                 return value
             if outcome.headers.get("content-type", "").startswith("application/problem+json"):
                 raise error_of(value, self.address)
-        raise self._error(
+        raise self.error(
             f"the reply (status {outcome.status}) is none of softcosine serve; another program may "
             "run there, or the address lacks a part of its path."
         )
@@ -131,19 +138,20 @@ class Exchange:
     def _lost(self, request: Request, outcome: Lost) -> ServerError:
         told = str(outcome.error) or type(outcome.error).__name__
         if outcome.reason == "connect":
-            return self._error(
+            return self.error(
                 f"no connection: {told}. See whether 'softcosine serve' runs there, and whether "
                 "the address and verify= are right."
             )
         doubt = "" if request.repeatable else " The change may have been made."
         if outcome.reason == "timeout":
-            return self._error(
+            return self.error(
                 f"no reply within {self.timeout:g} seconds; raise timeout=, or see whether the "
                 f"server is overloaded.{doubt}"
             )
-        return self._error(f"the connection was lost: {told}; see the log of the server.{doubt}")
+        return self.error(f"the connection was lost: {told}; see the log of the server.{doubt}")
 
-    def _error(self, problem: str) -> ServerError:
+    def error(self, problem: str) -> ServerError:
+        """Return an error of this server."""
         return ServerError("softcosine", self.address, problem)
 
 

@@ -212,7 +212,8 @@ class IndexCalls:
         body = {"min_similarity": min_similarity, "k": k, "by": by, "ranking": ranking}
         answer = (yield from self._task("pairs", {**body, **time_limit()}, True))["result"]
         what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
-        return SimilarPairs(lambda: (pair_of(one) for one in answer["pairs"]), what)
+        pairs = list(map(pair_of, answer["pairs"]))
+        return SimilarPairs(lambda: (pair for pair in pairs), what)
 
     @call
     def dedupe(
@@ -287,7 +288,7 @@ class IndexCalls:
         """Return documents by their ids, with one request for each; see `SoftIndex.get`."""
         check_list("ids", ids)
         documents = []
-        for id in ids:
+        for id in list(ids):
             try:
                 record = yield from self._exchange.ask("GET", self._document(id))
             except UnknownDocumentError:
