@@ -13,6 +13,7 @@ import gc
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -48,6 +49,11 @@ def _cache() -> Path:
 
 
 os.environ["NUMBA_CACHE_DIR"] = str(_cache())
+
+# A shell without job control, such as that of cron, lets commands in the background ignore SIGINT,
+# and children inherit that: tests could not interrupt them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A run holds many objects for long; to look through them for garbage as often as Python usually
 # does takes a tenth of the time. The command line does the same.

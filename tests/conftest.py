@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -163,6 +164,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def data() -> Path:
     """Folder of the evaluation data."""
     return find_data()
+
+
+@pytest.fixture(scope="session")
+def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Function that makes an empty folder, for one example of hypothesis, and removes the last."""
+    place = tmp_path_factory.mktemp("examples")
+
+    def made() -> Path:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=place))
+
+    return made
 
 
 @pytest.fixture

@@ -62,6 +62,16 @@ class Victims:
 
 
 @contextlib.contextmanager
+def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
+    """Kill a process that still runs after the body, such as one that outlives its time-out."""
+    with process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
 def within(seconds: int) -> Iterator[None]:
     """Raise TimeoutError in the main thread if the body takes longer, also where it blocks."""
 

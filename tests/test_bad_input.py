@@ -183,9 +183,9 @@ def test_every_error_is_also_the_builtin_that_one_would_catch():
 
 
 @given(own.corpora(5), own.sentences())
-def test_awkward_texts_are_indexed_searched_and_saved(tmp_path_factory, texts, query):
+def test_awkward_texts_are_indexed_searched_and_saved(example_folder, texts, query):
     index = SoftIndex.from_texts(texts, plain=True, ranking="soft_cosine")
-    path = tmp_path_factory.mktemp("saved") / "x"
+    path = example_folder() / "x"
     index.save(path)
     opened = SoftIndex.open(path)
     hits = index.search(query, k=20)

@@ -324,8 +324,6 @@ def test_a_process_that_is_ended_lets_the_next_writer_in(folder, number):
     child = subprocess.Popen(
         [sys.executable, "-m", "softcosine", "add", str(folder), "-", "--wait", "60"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        # What a shell starts in the background ignores interrupts, and so would this.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert child.stdin is not None
     child.stdin.write(b"red\nblue\n")

@@ -181,8 +181,8 @@ def test_a_corpus_as_beir_lays_it_out_gives_its_ids_and_titles(tmp_path):
     texts=st.lists(st.sampled_from(["red tea is good", "red", "tea\nred", ""]), min_size=4),
     names=st.sampled_from(["id", "_id"]),
 )
-def test_an_index_reads_a_corpus_as_an_evaluation_does(tmp_path_factory, titles, texts, names):
-    folder = tmp_path_factory.mktemp("corpus")
+def test_an_index_reads_a_corpus_as_an_evaluation_does(example_folder, titles, texts, names):
+    folder = example_folder()
     rows = [{names: f"d{number}", "title": title, "text": text}
             for number, (title, text) in enumerate(zip(titles, texts, strict=False))]  # fmt: skip
     path = written(folder / "corpus.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -360,9 +360,9 @@ def test_progress_is_told_now_and_then(tmp_path):
 
 
 @given(st.lists(st.dictionaries(st.text(), st.text() | st.integers() | st.none()), min_size=1))
-def test_what_json_lines_hold_comes_back(tmp_path_factory, extras):
+def test_what_json_lines_hold_comes_back(example_folder, extras):
     records = [{**extra, "id": number, "text": "red"} for number, extra in enumerate(extras)]
-    path = tmp_path_factory.mktemp("json") / "a.jsonl"
+    path = example_folder() / "a.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     documents = read_documents([str(path)])
     assert documents.ids == [str(number) for number in range(len(records))]

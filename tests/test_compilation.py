@@ -8,11 +8,13 @@ import logging
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from uuid import uuid4
 
 import pytest
 
 from conftest import JIT
+from killing import ended
 from softcosine.cli.progress import announcing_compilation
 
 pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
@@ -116,18 +118,22 @@ def workers(tmp_path, monkeypatch):
     def run(n, *arguments):
         for file in ("go", *(path.name for path in tmp_path.glob("ready-*"))):
             (tmp_path / file).unlink(missing_ok=True)
-        started = [
-            subprocess.Popen(
-                [sys.executable, "worker.py", *arguments],
-                cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-            )
-            for _ in range(n)
-        ]  # fmt: skip
-        while len([*tmp_path.glob("ready-*")]) < n:
-            assert all(one.poll() is None for one in started)
-            time.sleep(0.01)
-        (tmp_path / "go").touch()
-        lines = [line for one in started for line in one.communicate(timeout=120)[0].split("\n")]
+        with ExitStack() as stack:
+            started = [
+                subprocess.Popen(
+                    [sys.executable, "worker.py", *arguments],
+                    cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+                )
+                for _ in range(n)
+            ]  # fmt: skip
+            for one in started:
+                stack.enter_context(ended(one))
+            while len([*tmp_path.glob("ready-*")]) < n:
+                assert all(one.poll() is None for one in started)
+                time.sleep(0.01)
+            (tmp_path / "go").touch()
+            outputs = [one.communicate(timeout=120)[0] for one in started]
+        lines = "\n".join(outputs).split("\n")
         assert lines.count("answered") == n
         return lines
 

@@ -45,7 +45,7 @@ def answers(index):
     st.sampled_from([1, 2, 4]),
 )  # fmt: skip
 def test_batches_give_the_index_that_is_made_at_once(
-    tmp_path_factory, in_memory, given_documents, chosen, fields, keep_texts, size
+    example_folder, in_memory, given_documents, chosen, fields, keep_texts, size
 ):
     given = given_documents if fields else [document["body"] for document in given_documents]
     options = {
@@ -55,7 +55,7 @@ def test_batches_give_the_index_that_is_made_at_once(
     whole = SoftIndex.from_texts(given, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writers, "MAX_DOCS", size)
-        path = None if in_memory else tmp_path_factory.mktemp("batches") / "x.index"
+        path = None if in_memory else example_folder() / "x.index"
         index = SoftIndex.create(path, **options)
         with index.writer(merge=None) as writer:
             writer.add_many([str(n) for n in range(len(given))], given)

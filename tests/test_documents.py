@@ -52,10 +52,10 @@ def stored(documents, folder):
 
 
 @given(collections())
-def test_documents_are_given_back_as_they_came(tmp_path_factory, collection):
+def test_documents_are_given_back_as_they_came(example_folder, collection):
     ids, texts, metadata = collection
     memory = documents_of(texts, ids=ids, metadata=metadata)
-    for documents in (memory, stored(memory, tmp_path_factory.mktemp("docs"))):
+    for documents in (memory, stored(memory, example_folder())):
         assert len(documents) == len(ids)
         for number, (id, text, facts) in enumerate(zip(ids, texts, metadata, strict=True)):
             assert documents.id(number) == id
@@ -221,10 +221,10 @@ def test_the_file_holds_plain_text_where_it_can(tmp_path):
 
 
 @given(collections(), st.lists(strings, max_size=4))
-def test_many_ids_are_looked_up_at_once(tmp_path_factory, collection, others):
+def test_many_ids_are_looked_up_at_once(example_folder, collection, others):
     ids, texts, metadata = collection
     memory = documents_of(texts, ids=ids, metadata=metadata)
-    documents = stored(memory, tmp_path_factory.mktemp("docs"))
+    documents = stored(memory, example_folder())
     assert list(documents.all_ids()) == ids
     asked = [*ids, *others]
     for one in (memory, documents):

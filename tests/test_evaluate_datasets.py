@@ -152,8 +152,8 @@ def as_tabs(texts) -> str:
 
 @pytest.mark.parametrize("written", [as_json, as_trec, as_tabs])
 @given(texts=LISTS)
-def test_texts_come_back_as_they_were_written(tmp_path_factory, written, texts):
-    folder = tmp_path_factory.mktemp("texts")
+def test_texts_come_back_as_they_were_written(example_folder, written, texts):
+    folder = example_folder()
     documents = write(folder / "d", written(texts))
     queries, qrels = write(folder / "q", "q\tx\n"), write(folder / "r", "q 0 0 1\n")
     found = read_collection([documents], [queries], [qrels], name="toy")
@@ -631,8 +631,8 @@ RUN_IDS = st.text(
     st.dictionaries(RUN_IDS, st.lists(RUN_IDS, unique=True).map(tuple), max_size=4),
     st.text(st.characters(codec="utf-8"), max_size=6),
 )
-def test_a_run_comes_back_as_it_was_written(tmp_path_factory, rankings, name):
-    path = tmp_path_factory.mktemp("runs") / "run"
+def test_a_run_comes_back_as_it_was_written(example_folder, rankings, name):
+    path = example_folder() / "run"
     Run(rankings).write(path, name=name)
     assert Run.read(path).rankings == {query: ids for query, ids in rankings.items() if ids}
 

@@ -286,12 +286,12 @@ def test_documents_are_compared_field_by_field(texts, ranking):
 
 @examples(max_examples=12)  # each writes files
 @given(documents, queries, st.sampled_from([1, 2, 3]))
-def test_segments_and_files_change_no_bit(tmp_path_factory, texts, query, size):
+def test_segments_and_files_change_no_bit(example_folder, texts, query, size):
     whole = index_of(texts)
     with patch.object(segments_of, "MAX_DOCS", size):
         cut = index_of(texts)
     assert len(cut.snapshot.segments) == max(1, -(-len(texts) // size))
-    path = tmp_path_factory.mktemp("fields") / "index"
+    path = example_folder() / "index"
     cut.save(path)
     opened = SoftIndex.open(path, source=SOURCE)
     assert opened.fields == whole.fields

@@ -312,8 +312,8 @@ def stems():
 
 
 @given(EVERY_KIND)
-def test_save_then_load_gives_the_same_to_the_bit(tmp_path_factory, S):
-    path = tmp_path_factory.mktemp("saved") / "S"
+def test_save_then_load_gives_the_same_to_the_bit(example_folder, S):
+    path = example_folder() / "S"
     matrix = similarity_matrix(S)
     matrix.save(path)
     for verify in (False, True):

@@ -29,6 +29,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 import softcosine as sc
+from killing import ended
 from softcosine.mcp.server import asgi_app, mcp_server
 
 READING = ["search", "similar", "explain", "related_words", "get_document", "index_info"]
@@ -467,7 +468,8 @@ def test_a_process_ends_at_sigterm_while_it_waits_for_a_client(folder):
     command = [sys.executable, "-m", "softcosine", "mcp", str(folder)]
     hello = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes) as process:
+    process = subprocess.Popen(command, **pipes)
+    with ended(process):
         process.stdin.write(hello)
         process.stdin.flush()
         assert b'"id":1' in process.stdout.readline()

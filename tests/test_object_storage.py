@@ -20,6 +20,7 @@ pytest.importorskip("fsspec")
 import fsspec
 
 import softcosine as sc
+from killing import ended
 from object_storage import BUCKET, s3_server
 from softcosine import _retries
 from softcosine.errors import (
@@ -501,7 +502,9 @@ def readers(url, n):
 def test_two_processes_fill_one_cache_together_and_fetch_once(local, s3, cache):
     local.backup(s3.url)
     s3.reset()
-    said = [one.communicate(timeout=120)[0].split() for one in readers(s3.url, 2)]
+    first, second = readers(s3.url, 2)
+    with ended(first), ended(second):
+        said = [one.communicate(timeout=120)[0].split() for one in (first, second)]
     assert said == [[local.commit, *local.search("tea 7").ids]] * 2
     data = [one for one in s3.fetched if not one.endswith("manifest.json")]
     assert len(data) == len(set(data))

@@ -69,8 +69,8 @@ def expected(index, queries, ids, offset=0, **options):
     ),
     st.integers(1, 5),
 )  # fmt: skip
-def test_a_file_has_the_hits_of_a_search(both, tmp_path_factory, queries, options, block):
-    folder = tmp_path_factory.mktemp("rows")
+def test_a_file_has_the_hits_of_a_search(both, example_folder, queries, options, block):
+    folder = example_folder()
     written = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(offline, "_BLOCK", block)

@@ -255,9 +255,9 @@ def test_segments_and_deletions_change_no_bit(
     collections(), st.lists(queries, min_size=1, max_size=3), wheres, st.booleans(),
     st.sampled_from([1, 3, 99]),
 )  # fmt: skip
-def test_a_saved_index_answers_to_the_bit(tmp_path_factory, documents, many, where, exact, size):
+def test_a_saved_index_answers_to_the_bit(example_folder, documents, many, where, exact, size):
     index = documents.index()
-    path = tmp_path_factory.mktemp("queries") / "index"
+    path = example_folder() / "index"
     cut_index(documents, size).save(path)
     opened = SoftIndex.open(path)
     for query in map(written, many):

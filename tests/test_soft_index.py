@@ -450,10 +450,10 @@ def test_an_opened_index_answers_to_the_bit_as_before(tmp_path, ranking):
 
 
 @given(own.collections(matrices=own.similarity_matrices), st.data())
-def test_any_index_is_opened_as_it_was_saved(tmp_path_factory, c, data):
+def test_any_index_is_opened_as_it_was_saved(example_folder, c, data):
     terms = data.draw(own.vocabularies(c.n_terms))
     index = index_of(c, terms)
-    path = tmp_path_factory.mktemp("saved") / "x"
+    path = example_folder() / "x"
     index.save(path)
     opened = SoftIndex.open(path)
     for query in tokens_of(c.queries, terms):

@@ -97,8 +97,8 @@ def test_what_is_written_is_read(tmp_path):
         hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3),
     )
 )
-def test_arrays_come_back_to_the_bit(tmp_path_factory, array):
-    path = tmp_path_factory.mktemp("a") / "x"
+def test_arrays_come_back_to_the_bit(example_folder, array):
+    path = example_folder() / "x"
     write_folder(path, "thing", {}, {"a": array, "reversed": array[::-1]})
     folder = open_folder(path, "thing")
     folder.verify()

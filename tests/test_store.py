@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from killing import run_script
+from killing import ended, run_script
 from softcosine.errors import (
     AlreadyExistsError,
     CorruptIndexError,
@@ -520,13 +520,13 @@ writer.close()
 def holder(tmp_path):
     """Another process that has the index open for writing until it is spoken to."""
     created(tmp_path / "x")
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path / "x")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+    )  # fmt: skip
+    with ended(process):
         assert process.stdout.readline() == "held\n"
         yield process
-        process.kill()
 
 
 def test_a_writer_in_another_process_is_named_and_its_death_frees_the_index(tmp_path, holder):

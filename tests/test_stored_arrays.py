@@ -24,10 +24,8 @@ def written(path, given):
 
 @BOTH
 @given(many=st.lists(GIVEN, max_size=4), transposed=st.booleans())
-def test_arrays_are_what_was_written_and_what_numpy_reads(
-    tmp_path_factory, mapped, many, transposed
-):
-    path = tmp_path_factory.mktemp("arrays") / "x.npys"
+def test_arrays_are_what_was_written_and_what_numpy_reads(example_folder, mapped, many, transposed):
+    path = example_folder() / "x.npys"
     given = {str(number): one.T if transposed else one for number, one in enumerate(many)}
     starts = written(path, given)
     before = path.read_bytes()

@@ -11,6 +11,7 @@ from threading import Event
 import numpy as np
 import pytest
 
+from killing import ended
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
@@ -157,7 +158,8 @@ with SoftIndex.open(sys.argv[1]).writer(threads=2) as writer:
 def test_an_interrupted_or_killed_writer_leaves_the_last_commit(folder, sent):
     command = [sys.executable, "-c", ENDLESS, str(folder)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes, env={**os.environ, "PYTHONPATH": PATH}) as process:
+    process = subprocess.Popen(command, **pipes, env={**os.environ, "PYTHONPATH": PATH})
+    with ended(process):
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         process.send_signal(sent)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from killing import within
+from killing import ended, within
 from softcosine.cluster import plan as plans
 from softcosine.cluster import tasks
 from softcosine.cluster.manifest import ShardsManifest
@@ -149,12 +149,12 @@ def test_the_workers_of_a_command_end_with_it(inputs, expected, tmp_path, number
     pytest.importorskip("joblib")
     folder = tmp_path / "all.shards"
     arguments = ["shards", "build", *inputs, "-o", folder, "--docs-per-shard", "50", "--plain"]
-    with within(300):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "softcosine", *map(str, arguments), "--jobs", "2"],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "softcosine", *map(str, arguments), "--jobs", "2"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    with within(300), ended(process):
         while not finished(folder) and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(number)

@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 import softcosine as sc
+from killing import ended
 from serve_answers import bridge
 from softcosine import errors
 from softcosine.client import AsyncRemoteIndex, AsyncRemoteWriter, RemoteIndex, RemoteWriter
@@ -774,10 +775,10 @@ def address(root):
         [sys.executable, "-m", "softcosine", "serve", str(root), "--port", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    yield process.stdout.readline().split(" at ")[1].split()[0]
-    process.terminate()
-    process.wait(60)
-    process.stdout.close()
+    with ended(process):
+        yield process.stdout.readline().split(" at ")[1].split()[0]
+        process.terminate()
+        process.wait(60)
 
 
 def test_clients_of_a_server_process(address, index):

@@ -14,6 +14,7 @@ import pytest
 
 import softcosine as sc
 from conftest import need_browser
+from killing import ended
 from serve_answers import FAQ
 from softcosine.cli.demo import demo
 from softcosine.cli.symbols import OpenedSymbols
@@ -156,13 +157,9 @@ def address(tmp_path_factory):
          "--keys", str(root / "keys.json"), "--timeout", "120"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    try:
+    with ended(process):
         line = process.stdout.readline()
         yield line.split(" at ")[1].split()[0] + "/", keys
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
 @pytest.fixture(scope="module")

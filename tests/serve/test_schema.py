@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from killing import ended
 from serve_answers import FAQ
 
 
@@ -98,7 +99,7 @@ def test_random_requests_never_break_the_server(root, tmp_path):
         [sys.executable, "-m", "softcosine", "serve", str(root), "--port", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    try:
+    with ended(server):
         address = re.search(r"http://\S+", server.stdout.readline())[0]
         (tmp_path / "schemathesis.toml").write_text(
             'hooks = "lines.py"\n'
@@ -121,9 +122,5 @@ def test_random_requests_never_break_the_server(root, tmp_path):
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=550, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[:9000] + done.stderr[-2000:]
-    finally:
-        server.terminate()
-        server.wait(60)
-        server.stdout.close()
     assert server.returncode == 0
     assert json.loads((root / "faq" / "manifest.json").read_text())

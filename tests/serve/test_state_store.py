@@ -11,6 +11,7 @@ from contextlib import closing
 
 import pytest
 
+from killing import ended
 from softcosine.serve import state_store
 from softcosine.serve.state_store import StateStore
 
@@ -33,10 +34,9 @@ def other(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", STARTS, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    process.stdout.readline()
-    yield process
-    process.kill()
-    process.communicate()
+    with ended(process):
+        process.stdout.readline()
+        yield process
 
 
 def states(store):
