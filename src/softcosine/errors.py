@@ -126,13 +126,20 @@ class IndefiniteMatrixError(SoftCosineError, ArithmeticError):
     """A soft norm is needed, but x'Sx is negative: S is not positive semidefinite."""
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra; softcosine-minilm is not published yet."""
+    if extra == "encoder":
+        return "pip install ./packages/softcosine-minilm '.[encoder]' in a clone of softcosine"
+    return f"pip install 'softcosine[{extra}]'"
+
+
 class MissingDependencyError(SoftCosineError, ImportError):
     """An optional package is needed but not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package}, which is not installed; "
-            f"run: pip install 'softcosine[{extra}]'"
+            f"run: {install_command(extra)}"
         )
 
 

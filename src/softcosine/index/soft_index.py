@@ -350,7 +350,7 @@ class SoftIndex(Searchable):
             If False, texts are not stored: hits have no text, and phrase queries need `positions`.
         encoder : str, object with ``encode``, or None
             Reads every document once, so that searches also rank by meaning; see ``ask`` of
-            `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English (``softcosine[encoder]``); see
+            `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English; see
             `softcosine.encoders.loading.load_encoder`. ``"static"`` needs no encoder: documents
             are sums over the bundled table of English word pieces, which gains less. The default
             ``"auto"`` is ``"static"`` in a ranking by BM25 if the first texts are English, unless
