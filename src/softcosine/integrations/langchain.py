@@ -5,6 +5,7 @@ Async methods run in LangChain's threads; searches release the interpreter lock.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 from uuid import uuid4
@@ -165,9 +166,8 @@ class SoftVectorStore(VectorStore):  # type: ignore[misc]
     async def _asimilarity_search_with_relevance_scores(
         self, query: str, k: int = 4, **options: Any
     ) -> list[tuple[Document, float]]:
-        options = {"ranking": "soft_cosine", "ask": "words", **options}
-        found = await self.asimilarity_search_with_score(query, k, **options)
-        return [(document, min(score, 1.0)) for document, score in found]
+        search = self._similarity_search_with_relevance_scores
+        return await asyncio.to_thread(search, query, k, **options)
 
     def max_marginal_relevance_search(
         self,
