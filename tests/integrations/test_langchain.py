@@ -166,7 +166,7 @@ def test_errors_are_those_of_the_library(index):
         (lambda: store.add_texts(["tea", "coffee"], ids=["7"]), "fewer ids than documents"),
         (lambda: store.add_texts(["tea"], [{"n": object()}]), "metadata"),
         (lambda: SoftVectorStore.from_texts(["tea"], embedding="e"), "uses none"),
-        (lambda: SoftRetriever(index=index).invoke("tea", where=3), "filter 3"),
+        (lambda: SoftRetriever(index=index).invoke("tea", where=3), "where is 3"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
             call()
