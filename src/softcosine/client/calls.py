@@ -71,17 +71,21 @@ Steps: TypeAlias = Generator[Request | float, Any, _T]
 
 
 class Blocking:
-    """An object whose calls return their results."""
+    """An object whose calls return their results, run by its client."""
 
-    def _run(self, steps: Steps[_T]) -> _T:
-        raise NotImplementedError
+    _client: Any
+
+    def _run(self, steps: Steps[Any]) -> Any:
+        return self._client._run(steps)
 
 
 class Awaiting:
-    """An object whose calls return coroutines."""
+    """An object whose calls return coroutines, run by its client."""
 
-    async def _run(self, steps: Steps[_T]) -> _T:
-        raise NotImplementedError
+    _client: Any
+
+    async def _run(self, steps: Steps[Any]) -> Any:
+        return await self._client._run(steps)
 
 
 class call(Generic[_P, _T]):  # noqa: N801  # a decorator
@@ -122,10 +126,8 @@ def _checked(steps: Steps[_T], owner: Any) -> Steps[_T]:
     except StopIteration as end:
         result: _T = end.value
         return result
-    except (
-        ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
-    ) as error:  # fmt: skip
-        if outcome is None or isinstance(error, SoftCosineError):
+    except Exception as error:
+        if outcome is None or isinstance(error, SoftCosineError | OSError):
             raise
         raise owner._exchange.error(
             f"the reply is not in the form of softcosine serve ({type(error).__name__}: {error}); "

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from softcosine._validation import check_number, check_whole
@@ -31,7 +31,6 @@ __all__ = [
     "RemoteWriter",
 ]
 
-_T = TypeVar("_T")
 _KEY = "SOFTCOSINE_KEY"
 
 
@@ -54,10 +53,8 @@ class _Connected(ServerCalls):
         check_number("timeout", timeout, least=0)
         check_whole("retries", retries, least=0)
         address = _checked_address(url)
-        headers = {
-            "User-Agent": f"softcosine/{__version__}", "Accept": "application/json",
-            "Accept-Encoding": "identity",
-        }  # fmt: skip
+        headers = {"User-Agent": f"softcosine/{__version__}", "Accept": "application/json"}
+        headers["Accept-Encoding"] = "identity"
         if secret := _checked_key(os.environ.get(_KEY) if key is None else key):
             headers["Authorization"] = f"Bearer {secret}"
         self._exchange = Exchange(address, timeout, retries)
@@ -117,14 +114,13 @@ class Client(_Connected, Blocking):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _run(self, steps: Steps[_T]) -> _T:
+    def _run(self, steps: Steps[Any]) -> Any:
         outcome: Reply | Lost | None = None
         while True:
             try:
                 step = steps.send(outcome)
             except StopIteration as end:
-                result: _T = end.value
-                return result
+                return end.value
             if isinstance(step, Request):
                 outcome = self._sent(step)
             else:
@@ -161,14 +157,13 @@ class AsyncClient(_Connected, Awaiting):
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
-    async def _run(self, steps: Steps[_T]) -> _T:
+    async def _run(self, steps: Steps[Any]) -> Any:
         outcome: Reply | Lost | None = None
         while True:
             try:
                 step = steps.send(outcome)
             except StopIteration as end:
-                result: _T = end.value
-                return result
+                return end.value
             if isinstance(step, Request):
                 outcome = await self._sent(step)
             else:
@@ -189,13 +184,6 @@ class AsyncClient(_Connected, Awaiting):
 class RemoteIndex(IndexCalls, Blocking):
     """An index of a server, by `Client.index`."""
 
-    def __init__(self, name: str, client: Client) -> None:
-        super().__init__(name, client._exchange)
-        self._client = client
-
-    def _run(self, steps: Steps[_T]) -> _T:
-        return self._client._run(steps)
-
     def writer(self, *, if_match: str | None = None) -> RemoteWriter:
         """Return a writer, whose changes are one commit, or none; sends no request.
 
@@ -204,7 +192,7 @@ class RemoteIndex(IndexCalls, Blocking):
         if_match : str, optional
             See `add`.
         """
-        return RemoteWriter(self._exchange, self._path, self._client, if_match)
+        return RemoteWriter(self._client, self._path, if_match)
 
     def __len__(self) -> int:
         return self.count()
@@ -223,27 +211,13 @@ class RemoteIndex(IndexCalls, Blocking):
 class AsyncRemoteIndex(IndexCalls, Awaiting):
     """An index of a server, by `AsyncClient.index`."""
 
-    def __init__(self, name: str, client: AsyncClient) -> None:
-        super().__init__(name, client._exchange)
-        self._client = client
-
-    async def _run(self, steps: Steps[_T]) -> _T:
-        return await self._client._run(steps)
-
     def writer(self, *, if_match: str | None = None) -> AsyncRemoteWriter:
         """Return a writer; only its `commit` is awaited. See `RemoteIndex.writer`."""
-        return AsyncRemoteWriter(self._exchange, self._path, self._client, if_match)
+        return AsyncRemoteWriter(self._client, self._path, if_match)
 
 
 class RemoteWriter(WriterCalls, Blocking):
     """A writer, by `RemoteIndex.writer`; as a context manager it commits on exit."""
-
-    def __init__(self, exchange: Exchange, path: str, client: Client, if_match: str | None) -> None:
-        super().__init__(exchange, path, if_match)
-        self._client = client
-
-    def _run(self, steps: Steps[_T]) -> _T:
-        return self._client._run(steps)
 
     def __enter__(self) -> Self:
         return self
@@ -258,15 +232,6 @@ class RemoteWriter(WriterCalls, Blocking):
 
 class AsyncRemoteWriter(WriterCalls, Awaiting):
     """A writer of `AsyncRemoteIndex.writer`, with ``async with``; see `RemoteWriter`."""
-
-    def __init__(
-        self, exchange: Exchange, path: str, client: AsyncClient, if_match: str | None
-    ) -> None:
-        super().__init__(exchange, path, if_match)
-        self._client = client
-
-    async def _run(self, steps: Steps[_T]) -> _T:
-        return await self._client._run(steps)
 
     async def __aenter__(self) -> Self:
         return self

@@ -64,9 +64,10 @@ class IndexCalls:
         Of the index, or of an alias.
     """
 
-    def __init__(self, name: str, exchange: Exchange) -> None:
+    def __init__(self, name: str, client: Any) -> None:
         self.name = name
-        self._exchange = exchange
+        self._client = client
+        self._exchange: Exchange = client._exchange
         self._path = f"indexes/{segment(name)}"
 
     def __repr__(self) -> str:
@@ -435,7 +436,7 @@ class IndexCalls:
         if_match: str | None = None,
     ) -> Steps[Changed]:
         """Change the metadata of a document, and commit; see `IndexWriter.update_metadata`."""
-        changes = WriterCalls(self._exchange, self._path, if_match)
+        changes = WriterCalls(self._client, self._path, if_match)
         changes.update_metadata(id, metadata, replace=replace)
         return (yield from changes.sent())
 
@@ -444,7 +445,7 @@ class IndexCalls:
         self, weighting: Weighting, *, ranking: str | None = None, if_match: str | None = None
     ) -> Steps[Changed]:
         """Commit other term weights, or another default ranking; see `SoftIndex.set_weighting`."""
-        changes = WriterCalls(self._exchange, self._path, if_match)
+        changes = WriterCalls(self._client, self._path, if_match)
         changes.set_weighting(weighting, ranking=ranking)
         return (yield from changes.sent())
 

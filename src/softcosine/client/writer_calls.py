@@ -25,15 +25,16 @@ class WriterCalls:
 
     Parameters
     ----------
-    exchange : Exchange
+    client : Client or AsyncClient
     path : str
         Of the index, below ``/v1/``.
     if_match : str or None
         The commit that must be the last one.
     """
 
-    def __init__(self, exchange: Exchange, path: str, if_match: str | None) -> None:
-        self._exchange = exchange
+    def __init__(self, client: Any, path: str, if_match: str | None) -> None:
+        self._client = client
+        self._exchange: Exchange = client._exchange
         self._path = path
         self._if_match = if_match
         self._lines: list[bytes] = []
