@@ -166,7 +166,7 @@ def digest() -> str:
     ]
     checksum = hashlib.sha256()
     for options in searches:
-        for hits in index.search_batch(queries, **options):
+        for hits in index.search_batch(queries, syntax=True, **options):
             for hit in hits:
                 checksum.update(f"{hit.id} {hit.score.hex()}\n".encode())
     for hit in index.similar("2192"):
