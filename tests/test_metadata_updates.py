@@ -53,7 +53,7 @@ def test_no_text_is_analysed_and_no_score_or_place_changes(index, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("nothing is to be analysed, inverted or measured")
 
-    for name in ("analyze", "analyze_in_language", "invert", "soft_norms"):
+    for name in ("analyze", "decide_language", "invert", "soft_norms"):
         monkeypatch.setattr(drafts, name, refuse)
     monkeypatch.setattr(FolderWriter, "write_segment", refuse)
     with index.writer(merge=None) as writer:

@@ -160,7 +160,8 @@ def test_whoever_has_it_open_keeps_the_generation_until_refreshed(store):
 
 
 @pytest.mark.usefixtures("unsynced")
-def test_documents_are_written_in_bounded_batches(tmp_path):
+def test_documents_are_written_in_bounded_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(writers, "DECIDING_SIZE", 0)
     store = created(tmp_path / "x", plain=True)
     with writing(store, memory=1 << 16, merge=None) as writer:
         for number in range(50):
@@ -489,7 +490,7 @@ def test_texts_without_words_decide_nothing(tmp_path):
 def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
     spool = TrainingSpool(tmp_path)
     for texts in (CORPUS[:20], [text.split() for text in CORPUS[20:40]], CORPUS[40:]):
-        spool.add(texts, spooled_analysis(texts), last=False)
+        spool.add(texts, spooled_analysis(texts), np.arange(len(texts)), last=False)
     vocabulary = Vocabulary.from_texts(CORPUS)
     texts = spool.texts(Analyzer(), None, memory=1 << 20)
     learned = default_source(texts, vocabulary=vocabulary)
@@ -503,8 +504,8 @@ def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
 
 def test_texts_of_a_commit_that_failed_are_learned_from_too(tmp_path):
     spool = TrainingSpool(tmp_path)
-    spool.add(CORPUS[:30], spooled_analysis(CORPUS[:30]), last=True)
-    spool.add(CORPUS[30:], spooled_analysis(CORPUS[30:]), last=True)
+    spool.add(CORPUS[:30], spooled_analysis(CORPUS[:30]), np.arange(30), last=True)
+    spool.add(CORPUS[30:], spooled_analysis(CORPUS[30:]), np.arange(30), last=True)
     texts = spool.texts(Analyzer(), None, memory=1 << 20)
     learned = default_source(texts, vocabulary=Vocabulary.from_texts(CORPUS))
     alone = default_source(spooled_analysis(CORPUS))

@@ -24,6 +24,7 @@ from softcosine.cluster.tally import analysis_cache
 from softcosine.errors import InvalidInputError
 from softcosine.files import Fields, Record, RecordReader
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer import document as documents
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
@@ -199,7 +200,7 @@ def test_plans_that_cannot_be_are_refused(tmp_path):
 
 
 def test_the_first_documents_decide_the_language(tmp_path, monkeypatch):
-    monkeypatch.setattr(plans, "_FIRST_BYTES", 10)
+    monkeypatch.setattr(documents, "DECIDING_SIZE", 10)
     rows = [{"id": "a", "title": "", "text": GERMAN[0]}, *records(ENGLISH, 30)]
     folder = ShardPlan(written(tmp_path, rows)).build(tmp_path / "all.shards")
     epoch = SoftIndex.open(folder / ShardsManifest.read(folder).epoch_folder)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,8 @@ from softcosine.files import (
     place,
 )
 from softcosine.index.directory.commit import current_manifest
-from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.writer.creation import create
-from softcosine.index.writer.document import new_document
+from softcosine.index.writer.document import NewDocument, deciding, new_document
 from softcosine.index.writer.founding import CountedDocuments, decide, found
 from softcosine.index.writer.lock import LOCK_FILE, WriteLock
 from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
@@ -45,8 +45,6 @@ __all__ = ["ShardEstimate", "ShardPlan"]
 
 _WORK = "work"
 _MEMORY, _LEAST_MEMORY = 1 << 30, 1 << 16
-# The first documents decide the language, as the first batch of a writer does.
-_FIRST_BYTES = 1 << 26
 _MOST_PARTITIONS = 256
 
 
@@ -310,26 +308,23 @@ class ShardPlan:
         """Return the texts that decide the language, and the name of the id field."""
         reader = RecordReader(self._fields)
         names = [field.name for field in self._snapshot.settings.fields]
-        texts: list[str] = []
-        n_docs = n_bytes = 0
-        for record in (record for chunk in chunks for record in chunk.records()):
-            if (id := reader.id(record)) is None:
-                raise InvalidInputError(
-                    f"{place(record)}: there is no id, which decides on the shard of a document; "
-                    "add a field id to every record, or name it by id_field= (--id)."
-                )
-            document = new_document(id, reader.text(record), None, fields=names)
-            n_docs, n_bytes = n_docs + 1, n_bytes + document.size
-            if texts and (n_docs > MAX_DOCS or n_bytes > _FIRST_BYTES):
-                break
-            texts += document.texts
-            if self._snapshot.settings.language is not None:
-                return [], str(reader.id_name)
-        if not texts:
+
+        def documents() -> Iterator[NewDocument]:
+            for record in (record for chunk in chunks for record in chunk.records()):
+                if (id := reader.id(record)) is None:
+                    raise InvalidInputError(
+                        f"{place(record)}: there is no id, which decides on the shard of a "
+                        "document; add a field id to every record, or name it by id_field= (--id)."
+                    )
+                yield new_document(id, reader.text(record), reader.metadata(record), fields=names)
+
+        known = self._snapshot.settings.language is not None
+        first = list(islice(documents(), 1)) if known else deciding(documents())
+        if not first:
             raise InvalidInputError(
                 f"{', '.join(one.path for one in self._inputs)}: no documents found."
             )
-        return texts, str(reader.id_name)
+        return [text for one in first for text in one.texts if not known], str(reader.id_name)
 
     def _check_seen(self, tallies: Sequence[Tally]) -> None:
         """Raise InvalidInputError if no record has words, or a text field that was named."""

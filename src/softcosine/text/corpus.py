@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,12 +35,15 @@ class AnalyzedTexts:
         The tokens of document ``d`` are ``tokens[offsets[d]:offsets[d + 1]]``.
     segmented : bool
         Whether a segmenter split text without spaces into words (else: character pairs).
+    words : dict of str to int
+        Under stemming, the occurrences of each surface form of a stem; empty otherwise.
     """
 
     vocabulary: Vocabulary
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
     segmented: bool = False
+    words: dict[str, int] = field(default_factory=dict)
 
     @property
     def n_docs(self) -> int:
@@ -143,7 +146,7 @@ def analyze(
         forms=counted.forms,
     )
     return AnalyzedTexts(
-        vocabulary, counted.tokens, counted.offsets, segmented=rules.segmenter is not None
+        vocabulary, counted.tokens, counted.offsets, rules.segmenter is not None, counted.words
     )
 
 

@@ -52,7 +52,7 @@ class CountedTerms:
     n_docs : int
     forms : list of list of str, or None
         Under stemming, the surface forms of each term, the most frequent first.
-    tokens, offsets : ndarray
+    tokens, offsets, words
         See `softcosine.text.corpus.AnalyzedTexts`.
     """
 
@@ -62,6 +62,7 @@ class CountedTerms:
     forms: list[list[str]] | None
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
+    words: dict[str, int]
 
 
 def counted_terms(
@@ -79,7 +80,8 @@ def counted_terms(
         check_df_limit(name, limit)
     check_whole("n_fields", n_fields)
     reader = AnalysisCache(0) if cache is None else cache
-    stream = _with_ngrams(reader.read(texts, analyzer, progress), analyzer)
+    running = reader.read(texts, analyzer, progress)
+    stream = _with_ngrams(running, analyzer)
     if (n_texts := len(stream.offsets) - 1) % n_fields:
         raise InvalidInputError(
             f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
@@ -100,6 +102,7 @@ def counted_terms(
         None if forms is None else [_by_frequency(forms[i]) for i in order],
         numbers[stream.tokens],
         stream.offsets,
+        {word: n for own in running.forms or () for word, n in own.items()},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,11 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.tally import TermTally
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
-__all__ = ["TextStream", "forms_of", "stems_in"]
+__all__ = ["TextStream", "counted_forms", "forms_of", "stems_in"]
 
 _CHUNK_SHARE = 64  # a chunk of memory / 64 characters takes about half of the memory
 _CHUNK_DOCUMENTS = 100_000
+_WORDS = 100_000  # stemmed at a time
 
 
 class TextStream:
@@ -133,11 +134,9 @@ class TextStream:
         if self._progress is not None:
             self._progress(n_docs)
 
-    def _analyze(
-        self, first: int, texts: list[Any], analyzer: Analyzer | None = None
-    ) -> AnalyzedTexts:
+    def _analyze(self, first: int, texts: list[Any]) -> AnalyzedTexts:
         try:
-            return analyze(texts, analyzer or self._analyzer)
+            return analyze(texts, self._analyzer)
         except InvalidInputError as error:
             if first == 0:
                 raise
@@ -170,38 +169,43 @@ class TextStream:
             The terms in code point order, with document frequencies and forms, as from `analyze`.
         occurrences : ndarray of shape (n_terms,), int64
         """
-        stemming = self._analyzer.stems
-        plain = replace(self._analyzer, stemmer=None, lemmas=(), max_ngram=1, phrases=())
         with TermTally(self._memory // 4) as terms, TermTally(self._memory // 4) as words:
             n_docs = 0
             for first, texts in self._read():
                 analyzed = self._analyze(first, texts)
                 terms.add(analyzed)
                 n_docs += analyzed.n_docs
-                if stemming:
-                    words.add(self._analyze(first, texts, plain))
+                words.add_words(analyzed)
             found = terms.most_frequent(min_count, max_terms, by_documents=by_documents)
             strings = [term for term, _, _ in found]
+            forms = None
+            if self._analyzer.stems:
+                counted = ((word, n) for word, n, _ in words.counts())
+                forms = counted_forms(strings, counted, self._analyzer)
             vocabulary = Vocabulary(
                 strings,
                 document_frequencies=np.array([df for _, _, df in found], np.int64),
                 n_docs=n_docs,
-                forms=self._forms(strings, words) if stemming else None,
+                forms=forms,
             )
         return vocabulary, np.array([n for _, n, _ in found], np.int64)
 
-    def _forms(self, terms: Sequence[str], words: TermTally) -> list[Sequence[str]]:
-        """Forms of each term by frequency."""
-        needed = set(terms) if self._analyzer.longest == 1 else stems_in(terms)
-        forms: dict[str, list[tuple[int, str]]] = {}
-        for batch in words.batches():
-            stems = self._analyzer.stem([word for word, _, _ in batch])
-            for stem, (word, count, _) in zip(stems, batch, strict=True):
-                if stem in needed:
-                    forms.setdefault(stem, []).append((-count, word))
-        return forms_of(
-            terms, {stem: [word for _, word in sorted(found)] for stem, found in forms.items()}
-        )
+
+def counted_forms(
+    terms: Sequence[str], words: Iterable[tuple[str, int]], analyzer: Analyzer
+) -> list[Sequence[str]]:
+    """Return the forms of terms by frequency, given the occurrences of all words."""
+    needed = set(terms) if analyzer.longest == 1 else stems_in(terms)
+    forms: dict[str, list[tuple[int, str]]] = {}
+    rest = iter(words)
+    while batch := list(islice(rest, _WORDS)):
+        stems = analyzer.stem([word for word, _ in batch])
+        for stem, (word, count) in zip(stems, batch, strict=True):
+            if count and stem in needed:
+                forms.setdefault(stem, []).append((-count, word))
+    return forms_of(
+        terms, {stem: [word for _, word in sorted(found)] for stem, found in forms.items()}
+    )
 
 
 def forms_of(terms: Iterable[str], known: Mapping[str, Sequence[str]]) -> list[Sequence[str]]:

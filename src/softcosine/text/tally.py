@@ -6,7 +6,7 @@ import heapq
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from tempfile import TemporaryFile, gettempdir
 from typing import IO
@@ -19,7 +19,6 @@ from softcosine.text.corpus import AnalyzedTexts
 __all__ = ["TermTally"]
 
 _TERM_BYTES = 300  # per term: string, two counts, dictionary entry
-_BATCH = 100_000
 _MAX_FILES = 32
 
 _Count = tuple[str, int, int]  # term, occurrences, documents
@@ -72,8 +71,15 @@ class TermTally:
         occurrences = np.bincount(tokens, minlength=len(terms)).tolist()
         documents = analyzed.vocabulary.document_frequencies
         assert documents is not None
+        self._add(zip(terms, occurrences, documents.tolist(), strict=True))
+
+    def add_words(self, analyzed: AnalyzedTexts) -> None:
+        """Count the occurrences of the surface forms of stems."""
+        self._add((word, n, 0) for word, n in analyzed.words.items())
+
+    def _add(self, added: Iterable[_Count]) -> None:
         counts = self._counts
-        for term, n, df in zip(terms, occurrences, documents.tolist(), strict=True):
+        for term, n, df in added:
             before = counts.get(term)
             counts[term] = (n, df) if before is None else (before[0] + n, before[1] + df)
         if len(counts) > self._max_terms:
@@ -104,12 +110,6 @@ class TermTally:
     def counts(self) -> Iterator[_Count]:
         """Yield all terms in code point order, with their occurrences and documents."""
         return _merged([*map(_read, self._files), self._in_memory()])
-
-    def batches(self) -> Iterator[list[_Count]]:
-        """Yield the counts in lists of limited length."""
-        counts = self.counts()
-        while batch := list(islice(counts, _BATCH)):
-            yield batch
 
     def most_frequent(self, min_count: int, max_terms: int, *, by_documents: bool) -> list[_Count]:
         """Return the terms that are frequent enough, in code point order.

@@ -22,7 +22,7 @@ from softcosine.index.segment.documents import (
     unknown_document,
 )
 from softcosine.index.segment.metadata_updates import MetadataUpdates
-from softcosine.storage import open_regular
+from softcosine.storage import linked, open_regular
 
 __all__ = ["StoredDocuments", "write_documents"]
 
@@ -86,6 +86,10 @@ class StoredDocuments:
         return StoredDocuments, (
             self._path, self._n_docs, self.updates, self.insertion_numbers,
         )  # fmt: skip
+
+    def linked(self, path: Path) -> bool:
+        """Make the file a link to that of these documents; return False if that cannot be."""
+        return not self.updates and linked(self._path, path)
 
     def with_updates(self, updates: MetadataUpdates) -> StoredDocuments:
         """Return the documents with other metadata updates; this object does not change."""
@@ -267,6 +271,8 @@ def write_documents(documents: WrittenDocuments, path: Path) -> None:
     OSError if it cannot be written; CorruptIndexError if two documents have the same id (new
     documents were checked before, stored ones were not).
     """
+    if isinstance(documents, StoredDocuments) and documents.linked(path):
+        return
     try:
         _write_documents(documents, path)
     except sqlite3.IntegrityError as error:

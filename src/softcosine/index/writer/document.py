@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, repeat
+from itertools import count, islice, repeat
 from typing import Any
 
 from softcosine.errors import DuplicateIdError, InvalidInputError
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.text.analyzer import describe, is_token_list, shortened
 
-__all__ = ["NewDocument", "checked_id", "from_columns", "new_document"]
+__all__ = [
+    *("DECIDING_SIZE", "NewDocument"),
+    *("checked_id", "deciding", "from_columns", "new_document"),
+]
+
+# So many characters and documents decide the language, whatever follows and however it is batched.
+DECIDING_SIZE = 1 << 22
+_DECIDING_DOCS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,18 @@ class NewDocument:
     def shown(self) -> str:
         """The stored text: the texts of the fields, one per line."""
         return "\n".join(text if isinstance(text, str) else " ".join(text) for text in self.texts)
+
+
+def deciding(documents: Iterable[NewDocument]) -> list[NewDocument]:
+    """Return the first documents, which decide the language of an index."""
+    first: list[NewDocument] = []
+    size = 0
+    for document in islice(documents, _DECIDING_DOCS):
+        size += document.size
+        if first and size > DECIDING_SIZE:
+            break
+        first.append(document)
+    return first
 
 
 def new_document(

@@ -39,7 +39,13 @@ from softcosine.index.search.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.index.segment.segment import MAX_DOCS
-from softcosine.index.writer.document import NewDocument, checked_id, from_columns, new_document
+from softcosine.index.writer.document import (
+    DECIDING_SIZE,
+    NewDocument,
+    checked_id,
+    from_columns,
+    new_document,
+)
 from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
@@ -250,11 +256,17 @@ class IndexWriter:
             self._flush()
             self._settle()
             self._tokenized = document.tokenized
-        elif len(self._buffer) >= self._most or self._size + size > self._memory // _SHARE:
+        elif len(self._buffer) >= self._most or self._size + size > self._room:
             self._flush()
         self._forget(id)
         self._buffer[id] = document
         self._size += size
+
+    @property
+    def _room(self) -> int:
+        """Size of the buffered documents; the first ones decide the language together."""
+        unknown = self._pending.settings.language is None
+        return max(self._memory // _SHARE, DECIDING_SIZE if unknown else 0)
 
     def _checked_number(self, number: int | None) -> int:
         """Return the number of a new document in a shard."""
@@ -371,7 +383,7 @@ class IndexWriter:
             return
         if document is not None:
             size = self._size + len(changed or "") - len(document.metadata or "")
-            if size <= self._memory // _SHARE:
+            if size <= self._room:
                 self._size = size
                 self._buffer[checked] = dataclasses.replace(document, metadata=changed)
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +16,7 @@ from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidI
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.language import analyze_in_language, decide_language
+from softcosine.index.language import decide_language
 from softcosine.index.query.filters import Where
 from softcosine.index.search.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
@@ -27,7 +28,7 @@ from softcosine.index.segment.inverting import (
     renumbered,
 )
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
-from softcosine.index.writer.document import NewDocument
+from softcosine.index.writer.document import NewDocument, deciding
 from softcosine.index.writer.estimating import taught_correction
 from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
 from softcosine.index.writer.merging import (
@@ -47,6 +48,7 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalysisCache, AnalyzedTexts, analyze
 from softcosine.text.counted_terms import within_df_limits
+from softcosine.text.stream import counted_forms
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -207,6 +209,9 @@ class PendingCommit:
         self._epoch = writer.epoch_of(self.settings)
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
+        self._words = Counter[str]()  # occurrences of forms in the batches since the last commit
+        self._n_batches = 0
+        self._replaces_words = True  # whether counts of words can be without deleted documents
         self.changed = False
         self._stale = False  # whether every norm has to be computed anew
         self._updated = False  # whether metadata were
@@ -236,6 +241,11 @@ class PendingCommit:
         return max((int(own[-1]) for own in numbers if own is not None), default=-1)
 
     @property
+    def _fresh(self) -> list[SegmentEntry]:
+        """The segments written since the last commit."""
+        return [one for one in self._segments if not self._writer.is_committed(one.part)]
+
+    @property
     def has_words(self) -> bool:
         """Whether any document has a word; before, neither language nor terms are decided."""
         return _has_words(self._segments)
@@ -249,7 +259,7 @@ class PendingCommit:
             With distinct ids; all texts, or all token lists.
         """
         texts = [text for document in documents for text in document.texts]
-        analyzed, settings, note = self._analyzed(texts)
+        analyzed, settings, note = self._analyzed(documents, texts)
         meaning = self._space_of_meaning(settings)
         coordinates = self._encoded(
             meaning, [document.shown for document in documents], settings.language
@@ -330,7 +340,12 @@ class PendingCommit:
             first = stop
         if self._space.untaught and self._builder.needs_texts(batch.settings.language):
             # Where terms are left out, texts are learned from without them, as a stream.
-            self._spool.add(texts, analyzed, last=last and not self.settings.leaves_terms_out)
+            single = last and not self.settings.leaves_terms_out
+            self._spool.add(texts, analyzed, hashes_of(ids), last=single)
+        if not self.settings.frozen:
+            self._words.update(analyzed.words)
+            self._n_batches += 1
+            self._replaces_words &= self.settings.texts and not documents[0].tokenized
         self.delete(ids)
         self._segments = [*self._segments, *added]
         self.vocabulary = inverted.vocabulary
@@ -405,11 +420,14 @@ class PendingCommit:
             return entry
         return entry.with_coordinates(*self._writer.write_coordinates(coordinates))
 
-    def _analyzed(self, texts: Sequence[Any]) -> tuple[AnalyzedTexts, IndexSettings, str]:
+    def _analyzed(
+        self, documents: Sequence[NewDocument], texts: Sequence[Any]
+    ) -> tuple[AnalyzedTexts, IndexSettings, str]:
         """Analyse texts; the first with words decide the language, and so the analyzer."""
         settings, n_fields = self.settings, len(self.settings.fields)
         options: dict[str, Any] = {
             "n_fields": n_fields,
+            "cache": self._cache,
             "progress": lambda done: self._report(
                 "reading texts", self._n_read + done // n_fields, None
             ),
@@ -417,13 +435,16 @@ class PendingCommit:
         first = not _has_words(self._segments) and not settings.frozen
         known = settings.frozen or settings.language is not None
         if settings.analyzer is not None and known and not first:
-            analyzed = analyze(texts, settings.analyzer, cache=self._cache, **options)
-            return analyzed, settings, self._note
-        found = analyze_in_language(
-            texts, settings.language or "auto", settings.analyzer,
-            phrases=self._first_phrases() if first else (), **options,
+            return analyze(texts, settings.analyzer, **options), settings, self._note
+        found = decide_language(
+            texts[: len(deciding(documents)) * n_fields], settings.language or "auto",
+            settings.analyzer, phrases=self._first_phrases() if first else (), **options,
         )  # fmt: skip
-        return found.texts, self._in_language(found.language, found.analyzer), found.note
+        analyzed = found.texts
+        if analyzed is None or analyzed.n_docs < len(texts):
+            analyzed = analyze(texts, found.analyzer, **options)
+        note = found.note if len(analyzed.vocabulary) or settings.language else ""
+        return analyzed, self._in_language(found.language, found.analyzer), note
 
     def _first_phrases(self) -> tuple[str, ...]:
         """Return the phrases that must become terms of the first words."""
@@ -455,8 +476,24 @@ class PendingCommit:
             (old, new) for old, new in zip(self._segments, entries, strict=True) if old is not new
         ]
         if changed:
+            self._forget_words(
+                [(old, np.flatnonzero(old.mask() & ~new.mask())) for old, new in changed]
+            )
             self._segments, self.changed = entries, True
         return sum(old.n_live - new.n_live for old, new in changed)
+
+    def _forget_words(self, gone: Iterable[tuple[SegmentEntry, NDArray[np.int64]]]) -> None:
+        """Count the words of documents no longer that were written since the last commit."""
+        if self.settings.analyzer is None or not (self._n_batches and self._replaces_words):
+            return
+        texts = [
+            entry.documents.text(number)
+            for entry, numbers in gone
+            if not self._writer.is_committed(entry.part)
+            for number in numbers.tolist()
+        ]
+        if texts:
+            self._words.subtract(analyze(texts, self.settings.analyzer).words)
 
     def place(self, id: str) -> tuple[int, int] | None:
         """Return the segment of a document and its number in it; None if not written."""
@@ -511,6 +548,7 @@ class PendingCommit:
         groups = full_groups([entry.mask() for entry in self._segments])
         if all(entry.whole for entry in self._segments) and len(groups) == len(self._segments):
             return
+        self._replaces_words = False
         self._segments = [
             self._segments[group[0].number] if self._stays(group) else self._merged(group)
             for group in groups
@@ -578,17 +616,18 @@ class PendingCommit:
         """
         if not self.changed and not self._updated and not refresh:
             return self._writer.number
-        if not self.settings.leaves_terms_out or not _has_words(self._segments):
+        if not _has_words(self._segments):
             return self._commit(refresh)
         whole = self._segments, self.vocabulary
         try:
-            self._prune()
+            self._number_terms()
             return self._commit(refresh, min_df=1, max_df=1.0)
         except BaseException:
             # A later commit may have more documents, in which terms that are rare now are not.
             if self._segments is not whole[0]:
-                # Their other parts belong to the unpruned segments too.
-                self._writer.drop([entry.part for entry in self._segments])
+                # Their other parts belong to the segments before, too.
+                kept = {entry.part for entry in whole[0]}
+                self._writer.drop({entry.part for entry in self._segments} - kept)
             self._segments, self.vocabulary = whole
             raise
 
@@ -666,7 +705,9 @@ class PendingCommit:
         self._space = replace(space, part=part, note="", rescaled=False)
         self.vocabulary = space.S.vocabulary
         self.changed = self._stale = self._updated = self._changes_epoch = False
-        self._unwritten = 0
+        self._unwritten = self._n_batches = 0
+        self._replaces_words = True
+        self._words.clear()
         self._note = ""
         if part is not None:
             self._spool.close()
@@ -717,24 +758,36 @@ class PendingCommit:
         """Return the last statistics, with document frequency 0 for later terms."""
         return tuple(one.padded(n_terms) for one in self._statistics)
 
-    def _prune(self) -> None:
-        """Remove terms by document frequency, and sort the new terms."""
-        live = [entry.live for entry in self._segments]
-        found = document_frequencies(
-            [entry.fields for entry in self._segments], len(self.vocabulary), live
+    def _number_terms(self) -> None:
+        """Give the terms of this commit the numbers that one batch would give them.
+
+        They are in code point order. Terms outside the limits of the index, or of deleted documents
+        alone, are removed.
+        """
+        n_given, terms = len(self._space.S), self.vocabulary.terms
+        fresh = self._fresh
+        parts = {one.part for one in fresh}
+        limited = self.settings.leaves_terms_out
+        if not limited and self._n_batches < 2 and all(one.live is None for one in fresh):
+            return  # a batch is numbered so
+        frequencies = document_frequencies(
+            [entry.fields for entry in fresh], len(terms), [entry.live for entry in fresh]
         )
         kept = within_df_limits(
-            found, self.n_live, min_df=self.settings.min_df, max_df=self.settings.max_df
+            frequencies, self.n_live, min_df=self.settings.min_df, max_df=self.settings.max_df
         )
-        n_given, terms = len(self._space.S), self.vocabulary.terms
+        kept[:n_given] |= not limited
         new = sorted((n_given + np.flatnonzero(kept[n_given:])).tolist(), key=terms.__getitem__)
         numbers = np.full(len(terms), -1, np.int32)
         numbers[:n_given] = np.where(kept[:n_given], np.arange(n_given), -1)
         numbers[new] = np.arange(n_given, n_given + len(new))
-        forms = self.vocabulary.forms
-        vocabulary = self._space.S.vocabulary.extended(
-            [terms[i] for i in new], forms=None if forms is None else [forms[i] for i in new]
-        )
+        strings, forms = [terms[i] for i in new], None
+        if self.vocabulary.has_forms:
+            assert self.settings.analyzer is not None
+            forms = counted_forms(strings, self._words.items(), self.settings.analyzer)
+        vocabulary = self._space.S.vocabulary.extended(strings, forms=forms)
+        moved = np.flatnonzero(numbers != np.arange(len(terms)))
+        first = int(moved[0]) if len(moved) else len(terms)
         self._segments = [
             entry.rewritten(
                 self._writer.write_segment(
@@ -743,6 +796,8 @@ class PendingCommit:
                     entry.positions and [own.renumbered(numbers) for own in entry.positions],
                 )
             )
+            if entry.part in parts and max(own.n_terms for own in entry.fields) > first
+            else entry
             for entry in self._segments
         ]
         self.vocabulary = vocabulary
@@ -788,8 +843,16 @@ class PendingCommit:
     def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
         """Return S learned from the documents of the first commit."""
         counting = vocabulary if self.settings.leaves_terms_out else None
+        live = None
+        if self._spool.n_docs > sum(one.n_live for one in self._fresh):
+            live = np.concatenate(
+                [
+                    hashes_of(entry.committed().of_live(entry.documents.all_ids()))
+                    for entry in self._segments
+                ]
+            )
         made = self._builder.build(
-            vocabulary, self._spool.texts(analyzer, counting, memory=self._memory),
+            vocabulary, self._spool.texts(analyzer, counting, memory=self._memory, live=live),
             analyzer=analyzer, language=self.settings.language, report=self._report,
         )  # fmt: skip
         _logger.info(made.note)

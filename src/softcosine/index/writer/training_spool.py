@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress, repeat
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts
@@ -31,37 +35,55 @@ class TrainingSpool:
         self._first: tuple[Sequence[Any], AnalyzedTexts] | None = None
         self._kinds: set[bool] = set()
         self._elsewhere: Iterable[str] | None = None
+        self._hashes: list[NDArray[np.int64]] = []  # of the ids of each batch
+        self._n_fields = 1
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents added, replaced and deleted ones included."""
+        return sum(map(len, self._hashes))
 
     def refer(self, texts: Iterable[str]) -> None:
         """Take texts that are elsewhere; each iteration begins anew."""
         self._elsewhere = texts
 
-    def add(self, texts: Sequence[Any], analyzed: AnalyzedTexts, *, last: bool) -> None:
+    def add(
+        self,
+        texts: Sequence[Any],
+        analyzed: AnalyzedTexts,
+        hashes: NDArray[np.int64],
+        *,
+        last: bool,
+    ) -> None:
         """Add a batch.
 
         Parameters
         ----------
         texts : sequence of str, or of token lists
+            All fields of the first document, then those of the second, and so on.
         analyzed : AnalyzedTexts
             The same texts.
+        hashes : ndarray of int64
+            Of the ids of the documents.
         last : bool
             Whether learning follows; a single batch then needs no file.
         """
+        self._n_fields = len(texts) // len(hashes)
         if last and self._file is None and self._first is None:
             self._first = texts, analyzed
+            self._hashes.append(hashes)
             return
-        if self._file is None:
-            # JSON in ASCII, so that lone surrogates are preserved.
-            self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
-                "w+", encoding="ascii", dir=self._folder
-            )
-        if self._first is not None:  # the commit after it failed
-            self._write(self._first[0])
-            self._first = None
+        self._spill()
         self._write(texts)
+        self._hashes.append(hashes)
 
     def texts(
-        self, analyzer: Analyzer, vocabulary: Vocabulary | None, *, memory: int
+        self,
+        analyzer: Analyzer,
+        vocabulary: Vocabulary | None,
+        *,
+        memory: int,
+        live: NDArray[np.int64] | None = None,
     ) -> AnalyzedTexts | TextStream | None:
         """Return all texts for learning; None if there are none.
 
@@ -72,22 +94,47 @@ class TrainingSpool:
             The terms that count, if some were removed.
         memory : int
             Approximate limit in bytes.
+        live : ndarray of int64, optional
+            Hashes of the ids of live documents, if others were added.
         """
         if self._elsewhere is not None:
             return TextStream(self._elsewhere, analyzer, vocabulary=vocabulary, memory=memory)
+        if live is not None and self._first is not None:  # in a file, some can be skipped
+            self._spill()
         if self._file is None:
             return None if self._first is None else self._first[1]
         self._file.flush()
         # A stream takes texts or token lists, not both; a text becomes the list of its words.
         words = analyzer.words if len(self._kinds) > 1 else None
-        return TextStream(_Lines(self._file, words), analyzer, vocabulary=vocabulary, memory=memory)
+        lines = _Lines(self._file, words, None if live is None else self._mask(live))
+        return TextStream(lines, analyzer, vocabulary=vocabulary, memory=memory)
+
+    def _mask(self, live: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which texts are of live documents, the last ones of their ids."""
+        hashes = np.concatenate(self._hashes)
+        last = len(hashes) - 1 - np.unique(hashes[::-1], return_index=True)[1]
+        mask = np.zeros(len(hashes), np.bool_)
+        mask[last] = np.isin(hashes[last], live)
+        return np.repeat(mask, self._n_fields)
 
     def close(self) -> None:
         """Delete the texts."""
         self._first = self._elsewhere = None
+        self._hashes = []
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _spill(self) -> None:
+        """Open the file, with the batch that is in memory."""
+        if self._file is None:
+            # JSON in ASCII, so that lone surrogates are preserved.
+            self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
+                "w+", encoding="ascii", dir=self._folder
+            )
+        if self._first is not None:  # the commit after it failed, or a document was deleted
+            self._write(self._first[0])
+            self._first = None
 
     def _write(self, texts: Sequence[Any]) -> None:
         assert self._file is not None
@@ -101,12 +148,19 @@ class TrainingSpool:
 class _Lines:
     """Texts in a file, read again by each iteration; one iteration at a time."""
 
-    def __init__(self, file: IO[str], words: Callable[[str], list[str]] | None) -> None:
+    def __init__(
+        self,
+        file: IO[str],
+        words: Callable[[str], list[str]] | None,
+        live: NDArray[np.bool_] | None,
+    ) -> None:
         self._file = file
         self._words = words
+        self._live = live
 
     def __iter__(self) -> Iterator[Any]:
         self._file.seek(0)
-        for line in self._file:
+        chosen = repeat(True) if self._live is None else self._live.tolist()
+        for line in compress(self._file, chosen):
             text = json.loads(line)
             yield text if self._words is None or isinstance(text, list) else self._words(text)
