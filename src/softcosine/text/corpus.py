@@ -93,6 +93,7 @@ def analyze(
     n_fields: int = 1,
     progress: Callable[[int], object] | None = None,
     cache: AnalysisCache | None = None,
+    with_forms: bool = True,
 ) -> AnalyzedTexts:
     """Analyze a corpus: return its vocabulary and its texts as streams of term numbers.
 
@@ -112,6 +113,8 @@ def analyze(
         Called at times, and at the end, with the number of documents read so far.
     cache : AnalysisCache, optional
         Speeds up later calls; the result is the same.
+    with_forms : bool, optional
+        Whether the vocabulary has surface forms under stemming. `words` has what they are made of.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def analyze(
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
     counted = counted_terms(
         texts, rules, min_df=min_df, max_df=max_df, n_fields=n_fields, progress=progress,
-        cache=cache,
+        cache=cache, with_forms=with_forms,
     )  # fmt: skip
     vocabulary = Vocabulary(
         counted.terms,

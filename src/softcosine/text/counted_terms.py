@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress, count, islice
 from typing import Any
 
@@ -74,13 +74,14 @@ def counted_terms(
     n_fields: int = 1,
     progress: Callable[[int], object] | None = None,
     cache: AnalysisCache | None = None,
+    with_forms: bool = True,
 ) -> CountedTerms:
     """Read texts and count their terms; see `softcosine.text.corpus.analyze`."""
     for name, limit in (("min_df", min_df), ("max_df", max_df)):
         check_df_limit(name, limit)
     check_whole("n_fields", n_fields)
     reader = AnalysisCache(0) if cache is None else cache
-    running = reader.read(texts, analyzer, progress)
+    running = reader.read(texts, analyzer, progress, with_forms=with_forms)
     stream = _with_ngrams(running, analyzer)
     if (n_texts := len(stream.offsets) - 1) % n_fields:
         raise InvalidInputError(
@@ -102,7 +103,7 @@ def counted_terms(
         None if forms is None else [_by_frequency(forms[i]) for i in order],
         numbers[stream.tokens],
         stream.offsets,
-        {word: n for own in running.forms or () for word, n in own.items()},
+        running.words,
     )
 
 
@@ -150,11 +151,11 @@ def counted_fields(
     of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
     frequencies[0], _ = document_frequencies(stream.tokens, of_documents, n_terms=n_terms)
     field_of = np.repeat(np.arange(len(lengths)) % n_fields, lengths)
-    for field in range(n_fields):
-        tokens = stream.tokens[field_of == field]
-        offsets = running_sum(lengths[field::n_fields])
-        frequencies[field + 1], _ = document_frequencies(tokens, offsets, n_terms=n_terms)
-        totals[field] = np.bincount(tokens, minlength=n_terms)
+    for number in range(n_fields):
+        tokens = stream.tokens[field_of == number]
+        offsets = running_sum(lengths[number::n_fields])
+        frequencies[number + 1], _ = document_frequencies(tokens, offsets, n_terms=n_terms)
+        totals[number] = np.bincount(tokens, minlength=n_terms)
     forms = words.forms
     if forms is not None:
         known = dict(zip(words.strings, forms, strict=True))
@@ -164,12 +165,13 @@ def counted_fields(
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Documents as string numbers; under stemming with the counted forms of each string."""
+    """Documents as string numbers; under stemming with counted words, and those of each string."""
 
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
     strings: list[str]
     forms: list[dict[str, int]] | None = None
+    words: dict[str, int] = field(default_factory=dict)
 
 
 class _Chunks:
@@ -190,7 +192,9 @@ class _Chunks:
     def __len__(self) -> int:
         return len(self._n_words)
 
-    def read(self, texts: Iterable[Any], progress: Callable[[int], object] | None) -> _Stream:
+    def read(
+        self, texts: Iterable[Any], progress: Callable[[int], object] | None, with_forms: bool
+    ) -> _Stream:
         """Return texts as streams of stems, without stop words."""
         check_corpus(texts)
         numbers: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
@@ -204,7 +208,8 @@ class _Chunks:
             if progress is not None:
                 progress(n_docs)
         self._add_new()
-        return self._stream(np.concatenate(numbers), running_sum(np.concatenate(lengths)))
+        starts = running_sum(np.concatenate(lengths))
+        return self._stream(np.concatenate(numbers), starts, with_forms)
 
     def _table_of(self, batch: Sequence[Any]) -> PieceTable | TokenTable:
         """Return the table for texts, or for token lists; the other one is forgotten."""
@@ -228,7 +233,9 @@ class _Chunks:
         self._n_words = np.concatenate([self._n_words, n_words])
         self._running = np.concatenate([self._running, numbers])
 
-    def _stream(self, chunks: NDArray[np.int32], starts: NDArray[np.int64]) -> _Stream:
+    def _stream(
+        self, chunks: NDArray[np.int32], starts: NDArray[np.int64], with_forms: bool
+    ) -> _Stream:
         """Replace each chunk by the stems of its words, numbered anew for these texts."""
         chunk_counts = np.bincount(chunks, minlength=len(self))
         owner = np.repeat(np.arange(len(self)), self._n_words)
@@ -243,18 +250,19 @@ class _Chunks:
         expand(chunks, starts, running_sum(n_stems), numbers[stems[kept]], tokens, offsets)
         strings = list(compress(self._stems, used.tolist()))
         forms: list[dict[str, int]] | None = None
+        words: dict[str, int] = {}
         if self.analyzer.stems:
-            forms = [{} for _ in strings]
             word_counts = np.bincount(self._running, counts, len(self._words)).astype(np.int64)
             own = (word_counts > 0) & (self._stem_of_word >= 0)
-            for word, number, n in zip(
-                compress(self._words, own.tolist()),
-                numbers[self._stem_of_word[own]].tolist(),
-                word_counts[own].tolist(),
-                strict=True,
-            ):
-                forms[number][word] = n
-        return _Stream(tokens, offsets, strings, forms)
+            words = dict(
+                zip(compress(self._words, own.tolist()), word_counts[own].tolist(), strict=True)
+            )
+            if with_forms:
+                forms = [{} for _ in strings]
+                of_words = numbers[self._stem_of_word[own]].tolist()
+                for number, (word, n) in zip(of_words, words.items(), strict=True):
+                    forms[number][word] = n
+        return _Stream(tokens, offsets, strings, forms, words)
 
 
 class AnalysisCache:
@@ -273,13 +281,18 @@ class AnalysisCache:
         self._chunks: _Chunks | None = None
 
     def read(
-        self, texts: Iterable[Any], analyzer: Analyzer, progress: Callable[[int], object] | None
+        self,
+        texts: Iterable[Any],
+        analyzer: Analyzer,
+        progress: Callable[[int], object] | None,
+        *,
+        with_forms: bool = True,
     ) -> _Stream:
         """Return texts as streams of stems, without stop words."""
         chunks, self._chunks = self._chunks, None  # an error leaves nothing half done
         if chunks is None or chunks.analyzer != analyzer:
             chunks = _Chunks(analyzer)
-        stream = chunks.read(texts, progress)
+        stream = chunks.read(texts, progress, with_forms)
         if len(chunks) <= self._max_chunks:
             self._chunks = chunks
         return stream

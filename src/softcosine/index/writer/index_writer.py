@@ -208,7 +208,7 @@ class IndexWriter:
     def vocabulary(self) -> Vocabulary:
         """The terms of all written documents; buffered documents may have more."""
         self._settle()
-        return self._pending.vocabulary
+        return self._pending.named()
 
     @property
     def n_docs(self) -> int:

@@ -210,7 +210,7 @@ class PendingCommit:
         self.vocabulary = snapshot.S.vocabulary
         self._spool = TrainingSpool(writer.scratch)
         self._words = Counter[str]()  # occurrences of forms in the batches since the last commit
-        self._n_batches = 0
+        self._n_batches = 0  # analysed since the last commit
         self._replaces_words = True  # whether counts of words can be without deleted documents
         self.changed = False
         self._stale = False  # whether every norm has to be computed anew
@@ -260,6 +260,7 @@ class PendingCommit:
         """
         texts = [text for document in documents for text in document.texts]
         analyzed, settings, note = self._analyzed(documents, texts)
+        self._n_batches += 1
         meaning = self._space_of_meaning(settings)
         coordinates = self._encoded(
             meaning, [document.shown for document in documents], settings.language
@@ -344,7 +345,6 @@ class PendingCommit:
             self._spool.add(texts, analyzed, hashes_of(ids), last=single)
         if not self.settings.frozen:
             self._words.update(analyzed.words)
-            self._n_batches += 1
             self._replaces_words &= self.settings.texts and not documents[0].tokenized
         self.delete(ids)
         self._segments = [*self._segments, *added]
@@ -435,6 +435,8 @@ class PendingCommit:
         first = not _has_words(self._segments) and not settings.frozen
         known = settings.frozen or settings.language is not None
         if settings.analyzer is not None and known and not first:
+            # Forms of a second batch are counted at the commit, together with those of the first.
+            options["with_forms"] = self._n_batches == 0
             return analyze(texts, settings.analyzer, **options), settings, self._note
         found = decide_language(
             texts[: len(deciding(documents)) * n_fields], settings.language or "auto",
@@ -758,6 +760,18 @@ class PendingCommit:
         """Return the last statistics, with document frequency 0 for later terms."""
         return tuple(one.padded(n_terms) for one in self._statistics)
 
+    def named(self) -> Vocabulary:
+        """Return the vocabulary of all written documents, with all forms of the new terms."""
+        return self._longer(self.vocabulary.terms[len(self._space.S) :])
+
+    def _longer(self, new: Sequence[str]) -> Vocabulary:
+        """Return the vocabulary of S and the new terms, with their forms."""
+        forms = None
+        if self.vocabulary.has_forms:
+            assert self.settings.analyzer is not None
+            forms = counted_forms(new, self._words.items(), self.settings.analyzer)
+        return self._space.S.vocabulary.extended(new, forms=forms)
+
     def _number_terms(self) -> None:
         """Give the terms of this commit the numbers that one batch would give them.
 
@@ -781,11 +795,7 @@ class PendingCommit:
         numbers = np.full(len(terms), -1, np.int32)
         numbers[:n_given] = np.where(kept[:n_given], np.arange(n_given), -1)
         numbers[new] = np.arange(n_given, n_given + len(new))
-        strings, forms = [terms[i] for i in new], None
-        if self.vocabulary.has_forms:
-            assert self.settings.analyzer is not None
-            forms = counted_forms(strings, self._words.items(), self.settings.analyzer)
-        vocabulary = self._space.S.vocabulary.extended(strings, forms=forms)
+        vocabulary = self._longer([terms[i] for i in new])
         moved = np.flatnonzero(numbers != np.arange(len(terms)))
         first = int(moved[0]) if len(moved) else len(terms)
         self._segments = [
