@@ -120,13 +120,13 @@ def show_table(table: Rows) -> None:
 
 
 def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
-    """Print a note; the sentence about the detected language goes to standard error."""
+    """Print a note; what it says of the detected language goes to standard error, with a hint."""
     from softcosine.index.language import language_note
 
     told = "" if language is None else language_note(language, analyzer)
     if told and told in note:
         note = note.replace(told, "").strip()
-        console(stderr=True).print(told)
+        console(stderr=True).print(f"{told} --language NAME or none to override.")
     if note:
         console().print(note, style="dim")
 

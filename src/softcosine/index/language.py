@@ -36,7 +36,7 @@ class AnalyzedInLanguage:
     language : str
         ``"none"`` if no language was detected or language rules are disabled.
     note : str
-        The detected language and how to choose another; empty if nothing was detected.
+        The detected language; empty if nothing was detected.
     """
 
     texts: AnalyzedTexts
@@ -140,12 +140,9 @@ def decide_language(
 
 
 def language_note(language: str, rules: Analyzer) -> str:
-    """Return a note: the detected language, its analysis, and how to choose another."""
+    """Return a note: the detected language, and its analysis."""
     if language == "none":
-        return (
-            "The language of the texts was not recognised: words are not stemmed; --language NAME "
-            "(language= in Python) names it."
-        )
+        return "The language of the texts was not recognised: words are not stemmed."
     done = [] if not rules.stems else ["stemmed"]
     if rules.segmenter is not None:
         done.append(f"cut into words by {SEGMENTERS[rules.segmenter][0]}")
@@ -155,10 +152,7 @@ def language_note(language: str, rules: Analyzer) -> str:
         told += ", stop words left out"
     elif language in stop_word_lists():
         told += ", stop words ignored in questions"
-    return (
-        f"This looks like {language.title()}: {told}; --language NAME or none (language= in "
-        "Python) to override." + (f" {hint}" if hint else "")
-    )
+    return f"This looks like {language.title()}: {told}." + (f" {hint}" if hint else "")
 
 
 def _hint(language: str, rules: Analyzer) -> str:
