@@ -117,7 +117,7 @@ def renumbered(segment: Segment, numbers: NDArray[np.int32], n_terms: int) -> Se
     kept = terms >= 0
     pointers = running_sum(kept)[segment.pointers]
     counts = csr_array(
-        (segment.frequencies[segment.levels[kept]].astype(np.int64), terms[kept], pointers),
+        (segment.counts[segment.levels[kept]], terms[kept], pointers),
         shape=(segment.n_docs, n_terms),
     )
     counts.sort_indices()

@@ -237,6 +237,13 @@ class Segment:
         """Level of each value, shape (n_postings,); a new array, only for counts."""
         return self.levels_of(slice(None))
 
+    @property
+    def counts(self) -> NDArray[np.int32] | NDArray[np.int64]:
+        """Frequency of each level as a whole number, of 32 bits if all fit."""
+        counts = self.frequencies.astype(np.int64)
+        fits = counts.max(initial=0) <= np.iinfo(np.int32).max
+        return counts.astype(np.int32) if fits else counts
+
     def terms_of(self, part: slice) -> NDArray[np.uint32]:
         """Terms of a range of values."""
         self.require(ENTRIES)

@@ -175,10 +175,7 @@ def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int
         sizes = np.diff(segment.pointers)
         taken = np.repeat(mask, sizes)
         terms.append(segment.terms[taken].astype(np.int32))
-        frequencies = segment.frequencies.astype(np.int64)
-        if frequencies.max(initial=0) <= np.iinfo(np.int32).max:
-            frequencies = frequencies.astype(np.int32)
-        values.append(frequencies[segment.levels[taken]])
+        values.append(segment.counts[segment.levels[taken]])
         lengths.append(sizes[mask])
     pointers = np.cumsum(np.concatenate(lengths))
     if pointers[-1] <= np.iinfo(np.int32).max:
