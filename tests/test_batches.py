@@ -75,9 +75,8 @@ def assert_equal(one, other):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("on_disk", [False, True])
-@settings(max_examples=6)
-@given(commits=COMMITS, memory=st.sampled_from([1 << 16, 1 << 17]))
+@settings(max_examples=8)
+@given(on_disk=st.booleans(), commits=COMMITS, memory=st.sampled_from([1 << 16, 1 << 17]))
 def test_an_index_does_not_depend_on_batches(name, on_disk, commits, memory):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(index_writer, "DECIDING_SIZE", 0 if "language" in SETTINGS[name] else 1 << 22)
