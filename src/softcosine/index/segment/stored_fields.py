@@ -88,8 +88,9 @@ class StoredDocuments:
         )  # fmt: skip
 
     def linked(self, path: Path) -> bool:
-        """Make the file a link to that of these documents; return False if that cannot be."""
-        return not self.updates and linked(self._path, path)
+        """Link the file to that of these documents, in a part beside theirs; False if it cannot."""
+        beside = path.parents[1] == self._path.parents[1]
+        return beside and not self.updates and linked(self._path, path)
 
     def with_updates(self, updates: MetadataUpdates) -> StoredDocuments:
         """Return the documents with other metadata updates; this object does not change."""
