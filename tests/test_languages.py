@@ -153,9 +153,9 @@ def test_a_note_says_when_no_similar_words_are_known(texts, name):
 
 
 def test_languages_without_stop_words_are_told_of_none():
-    assert "Japanese: not stemmed; --language" in language_note("japanese", Analyzer())
-    assert "stop words left out; --language" in language_note("thai", Analyzer(stop_words="german"))
-    assert "stemmed, stop words ignored in questions;" in language_note(
+    assert "Japanese: not stemmed." in language_note("japanese", Analyzer())
+    assert "stop words left out." in language_note("thai", Analyzer(stop_words="german"))
+    assert "stemmed, stop words ignored in questions." in language_note(
         "german", Analyzer("german")
     )
 

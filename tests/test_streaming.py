@@ -64,7 +64,7 @@ def tiny_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_counts, "_ENTRY_BYTES", 12 * 40)
     monkeypatch.setattr(tally_module, "_TERM_BYTES", 300 * 10)
     monkeypatch.setattr(tally_module, "_MAX_FILES", 3)
-    monkeypatch.setattr(tally_module, "_BATCH", 5)
+    monkeypatch.setattr(stream_module, "_WORDS", 5)
 
 
 @pytest.mark.parametrize("name", FITS)
