@@ -408,6 +408,6 @@ def _repeatable(argument: object) -> object:
 
 for _name in (
     "__contains__", "explain", "explain_similar", "filter", "get", "ranked", "scores",
-    "search_batch", "similar",
+    "search", "search_batch", "similar",
 ):  # fmt: skip
     setattr(ShardedIndex, _name, _on_the_last_commit(getattr(ShardedIndex, _name)))
