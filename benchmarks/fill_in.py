@@ -31,12 +31,10 @@ from softcosine import (
 from softcosine.matrix.rules import Strategy
 from softcosine.space.cholesky import find_cores
 from softcosine.space.fill_in import planned
-from softcosine.space.orderings import EliminationOrder
 
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
 LIMITS = (4, 10, 30, 100)  # C, the entries of a column
 STRATEGIES: tuple[Strategy, ...] = ("symmetric", "dominant")
-ORDERS: tuple[EliminationOrder, ...] = ("minimum_degree", "reverse_cuthill_mckee", "natural")
 MIN_DF = 3
 
 
@@ -46,14 +44,13 @@ class Bounds:
 
     Attributes
     ----------
-    ours, other_orders, rivals : float
-        By minimum degree, in other orders, and by SuperLU and CHOLMOD.
+    ours, rivals : float
+        By softcosine, and by SuperLU and CHOLMOD.
     memory : int
         Bytes.
     """
 
     ours: float = 1e12
-    other_orders: float = 3e10
     rivals: float = 6e9
     memory: int = 8 << 30
 
@@ -147,16 +144,15 @@ def measured(
     bounds: Bounds,
     told: Callable[[dict[str, object]], object] = lambda row: None,
 ) -> list[dict[str, object]]:
-    """Estimate and factor all; a line of the table for each S and order."""
+    """Estimate and factor all; a line of the table for each S."""
     orthonormal_basis(similarities(words[:60], 4, "dominant"))  # compile
     rows: list[dict[str, object]] = []
     for n in sizes:
         for limit in limits:
             for strategy in STRATEGIES:
                 S = similarities(words[:n], limit, strategy)
-                for order in ORDERS:
-                    rows.append(line(S, limit, strategy, order, runs=runs, bounds=bounds))
-                    told(rows[-1])
+                rows.append(line(S, limit, strategy, runs=runs, bounds=bounds))
+                told(rows[-1])
     return rows
 
 
@@ -178,18 +174,12 @@ def share_of_coordinates(basis: OrthonormalBasis, *, n_words: int = 50, n_docs: 
 
 
 def line(
-    S: TermSimilarityMatrix,
-    limit: int,
-    strategy: Strategy,
-    order: EliminationOrder,
-    *,
-    runs: int,
-    bounds: Bounds,
+    S: TermSimilarityMatrix, limit: int, strategy: Strategy, *, runs: int, bounds: Bounds
 ) -> dict[str, object]:
     """Return a line of the table; exits where the estimate is not the truth."""
     n = len(S)
     start = time.perf_counter()
-    plan = planned(S, order)
+    plan = planned(S)
     estimating = time.perf_counter() - start
     estimate, cores = plan.fill_in, find_cores(plan)
     row: dict[str, object] = {
@@ -198,7 +188,6 @@ def line(
         "S": strategy if strategy == "dominant" else "shrunk",
         "neighbours a term": round((S.to_scipy().nnz - n) / n, 1),
         "largest component": estimate.largest_component,
-        "order": order,
         "entries, estimated": estimate.n_entries,
         "times S": round(estimate.ratio, 1),
         "share of full": round(estimate.n_entries / (n * (n + 1) / 2), 3),
@@ -207,12 +196,13 @@ def line(
         "terms left to LAPACK": cores.n_terms,
     }
     needed = cores.memory(plan)
-    allowed = bounds.ours if order == ORDERS[0] else bounds.other_orders
-    if needed > bounds.memory or estimate.n_operations > allowed:
+    if needed > bounds.memory or estimate.n_operations > bounds.ours:
         row["factor s"] = f"not made: {estimate.n_operations:.1g} multiplications"
         return row
     made: dict[str, OrthonormalBasis] = {}
-    seconds, peak = timed(lambda: made.update(basis=orthonormal_basis(S, order=order)), runs)
+    seconds, peak = timed(
+        lambda: made.update(basis=orthonormal_basis(S, max_memory=bounds.memory)), runs
+    )
     basis = made["basis"]
     row |= {"factor s": round(seconds, 3), "peak MiB": peak, "entries": basis.n_entries}
     row["coordinates of 50 words, share of n"] = round(share_of_coordinates(basis), 3)
@@ -221,7 +211,7 @@ def line(
         raise SystemExit(f"{basis.n_entries} entries, and {estimate.n_entries} were estimated.")
     del basis
     made.clear()
-    if order == ORDERS[0] and estimate.n_operations <= bounds.rivals:
+    if estimate.n_operations <= bounds.rivals:
         for name, call in rivals(S).items():
             found: list[int] = []
             seconds, _ = timed(lambda call=call, found=found: found.append(call()), runs)  # type: ignore[misc]
@@ -239,8 +229,7 @@ def main() -> None:
     parameters = {
         "words": "the n most frequent of 20 Newsgroups that the bundled English vectors know",
         "runs": f"{options.runs}, one where it took more than 2 s",
-        "factored by minimum degree up to": f"{bounds.ours:.0e} multiplications",
-        "factored in other orders up to": f"{bounds.other_orders:.0e} multiplications",
+        "factored by softcosine up to": f"{bounds.ours:.0e} multiplications",
         "factored by SuperLU and CHOLMOD up to": f"{bounds.rivals:.0e} multiplications",
         "factored up to": f"{bounds.memory >> 20} MiB",
     }

@@ -135,7 +135,7 @@ def test_a_linear_model_sees_words_that_mean_the_same():
 
 
 def test_a_factor_that_does_not_fit_is_refused_with_the_way_out(monkeypatch):
-    monkeypatch.setattr("softcosine.space.basis.available_memory", lambda: 10)
+    monkeypatch.setitem(sc.orthonormal_basis.__kwdefaults__, "max_memory", 10)
     S = similarity_matrix(THREE)
     with pytest.raises(InvalidInputError, match=r"needs .* MiB, .* n_components needs no factor"):
         SoftCosineTransformer(S).fit(np.eye(3))

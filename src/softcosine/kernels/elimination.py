@@ -11,7 +11,7 @@ import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["column_counts", "elimination_tree", "find_components", "postorder"]
+__all__ = ["column_counts", "elimination_tree", "postorder"]
 
 
 @kernel("void(int64[::1], int32[::1], int32[::1], int32[::1], int32[::1])")
@@ -74,23 +74,6 @@ def postorder(parents, sequence):  # type: ignore[no-untyped-def]
                 sequence[place] = node
                 place += 1
                 depth -= 1
-
-
-@kernel("int64(int32[::1], int32[::1])")
-def find_components(parents, components):  # type: ignore[no-untyped-def]
-    """Assign numbers from 0 to the trees of a forest, the connected components of the matrix.
-
-    `parents` (n,) read, each larger than its child or -1; `components` (n,) out. Returns their
-    number. O(n).
-    """
-    n_components = 0
-    for j in range(parents.shape[0] - 1, -1, -1):
-        if parents[j] < 0:
-            components[j] = n_components
-            n_components += 1
-        else:
-            components[j] = components[parents[j]]
-    return n_components
 
 
 @kernel("void(int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int64[::1])")

@@ -12,7 +12,6 @@ docs/lab.md gives the measured effect of each method, by collection.
 ``text_pairs/``     soft cardinality, alignment, and a ranking of pairs learned from such measures
 ``phonetic.py``     words with the same pronunciation
 ``wordnet.py``      the measures of Wu & Palmer and of Lin
-``factoring.py``    Cholesky factors of S by SuperLU and CHOLMOD
 ==================  ============================================================================
 
 Importing this package is cheap: each name is loaded at its first use.
@@ -24,7 +23,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softcosine.lab.factoring import basis_by as basis_by
     from softcosine.lab.phonetic import PhoneticSimilarity as PhoneticSimilarity
     from softcosine.lab.regression.source import RegressionSimilarity as RegressionSimilarity
     from softcosine.lab.snos.estimator import SNOS as SNOS
@@ -62,7 +60,6 @@ _HOMES = {
     "SnosSimilarity": "snos.source",
     "SyntacticNgrams": "syntactic.dependency",
     "SyntacticSimilarity": "syntactic.source",
-    "basis_by": "factoring",
     "bm25_vectors": "term_pairs.pair_weights",
     "held_out_losses": "term_pairs.pair_weights",
     "learn_pair_weights": "term_pairs.pair_weights",

@@ -4,8 +4,8 @@
     Soft inner product, norm, cosine and distance of document-term matrices.
 ``transforms.py``
     Expanded queries and document vectors for stores with only dot product or cosine.
-``basis.py``, ``cholesky.py``, ``fill_in.py``, ``orderings.py``
-    The change of basis S = E Eᵀ, its computation, its estimated size, and elimination orders.
+``basis.py``, ``cholesky.py``, ``fill_in.py``
+    The change of basis S = E Eᵀ, its computation, and its size, estimated before.
 ``latent.py``
     Few dimensions: singular vectors of documents.
 ``taught_vectors.py``

@@ -37,16 +37,9 @@ _BLOCK = 2048
 
 
 class NotDefiniteError(Exception):
-    """A pivot is not above zero beyond rounding.
+    """The pivot of a term is not above zero beyond rounding."""
 
-    Attributes
-    ----------
-    term : int
-    pivot : float or None
-        None if unknown.
-    """
-
-    def __init__(self, term: int, pivot: float | None) -> None:
+    def __init__(self, term: int, pivot: float) -> None:
         super().__init__(term, pivot)
         self.term, self.pivot = term, pivot
 

@@ -6,29 +6,28 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
-from softcosine.kernels.elimination import (
-    column_counts,
-    elimination_tree,
-    find_components,
-    postorder,
-)
+from softcosine.kernels.elimination import column_counts, elimination_tree, postorder
+from softcosine.kernels.minimum_degree import minimum_degree
 from softcosine.matrix.entries import Arrays, compressed
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.orderings import EliminationOrder, checked_order, elimination_order
 
 __all__ = ["Elimination", "FillIn", "estimate_fill_in", "planned"]
 
 BYTES_AN_ENTRY = 12  # a float64 value and an int32 column index
 
+# A term with more than `_MANY` times the root of n neighbours is eliminated last, as in the program
+# of Amestoy, Davis and Duff; up to `_FEW` neighbours never count as many.
+_MANY, _FEW = 10.0, 16
+
 
 @dataclass(frozen=True, slots=True)
 class FillIn:
-    """Size and cost of the factor F with PᵀSP = F Fᵀ for an order of elimination P.
+    """Size and cost of the factor F with PᵀSP = F Fᵀ, P the minimum degree order.
 
     Attributes
     ----------
-    order : str
     n_terms : int
     n_stored : int
         Entries of S on and below the diagonal: the size of F without fill-in.
@@ -42,7 +41,6 @@ class FillIn:
         Number of terms of the largest component.
     """
 
-    order: EliminationOrder
     n_terms: int
     n_stored: int
     n_entries: int
@@ -62,7 +60,7 @@ class FillIn:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_terms:,} terms in the order {self.order}: the factor has {self.n_entries:,} "
+            f"{self.n_terms:,} terms: the factor has {self.n_entries:,} "
             f"entries ({self.memory / 2**20:,.1f} MiB), {self.ratio:.1f} times those of S; the "
             f"largest of {self.n_components:,} components has {self.largest_component:,} terms"
         )
@@ -95,30 +93,21 @@ class Elimination:
     fill_in: FillIn
 
 
-def estimate_fill_in(
-    S: TermSimilarityMatrix, *, order: EliminationOrder = "minimum_degree"
-) -> FillIn:
+def estimate_fill_in(S: TermSimilarityMatrix) -> FillIn:
     """Count the entries of the Cholesky factor of S, without computing it.
 
     The count is exact for the structure of S; only coincidental zeros are counted too. S need not
-    be positive definite.
+    be positive definite. The time is almost linear in the entries of S, in practice.
 
     Parameters
     ----------
     S : TermSimilarityMatrix
         Symmetric.
-    order : {"minimum_degree", "reverse_cuthill_mckee", "natural"}
-        See `softcosine.space.orderings.elimination_order`.
 
     Raises
     ------
     InvalidInputError
-        If S is asymmetric or the order is unknown.
-
-    Notes
-    -----
-    The elimination tree and the column counts take almost linear time; so does, in practice, the
-    minimum degree order.
+        If S is asymmetric.
 
     Examples
     --------
@@ -128,28 +117,27 @@ def estimate_fill_in(
     >>> star = np.eye(5)
     >>> star[0, 1:] = star[1:, 0] = 0.4
     >>> S = sc.TermSimilarityMatrix.from_matrix(star)
-    >>> sc.estimate_fill_in(S).n_entries, sc.estimate_fill_in(S, order="natural").n_entries
-    (9, 15)
+    >>> sc.estimate_fill_in(S).n_entries
+    9
     """
-    return planned(S, order).fill_in
+    return planned(S).fill_in
 
 
-def planned(S: TermSimilarityMatrix, order: EliminationOrder) -> Elimination:
+def planned(S: TermSimilarityMatrix) -> Elimination:
     """Order the terms of S and count entries; see `estimate_fill_in`."""
     checked_similarity(S).require_symmetric("a change of basis")
     entries = _without_zeros(S.arrays)
     indptr, indices, _ = entries
-    pivots = elimination_order(entries, checked_order(order))
+    pivots = _elimination_order(entries)
     n = len(pivots)
-    ranks, parents, sequence, components = (np.empty(n, np.int32) for _ in range(4))
+    ranks, parents, sequence = (np.empty(n, np.int32) for _ in range(3))
     counts = np.empty(n, np.int64)
     ranks[pivots] = np.arange(n, dtype=np.int32)
     elimination_tree(indptr, indices, pivots, ranks, parents)
     postorder(parents, sequence)
     column_counts(indptr, indices, pivots, ranks, parents, sequence, counts)
-    n_components = find_components(parents, components)
+    n_components, components = connected_components(compressed(*entries), directed=False)
     fill_in = FillIn(
-        order=order,
         n_terms=n,
         n_stored=(len(indices) + n) // 2,
         n_entries=int(counts.sum()),
@@ -157,7 +145,26 @@ def planned(S: TermSimilarityMatrix, order: EliminationOrder) -> Elimination:
         n_components=int(n_components),
         largest_component=int(np.bincount(components, minlength=1).max()),
     )
-    return Elimination(entries, pivots, parents, counts, components, fill_in)
+    return Elimination(entries, pivots, parents, counts, components[pivots], fill_in)
+
+
+def _elimination_order(S: Arrays) -> NDArray[np.int32]:
+    """Return the terms by approximate minimum degree, those with very many neighbours last."""
+    indptr, indices, data = S
+    n = len(indptr) - 1
+    degrees = np.diff(indptr)
+    # A term with many neighbours is updated whenever one of them is eliminated, and comes last in
+    # any case.
+    last = degrees > max(_FEW, _MANY * np.sqrt(n))
+    hubs = np.flatnonzero(last)
+    hubs = hubs[np.lexsort((hubs, degrees[hubs]))].astype(np.int32)
+    others = np.flatnonzero(~last).astype(np.int32)
+    if len(hubs):
+        rest = compressed(indptr, indices, data)[others][:, others]
+        indptr, indices = rest.indptr.astype(np.int64), rest.indices.astype(np.int32)
+    order = np.empty(len(others), np.int32)
+    minimum_degree(indptr, indices, order)
+    return np.concatenate([others[order], hubs])
 
 
 def _without_zeros(S: Arrays) -> Arrays:
