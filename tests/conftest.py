@@ -71,19 +71,19 @@ def required() -> set[str]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--all``."""
     parser.addoption("--all", action="store_true", help="run all tests of all doors")
+    parser.addoption("--quick", action="store_true", help="the opposite; a run without paths")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what is wrong with the environment before any test runs; choose which tests do."""
     required()
     if not hasattr(config, "workerinput"):  # workers of xdist get the options of this process
-        testpaths = config.args_source is config.ArgsSource.TESTPATHS
-        config.option.quick = testpaths and not config.option.all
+        config.option.quick |= config.args_source is config.ArgsSource.TESTPATHS
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of doors in a quick run, except those marked `smoke`."""
-    if config.option.quick:
+    if config.option.quick and not config.option.all:
         doors = [
             item
             for item in items
