@@ -133,7 +133,7 @@ def measured(texts: Sequence[str], runs: int) -> tuple[list[dict[str, Any]], dic
             with tempfile.TemporaryDirectory(dir=here) as empty:
                 return read(url, Path(empty))
 
-        traffic.of("softcosine backup to the URL", backed_up)
+        traffic.of("softcosine admin backup to the URL", backed_up)
         if read(local, here).ids != read(url, kept).ids:
             raise SystemExit("the copy answers differently; compare no times.")
         slow = f", {1000 * DELAY:g} ms before each reply"
@@ -146,7 +146,7 @@ def measured(texts: Sequence[str], runs: int) -> tuple[list[dict[str, Any]], dic
         new = texts[:NEW]
         with index.writer() as writer:
             writer.add_many([f"new {n}" for n in range(len(new))], new)
-        traffic.of(f"softcosine backup after {NEW} new documents", backed_up)
+        traffic.of(f"softcosine admin backup after {NEW} new documents", backed_up)
         traffic.of(f"URL, after {NEW} new documents", lambda: read(url, kept))
         return traffic.rows(), {
             "documents": len(texts),

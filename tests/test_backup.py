@@ -274,10 +274,12 @@ def test_what_earlier_releases_exported_into_the_folder_is_ignored(index, tmp_pa
 
 
 def test_the_command_copies_and_says_so(index, tmp_path, run):
-    out = run("backup", index.path, tmp_path / "b")
+    out = run("admin", "backup", index.path, tmp_path / "b")
     assert "Copied 5 documents in" in " ".join(out.split())
-    message = run("backup", index.path, tmp_path / "b", code=1)
+    message = run("admin", "backup", index.path, tmp_path / "b", code=1)
     assert "exists already; choose another name, or pass --overwrite." in message
-    told = json.loads(run("backup", index.path, tmp_path / "b", "--overwrite", "--links", "--json"))
+    told = json.loads(
+        run("admin", "backup", index.path, tmp_path / "b", "--overwrite", "--links", "--json")
+    )
     assert (told["documents"], told["commit"]) == (5, index.commit)
-    run("check", tmp_path / "b")
+    run("admin", "check", tmp_path / "b")

@@ -12,7 +12,8 @@ import pytest
 from softcosine import __version__
 from softcosine.cli import output as showing
 from softcosine.cli import progress
-from softcosine.cli.app import main
+from softcosine.cli.app import _COMMANDS, main
+from softcosine.index.requests import SearchRequest
 
 TEXTS = {
     "bike": "A puncture in the [bold]tyre[/bold] of a bicycle",
@@ -52,12 +53,28 @@ def test_the_version_is_told(run):
 
 
 @pytest.mark.parametrize(
-    "command", ["index", "search", "similar", "explain", "terms", "info", "check", "demo"]
+    "command", ["index", "search", "similar", "explain", "terms", "info", "admin check", "demo"]
 )
 def test_every_command_has_help_with_an_example(run, command):
-    shown = run(command, "--help")
+    shown = run(*command.split(), "--help")
     assert f"    softcosine {command}" in shown
     assert "JSON" in shown or "json" in shown
+
+
+def test_the_help_of_search_fits_on_a_screen_and_the_rest_is_in_help_all(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    short, whole = (run("search", option).splitlines() for option in ("--help", "--help-all"))
+    assert len(short) <= 40
+    assert max(map(len, short)) <= 80
+    assert sum(line.startswith("  -") for line in short) <= 15
+    shown = "\n".join(whole)
+    for name in SearchRequest.__struct_fields__:
+        flag = {"k": "-k", "min_score": "--min", "facets": "--facet", "q": "WORDS"}.get(name)
+        assert (flag or f"--{name.replace('_', '-')}") in shown
+
+
+def test_the_top_of_the_command_line_has_few_commands():
+    assert len(_COMMANDS) <= 14
 
 
 def test_help_and_version_import_nothing_heavy():
@@ -166,20 +183,22 @@ def test_text_is_never_read_as_markup(run, folder):
 def test_search_as_json_has_documented_keys(run, folder):
     record = json.loads(run("search", folder, "wheel", "xyzzyx", "--json", "--explain", "-k", 1))
     assert set(record) == {
-        "query", "ranking", "ask", "meaning", "seconds", "outside", "unknown", "suggestions",
-        "left_out", "offset", "hits",
+        "query", "ranking", "hits", "outside", "unknown", "left_out", "required", "excluded",
+        "offset", "plan", "mmr", "facets", "missing_shards", "suggestions", "meaning", "seconds",
     }  # fmt: skip
     assert record["query"] == "wheel xyzzyx"
     assert record["outside"] == ["wheel"]
     assert record["unknown"] == ["xyzzyx"]
     (hit,) = record["hits"]
-    assert set(hit) == {"rank", "id", "score", "title", "text", "metadata", "snippet", "parts"}
+    assert set(hit) == {
+        "rank", "id", "score", "title", "text", "metadata", "number", "snippet", "parts"
+    }  # fmt: skip
     assert hit["text"] == TEXTS[hit["id"]]
     assert hit["metadata"] == {"n": 1}
     assert sum(part["contribution"] for part in hit["parts"]) == pytest.approx(hit["score"])
-    for start, end, kind in hit["snippet"]["marks"]:
-        assert hit["snippet"]["text"][start:end]
-        assert kind in ("exact", "near")
+    for mark in hit["snippet"]["marks"]:
+        assert hit["snippet"]["text"][mark["start"] : mark["end"]]
+        assert mark["kind"] in ("exact", "near")
 
 
 def test_outside_and_unknown_words_are_named(run, folder):
@@ -227,7 +246,7 @@ def test_an_explanation_is_a_table_that_ends_with_the_score(run, folder):
 def test_terms_shows_similar_words(run, folder):
     assert "bicycle" in run("terms", folder, "bike")
     assert "in no document" in run("terms", folder, "bike")
-    assert "has 2 terms" in run("terms", folder, "green tea", code=2)
+    assert "holds 2 terms" in run("terms", folder, "green tea", code=2)
     assert "is in no document" in run("terms", folder, "xyzzyx", code=1)
 
 
@@ -237,8 +256,8 @@ def test_info_and_verify_describe_an_index(run, folder):
     facts = json.loads(run("info", folder, "--json"))
     assert facts["documents"] == 4
     assert facts["bytes"] > 0
-    assert "is intact" in run("check", folder)
-    assert json.loads(run("check", folder, "--json"))["files"] > 5
+    assert "is intact" in run("admin", "check", folder)
+    assert json.loads(run("admin", "check", folder, "--json"))["files"] > 5
 
 
 def test_verify_finds_an_altered_file(run, source_file, tmp_path):
@@ -248,9 +267,9 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    message = run("check", path, code=1)
+    message = run("admin", "check", path, code=1)
     assert "documents.sqlite has changed" in message
-    assert f"'softcosine salvage {path} -o NEW' to copy the " in message
+    assert f"'softcosine admin salvage {path} -o NEW' to copy the " in message
 
 
 @pytest.mark.parametrize(

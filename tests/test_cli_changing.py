@@ -45,9 +45,9 @@ def told(shown: str) -> str:
     return " ".join(shown.split())
 
 
-@pytest.mark.parametrize("command", ["add", "delete", "merge", "refresh", "shard", "join"])
+@pytest.mark.parametrize("command", ["add", "delete", "admin merge", "admin refresh"])
 def test_every_command_has_help_with_an_example(run, command):
-    shown = run(command, "--help")
+    shown = run(*command.split(), "--help")
     assert f"    softcosine {command}" in shown
     assert "JSON: index," in shown
 
@@ -143,7 +143,7 @@ def test_segments_are_merged_and_room_is_freed(run, folder):
     for number in range(3):
         run("add", folder, written("b.jsonl", {"id": number, "text": f"red {number}"}))
     run("delete", folder, "tea")
-    record = json.loads(run("merge", folder, "--json", "--refresh"))
+    record = json.loads(run("admin", "merge", folder, "--json", "--refresh"))
     assert set(record) == {
         "index", "segments_before", "bytes_before", "documents", "segments", "generation",
         "bytes", "seconds",
@@ -151,7 +151,7 @@ def test_segments_are_merged_and_room_is_freed(run, folder):
     assert (record["segments_before"], record["segments"]) == (4, 1)
     facts = json.loads(run("info", folder, "--json"))
     assert (facts["deleted"], facts["documents"], facts["counted"]) == (0, 5, 5)
-    shown = told(run("merge", folder))
+    shown = told(run("admin", "merge", folder))
     assert shown.startswith("Merged 1 segment of")
     assert " into 1 of " in shown
 
@@ -162,24 +162,24 @@ def test_words_are_counted_anew_on_demand(run, folder):
     assert "2, and 1 deleted, which take space until a merge" in shown
     assert "computed for 3 documents" in shown
     assert json.loads(run("info", folder, "--json"))["counted"] == 3
-    record = json.loads(run("refresh", folder, "--json"))
+    record = json.loads(run("admin", "refresh", folder, "--json"))
     assert set(record) == {
         "index", "counted_before", "documents", "segments", "generation", "bytes", "seconds"
     }  # fmt: skip
     assert record["counted_before"] == 3
     assert json.loads(run("info", folder, "--json"))["counted"] == 2
-    assert "The term weights were up to date" in told(run("refresh", folder))
+    assert "The term weights were up to date" in told(run("admin", "refresh", folder))
 
 
-@pytest.mark.parametrize("command", [["add", "b.jsonl"], ["delete", "tea"], ["merge"], ["refresh"]])
+@pytest.mark.parametrize("command", [["add"], ["delete"], ["admin", "merge"], ["admin", "refresh"]])
 def test_a_second_writer_is_told_how_to_wait(run, folder, command):
     written("b.jsonl", {"id": "x", "text": "red"})
-    name, *rest = command
+    rest = {"add": ["b.jsonl"], "delete": ["tea"]}.get(command[-1], [])
     with SoftIndex.open(folder).writer():
-        message = told(run(name, folder, *rest, "--wait", 0, code=1))
+        message = told(run(*command, folder, *rest, "--wait", 0, code=1))
         assert "has the index" in message
         assert message.endswith("one at a time; wait longer by --wait SECONDS.")
-        message = told(run(name, folder, *rest, "--wait", "0.05", code=1))
+        message = told(run(*command, folder, *rest, "--wait", "0.05", code=1))
         assert "open still after 0.05 seconds" in message
         assert message.endswith("; wait longer by --wait SECONDS.")
 
@@ -214,8 +214,9 @@ def test_an_interrupted_change_leaves_the_index_as_it_was(run, folder, monkeypat
     before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     monkeypatch.setattr(IndexWriter, "commit", interrupt)
     written("b.jsonl", {"id": "x", "text": "red"})
-    for name, *rest in (["add", "b.jsonl"], ["delete", "tea"], ["merge"], ["refresh"]):
-        assert "interrupted; nothing was left half-written." in run(name, folder, *rest, code=130)
+    for command in ("add FOLDER b.jsonl", "delete FOLDER tea", "admin merge FOLDER"):
+        given = command.replace("FOLDER", str(folder)).split()
+        assert "interrupted; nothing was left half-written." in run(*given, code=130)
     after = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     del after[folder / "write.lock"]
     assert after == before
@@ -248,8 +249,8 @@ def test_bad_documents_are_one_line_and_nothing_is_added(run, folder, records, m
         (["add", "INDEX", "b.txt", "--wait", "-1"], 2, "'--wait'"),
         (["delete", "nowhere", "x"], 1, "there is no index at nowhere"),
         (["delete", "INDEX", "--from", "nowhere"], 1, "nowhere: No such file"),
-        (["merge", "nowhere"], 1, "there is no index at nowhere"),
-        (["refresh", "."], 1, "is no softcosine index"),
+        (["admin", "merge", "nowhere"], 1, "there is no index at nowhere"),
+        (["admin", "refresh", "."], 1, "is no softcosine index"),
     ],
 )
 def test_every_error_is_one_clear_line(run, folder, arguments, code, message):
@@ -296,7 +297,7 @@ def test_another_matrix_is_given_to_an_index(run, folder):
         "similarity", "set", path, "s.matrix"
     )
     assert "the others come from its sources" in told(run("similarity", "set", path, "s.matrix"))
-    run("check", path)
+    run("admin", "check", path)
 
 
 def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):
@@ -356,21 +357,13 @@ def test_a_changed_index_gives_its_words_and_living_texts_to_a_matrix(run, folde
     assert "learns from texts, and there are none" in message
 
 
-def test_shards_are_made_filled_and_joined(run, folder):
+def test_an_index_is_frozen_and_released(run, folder):
     assert "Updated the term weights and froze the index" in told(
-        run("refresh", folder, "--freeze")
+        run("admin", "refresh", folder, "--freeze")
     )
     epoch = json.loads(run("info", folder, "--json"))["epoch"]
     assert f"{epoch}, frozen" in told(run("info", folder))
-    for name, text in (("one", "tea and repair of a kettle"), ("two", "a cold bicycle")):
-        shown = told(run("shard", folder, "-o", name))
-        assert "Made a shard of" in shown
-        assert "0 documents" in shown
-        run("add", name, written(f"{name}.jsonl", {"id": name, "text": text}))
-    record = json.loads(run("join", folder, "one", "two", "--json"))
-    assert (record["joined"], record["documents"]) == (2, 5)
-    assert SoftIndex.open(folder).search("cold")[0].id in ("tea", "two")
-    assert json.loads(run("info", folder, "--json"))["epoch"] == epoch
-    assert "is frozen, so it cannot count" in run("refresh", folder, code=2)
-    assert "Updated the term weights and thawed the index" in told(run("refresh", folder, "--thaw"))
-    assert "is of the epoch" in run("join", folder, "one", code=2)
+    assert "is frozen, so it cannot count" in run("admin", "refresh", folder, code=2)
+    assert "Updated the term weights and thawed the index" in told(
+        run("admin", "refresh", folder, "--thaw")
+    )

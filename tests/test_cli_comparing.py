@@ -1,4 +1,4 @@
-"""``softcosine pairs`` and ``dedupe``."""
+"""``softcosine collection pairs`` and ``dedupe``."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def folder(tmp_path_factory, texts) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", ["pairs", "dedupe"])
+@pytest.mark.parametrize("command", ["collection pairs", "dedupe"])
 def test_every_command_has_help_with_an_example(run, command):
-    shown = run(command, "--help")
+    shown = run(*command.split(), "--help")
     assert f"    softcosine {command}" in shown
     assert "JSON: " in shown
 
@@ -52,46 +52,52 @@ def test_pairs_are_those_that_searches_for_similar_documents_find(run, folder, t
         for id in texts
         for hit in index.similar(id, k=100, min_score=0.7)
     }
-    rows = [json.loads(line) for line in run("pairs", folder, "--min", 0.7, "--json").splitlines()]
-    assert set(rows[0]) == {"first", "second", "similarity"}
-    found = {(row["first"], row["second"]): row["similarity"] for row in rows}
+    rows = [
+        json.loads(line)
+        for line in run("collection", "pairs", folder, "--min", 0.7, "--json").splitlines()
+    ]
+    assert set(rows[0]) == {"id", "other", "score"}
+    found = {(row["id"], row["other"]): row["score"] for row in rows}
     assert len(found) == len(rows)
     assert found == pytest.approx(expected)
-    lines = run("pairs", folder, "--min", 0.7, "--threads", 2).splitlines()
-    assert [line.split("\t")[1:] for line in lines] == [[r["first"], r["second"]] for r in rows]
+    lines = run("collection", "pairs", folder, "--min", 0.7, "--threads", 2).splitlines()
+    assert [line.split("\t")[1:] for line in lines] == [[r["id"], r["other"]] for r in rows]
     assert "1.000\td7\tspaced id" in lines
 
 
 def test_neighbors_of_every_document_have_ranks(run, folder, texts):
-    rows = [json.loads(line) for line in run("pairs", folder, "-k", 2, "--json").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in run("collection", "pairs", folder, "-k", 2, "--json").splitlines()
+    ]
     index = SoftIndex.open(folder)
     for id in texts:
-        own = [row for row in rows if row["first"] == id]
+        own = [row for row in rows if row["id"] == id]
         assert [row["rank"] for row in own] == [1, 2][: len(own)]
         scores = [hit.score for hit in index.similar(id, k=2)]
-        assert [row["similarity"] for row in own] == pytest.approx(scores)
-    few = run("pairs", folder, "-k", 2, "--min", "0.99").splitlines()
+        assert [row["score"] for row in own] == pytest.approx(scores)
+    few = run("collection", "pairs", folder, "-k", 2, "--min", "0.99").splitlines()
     assert 0 < len(few) < len(rows)
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.TSV"])
 def test_pairs_are_written_to_a_file_by_its_name(run, folder, tmp_path, name):
     path = tmp_path / name
-    assert run("pairs", folder, "-k", 1, "-o", path) == ""
+    assert run("collection", "pairs", folder, "-k", 1, "-o", path) == ""
     with path.open(encoding="utf-8", newline="") as file:
         rows = (
             [json.loads(line) for line in file]
             if name == "p.jsonl"
             else list(csv.DictReader(file, delimiter="," if name == "p.csv" else "\t"))
         )
-    expected = run("pairs", folder, "-k", 1, "--json").splitlines()
+    expected = run("collection", "pairs", folder, "-k", 1, "--json").splitlines()
     assert len(rows) == len(expected)
     for row, line in zip(rows, expected, strict=True):
         assert {name: str(value) for name, value in row.items()} == {
             name: str(value) for name, value in json.loads(line).items()
         }
-    assert "pass --overwrite" in run("pairs", folder, "-k", 1, "-o", path, code=1)
-    run("pairs", folder, "-k", 1, "-o", path, "--overwrite")
+    assert "pass --overwrite" in run("collection", "pairs", folder, "-k", 1, "-o", path, code=1)
+    run("collection", "pairs", folder, "-k", 1, "-o", path, "--overwrite")
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -107,27 +113,27 @@ def test_what_tsv_cannot_hold_is_refused_and_no_file_is_left(tmp_path):
 def test_finding_no_similar_documents_is_told_apart_from_the_list(run, tmp_path, capsys):
     path = tmp_path / "x"
     SoftIndex.from_texts(["ant bee", "ant cat", "dog"], plain=True).save(path)
-    for command in ("pairs", "dedupe"):
+    for command in (["collection", "pairs"], ["dedupe"]):
         with pytest.raises(SystemExit):
-            main([command, str(path), "--min", "0.95"])
+            main([*command, str(path), "--min", "0.95"])
         captured = capsys.readouterr()
         assert captured.out == ""
         assert "no two documents have a similarity of at least 0.95." in captured.err
         with pytest.raises(SystemExit):
-            main([command, str(path), "--min", "0.95", "--json"])
+            main([*command, str(path), "--min", "0.95", "--json"])
         assert capsys.readouterr() == ("", "")
 
 
 def test_similarities_that_no_soft_cosine_reaches_are_refused(run, folder, tmp_path):
-    for command in ("pairs", "dedupe"):
-        message = run(command, folder, "--min", 1.5, code=2)
+    for command in (["collection", "pairs"], ["dedupe"]):
+        message = run(*command, folder, "--min", 1.5, code=2)
         assert "is 1.5, and the soft cosines of this index are at most 1" in message
-    assert run("pairs", folder, "--min", 1)
+    assert run("collection", "pairs", folder, "--min", 1)
     S = np.array([[1, 0.9, 0.9], [0.9, 1, 0], [0.9, 0, 1]])  # indefinite
     matrix = TermSimilarityMatrix.from_matrix(S, Vocabulary(["ant", "bee", "cat"]), warn=False)
     path = tmp_path / "x"
     SoftIndex.from_texts(["ant bee", "ant cat"], plain=True).with_similarity(matrix).save(path)
-    run("pairs", path, "--min", 1.5)
+    run("collection", "pairs", path, "--min", 1.5)
 
 
 def test_near_duplicates_come_in_groups_with_their_texts(run, folder, texts):
@@ -138,8 +144,8 @@ def test_near_duplicates_come_in_groups_with_their_texts(run, folder, texts):
     assert lines[start + 1 : start + 3] == others
     groups = [json.loads(line) for line in run("dedupe", folder, "--json").splitlines()]
     assert {"id", "others"} == set(groups[0])
-    assert {"id", "similarity"} == set(groups[0]["others"][0])
-    members = [[group["id"], *(one["id"] for one in group["others"])] for group in groups]
+    assert {"id", "other", "score"} == set(groups[0]["others"][0])
+    members = [[group["id"], *(one["other"] for one in group["others"])] for group in groups]
     grouped = [id for group in members for id in group]
     assert len(grouped) == len(set(grouped))
 
@@ -148,7 +154,7 @@ def test_groups_by_chains_hold_those_by_leaders(run, folder):
     def members(*arguments):
         lines = run("dedupe", folder, "--min", 0.75, "--json", *arguments).splitlines()
         groups = map(json.loads, lines)
-        return [{one["id"], *(other["id"] for other in one["others"])} for one in groups]
+        return [{one["id"], *(other["other"] for other in one["others"])} for one in groups]
 
     chains = members("--method", "components")
     for group in members():
@@ -160,7 +166,7 @@ def test_what_is_to_be_dropped_can_be_deleted(run, folder, tmp_path, texts):
     SoftIndex.from_texts(texts.values(), ids=texts, plain=True).save(path)
     dropped = run("dedupe", path, "--min", 0.9, "--keep", "first")
     rows = run("dedupe", path, "--min", 0.9, "--keep", "first", "--json").splitlines()
-    assert [json.loads(row)["id"] for row in rows] == dropped.splitlines()
+    assert [json.loads(row)["other"] for row in rows] == dropped.splitlines()
     assert {"again", "spaced id"} <= set(dropped.splitlines())
     (tmp_path / "drop.txt").write_text(dropped)
     run("delete", path, "--from", tmp_path / "drop.txt")
@@ -175,19 +181,23 @@ def test_an_id_with_a_line_break_is_in_no_list(run, tmp_path):
     SoftIndex.from_texts(["red", "red"], ids=["a", "b\nc"], plain=True).save(path)
     assert "contains a line break" in run("dedupe", path, "--keep", "first", code=2)
     record = json.loads(run("dedupe", path, "--keep", "first", "--json"))
-    assert record == {"id": "b\nc", "kept": "a", "similarity": pytest.approx(1.0)}
+    assert record == {"id": "a", "other": "b\nc", "score": pytest.approx(1.0)}
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["pairs", "INDEX"], 2, "pass the minimum similarity"),
-        (["pairs", "INDEX", "--min", "0"], 2, "min_similarity is 0.0"),
-        (["pairs", "INDEX", "--min", "0.5", "-o", "p.xls"], 2, "unknown format"),
-        (["pairs", "INDEX", "--min", "0.5", "-o", "no/p.csv"], 1, "the folder no does not exist"),
-        (["pairs", "INDEX", "-k", "0"], 2, "Invalid value for '-k'"),
-        (["pairs", "INDEX", "-k", "1", "--threads", "0"], 2, "'--threads'"),
-        (["pairs", "nowhere", "-k", "1"], 1, "there is no index at nowhere"),
+        (["collection", "pairs", "INDEX"], 2, "which would list nearly every pair"),
+        (["collection", "pairs", "INDEX", "--min", "0"], 2, "min_similarity is 0.0"),
+        (["collection", "pairs", "INDEX", "--min", "0.5", "-o", "p.xls"], 2, "unknown format"),
+        (
+            ["collection", "pairs", "INDEX", "--min", "0.5", "-o", "no/p.csv"],
+            1,
+            "the folder no does not exist",
+        ),
+        (["collection", "pairs", "INDEX", "-k", "0"], 2, "k is 0"),
+        (["collection", "pairs", "INDEX", "-k", "1", "--threads", "0"], 2, "'--threads'"),
+        (["collection", "pairs", "nowhere", "-k", "1"], 1, "there is no index at nowhere"),
         (["dedupe", "INDEX", "--method", "best"], 2, "method is 'best'"),
         (["dedupe", "INDEX", "--keep", "last"], 2, "--keep is 'last'"),
         (["dedupe", "INDEX", "--min", "nan"], 2, "min_similarity is nan"),
@@ -220,11 +230,10 @@ def test_what_is_printed_while_progress_shows_stays_on_standard_output(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
-@pytest.mark.parametrize("command", [["pairs", "--min", "0.01"], ["dedupe", "--min", "0.01"]])
+@pytest.mark.parametrize("command", [["collection", "pairs"], ["dedupe"]])
 def test_a_reader_that_leaves_early_is_no_error_message(folder, command):
-    name, *options = command
     child = subprocess.Popen(
-        [sys.executable, "-m", "softcosine", name, str(folder), *options],
+        [sys.executable, "-m", "softcosine", *command, str(folder), "--min", "0.01"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert child.stdout is not None

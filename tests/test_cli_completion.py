@@ -58,7 +58,7 @@ def test_an_installed_completion_completes_commands_options_and_values_in_bash(b
         "source ~/.bashrc; COMP_WORDS=({}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
         '_softcosine_completion softcosine; echo "${{COMPREPLY[@]}}"'
     )
-    assert bash(complete.format("softcosine se")).split() == ["search", "serve"]
+    assert bash(complete.format("softcosine se")).split() == ["search", "serve", "server"]
     assert bash(complete.format("softcosine similarity ne")).split() == ["neighbors"]
     assert bash(complete.format("softcosine search --fu")).split() == ["--fuzzy"]
     assert bash(complete.format("softcosine search faq")).split() == ["faq.index"]
@@ -102,10 +102,10 @@ def completed(command, name, incomplete):
         ("search", "ask", "", ["words", "static", "encoder"]),
         ("index", "language", "ger", ["german"]),
         ("index", "stemmer", "no", ["norwegian", "none"]),
-        ("encode", "encoder", "mini", ["minilm"]),
+        ("admin encode", "encoder", "mini", ["minilm"]),
         ("add", "format", "js", ["jsonl", "json"]),
         ("add", "format", "x", []),
-        ("expand", "to", "e", ["elasticsearch"]),
+        ("server expand", "to", "e", ["elasticsearch"]),
         ("keys add", "scopes", "", ["search", "write", "admin"]),
         ("similarity build", "sources", "ed", ["edit-distance"]),
     ],
@@ -117,9 +117,9 @@ def test_values_are_completed(command, name, incomplete, expected):
 @pytest.mark.parametrize(
     ("command", "name", "table"),
     [
-        ("dedupe", "by", By), ("expand", "to", SERVERS), ("search", "sent_words", Words),
+        ("dedupe", "by", By), ("server expand", "to", SERVERS), ("server search", "words", Words),
         ("keys add", "scopes", SCOPES), ("search", "engine", ["ray"]),
-        ("similarity build", "strategy", Strategy), ("tune", "rule", RULES),
+        ("similarity build", "strategy", Strategy), ("collection tune", "rule", RULES),
         ("evaluate", "grades", GRADES), ("evaluate", "kind", KINDS),
         ("search", "ranking", TITLES), ("index", "language", (*languages(), "none")),
     ],
@@ -161,7 +161,7 @@ def test_indexes_are_completed_and_nothing_else(tmp_path, monkeypatch):
     (tmp_path / "faq.jsonl").touch()
     assert completed("search", "index", "") == ["faq.index", "law.index"]
     assert completed("search", "index", "fa") == ["faq.index"]
-    assert completed("check", "index", "sub/") == ["sub/faq"]
+    assert completed("admin check", "index", "sub/") == ["sub/faq"]
     assert completed("info", "index", f"{tmp_path}/l") == [f"{tmp_path}/law.index"]
     assert completed("search", "index", "http://host/") == []
     assert completed("search", "index", "nowhere/") == []
@@ -170,7 +170,7 @@ def test_indexes_are_completed_and_nothing_else(tmp_path, monkeypatch):
 
 LISTED = {
     "ask", "by", "format", "grades", "join", "kind", "method", "order", "rule", "scopes",
-    "sent_words", "strategy", "to",
+    "strategy", "to", "words",
 }  # fmt: skip
 
 

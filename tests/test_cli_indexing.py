@@ -81,7 +81,7 @@ def test_an_index_made_in_parts_answers_as_one_made_at_once(run, folder, options
     assert record["note"] == whole["note"]
     for query in ("tyre", "mug of tea", "ill with fever", "bicycle repair road"):
         assert hits("grown.index", query) == hits("whole.index", query)
-    run("check", "grown.index")
+    run("admin", "check", "grown.index")
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ def test_an_index_without_documents_is_described_searched_and_filled(run, tmp_pa
     assert not facts["texts"]
     assert "chosen by the first documents" in run("info", path)
     assert "Nothing found." in run("search", path, "tea")
-    assert run("pairs", path, "--min", 0.5) == run("dedupe", path) == ""
-    assert "is intact" in " ".join(run("check", path).split())
+    assert run("collection", "pairs", path, "--min", 0.5) == run("dedupe", path) == ""
+    assert "is intact" in " ".join(run("admin", "check", path).split())
     (tmp_path / "a.txt").write_text("green tea\n")
     run("add", path, tmp_path / "a.txt")
     run("delete", path, "1")

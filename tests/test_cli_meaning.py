@@ -82,7 +82,7 @@ def test_indexing_with_an_encoder_is_like_that_of_python(run, installed, source_
     expected = [(hit.id, hit.score) for hit in made.search("green moon")]
     found = json.loads(run("search", path, "green moon", "--json"))
     assert [(hit["id"], hit["score"]) for hit in found["hits"]] == expected
-    assert (found["ask"], found["meaning"]) == ("encoder", 30.0)
+    assert (found["plan"]["ask"], found["meaning"]) == ("encoder", 30.0)
 
 
 def test_streamed_documents_without_stored_texts_are_encoded(run, installed, monkeypatch, tmp_path):
@@ -92,23 +92,25 @@ def test_streamed_documents_without_stored_texts_are_encoded(run, installed, mon
     )
     given = ("-", "-o", path, "--no-texts", "--encoder", "toy", "--memory", "1M", "--plain")
     assert json.loads(run("index", *given, "--json"))["meaning"]["encoded"] == 2
-    assert "build it again by 'index --encoder'" in run("encode", path, code=2)
+    assert "build it again by 'index --encoder'" in run("admin", "encode", path, code=2)
 
 
 def test_encode_gives_an_index_coordinates(run, installed, source_file, tmp_path):
     path, cache = tmp_path / "x.index", tmp_path / "texts.cache"
     run("index", source_file, "-o", path, "--plain")
-    assert "has no encoder yet" in run("encode", path, code=2)
+    assert "has no encoder yet" in run("admin", "encode", path, code=2)
     given = ("--encoder", "toy", "--encoder-cache", cache)
-    shown = run("encode", path, *given, "--meaning", 20)
+    shown = run("admin", "encode", path, *given, "--meaning", 20)
     assert "Encoded 3 documents by toy; the weight of meaning in soft_tf_bm25 is 20, in " in shown
     assert "1 document without text: nothing to encode." in shown
     assert SoftIndex.open(path).snapshot.settings.meaning_weights["soft_tf_bm25"] == 20
     assert sorted(installed["toy"].texts) == sorted(text for text in TEXTS.values() if text.strip())
     generation = SoftIndex.open(path).snapshot.generation
-    assert "Nothing to encode: every text has coordinates by toy, in " in run("encode", path)
+    assert "Nothing to encode: every text has coordinates by toy, in " in run(
+        "admin", "encode", path
+    )
     assert SoftIndex.open(path).snapshot.generation == generation
-    record = json.loads(run("encode", path, "--meaning", 10, "--json"))
+    record = json.loads(run("admin", "encode", path, "--meaning", 10, "--json"))
     assert (record["new"], record["encoded"], record["weights"]["soft_tf_bm25"]) == (0, 3, 10.0)
     # The cache serves another index.
     run("index", source_file, "-o", path, "--plain", "--overwrite", *given)
@@ -132,10 +134,10 @@ def test_interrupted_encoding_leaves_the_index_and_keeps_the_cache(
 
     monkeypatch.setattr(installed["toy"], "encode", interrupted, raising=False)
     given = ("--encoder", "toy", "--encoder-cache", cache)
-    message = run("encode", path, *given, code=130)
+    message = run("admin", "encode", path, *given, code=130)
     assert f"the same command resumes from the checkpoint in {cache}." in message
     assert SoftIndex.open(path).snapshot.meaning is None
-    record = json.loads(run("encode", path, *given, "--json"))
+    record = json.loads(run("admin", "encode", path, *given, "--json"))
     assert (record["new"], batches[0] + batches[2]) == (303, 303)
 
 
@@ -148,7 +150,7 @@ def test_searches_ask_in_three_ways(run, folder, ask):
     assert [(hit["id"], hit["score"]) for hit in found["hits"]] == [
         (hit.id, hit.score) for hit in expected
     ]
-    assert (found["ask"], found["meaning"]) == (ask, 0.0 if ask == "words" else 5.0)
+    assert (found["plan"]["ask"], found["meaning"]) == (ask, 0.0 if ask == "words" else 5.0)
     for hit in found["hits"]:
         total = sum(part["contribution"] for part in hit["parts"])
         assert total == pytest.approx(hit["score"], abs=1e-9)
@@ -186,7 +188,7 @@ def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder,
     shown = run("search", folder, "green moon")
     way = "Searched through the query table, because the encoder toy is not installed; "
     assert way in " ".join(shown.split())
-    assert json.loads(run("search", folder, "green moon", "--json"))["ask"] == "static"
+    assert json.loads(run("search", folder, "green moon", "--json"))["plan"]["ask"] == "static"
     assert way in " ".join(run("explain", folder, "green moon", "moon").split())
     assert way not in " ".join(run("search", folder, "green moon", "--ask", "static").split())
     refused = " ".join(run("search", folder, "x", "--ask", "encoder", code=2).split())
@@ -196,10 +198,10 @@ def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder,
     assert (
         "2 documents with estimated coordinates, because the encoder toy is not installed" in shown
     )
-    assert f"softcosine encode {folder}" in shown.replace(" /", " /")
+    assert f"softcosine admin encode {folder}" in shown.replace(" /", " /")
     installed["toy"] = ToyEncoder()
     light_encoder.cache_clear()
-    assert json.loads(run("encode", folder, "--json"))["new"] == 1
+    assert json.loads(run("admin", "encode", folder, "--json"))["new"] == 1
     source_file.write_text('{"id": "newer", "text": "the newest moon"}\n', "utf-8")
     assert json.loads(run("add", folder, source_file, "--json"))["note"] == ""
     assert SoftIndex.open(folder).snapshot.n_encoded == 5
@@ -211,7 +213,12 @@ def test_a_batch_says_that_the_encoder_is_missing(installed, folder, tmp_path, c
     for asked, told in (([], True), (["--ask", "static"], False)):
         options = ["-o", tmp_path / "hits.jsonl", "--overwrite", "--json", *asked]
         with pytest.raises(SystemExit):
-            main([str(one) for one in ("batch", folder, tmp_path / "queries.txt", *options)])
+            main(
+                [
+                    str(one)
+                    for one in ("collection", "batch", folder, tmp_path / "queries.txt", *options)
+                ]
+            )
         shown = capsys.readouterr()
         assert json.loads(shown.out)["queries"] == 1
         assert ("because the encoder toy is not installed" in shown.err) == told
@@ -225,7 +232,7 @@ def test_documents_of_shards_without_coordinates_are_told(run, installed, source
     light_encoder.cache_clear()
     note = json.loads(run("add", path, source_file, "--json"))["note"]
     assert note.startswith("5 documents with estimated coordinates, because the encoder toy is not")
-    assert note.endswith(f"then run softcosine encode {path}.")
+    assert note.endswith(f"then run softcosine admin encode {path}.")
 
 
 def test_without_encoder_and_query_table_words_are_searched(run, installed, source_file, tmp_path):
@@ -248,9 +255,9 @@ def test_info_names_the_encoder(run, folder):
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
-        (("--ask", "wrods"), 2, "--ask is 'wrods'"),
-        (("--meaning", -1), 2, "--meaning is -1.0; it must be a number from 0 to"),
-        (("--meaning", "nan"), 2, "--meaning is nan"),
+        (("--ask", "wrods"), 2, "ask is 'wrods'"),
+        (("--meaning", -1), 2, "meaning is -1.0; it must be a number from 0 to"),
+        (("--meaning", "nan"), 2, "meaning is nan"),
         (("--encoder", "other"), 2, "vectors of two models cannot be compared"),
         (("--encoder", "missing"), 1, "pip install ./packages/softcosine-minilm '.[encoder]'"),
     ],
@@ -263,7 +270,7 @@ def test_impossible_encodings_are_refused(run, installed, folder, source_file, t
     plain, new = tmp_path / "plain.index", tmp_path / "new.index"
     run("index", source_file, "-o", plain, "--plain")
     for given in (("--ask", "static"), ("--meaning", 3), ("--encoder", "toy")):
-        assert "softcosine encode" in run("search", plain, "moon", *given, code=2)
+        assert "softcosine admin encode" in run("search", plain, "moon", *given, code=2)
     making = ("index", source_file, "-o", new, "--plain")
     assert "add --encoder minilm" in run(*making, "--meaning", 3, code=2)
     assert "pip install" in run(*making, "--encoder", "missing", code=1)
@@ -271,7 +278,7 @@ def test_impossible_encodings_are_refused(run, installed, folder, source_file, t
     given = ("--encoder", "toy", "--encoder-cache", source_file)
     assert "not a readable cache" in run(*making, *given, code=2)
     assert not new.exists()
-    assert "two models" in run("encode", folder, "--encoder", "other", code=2)
+    assert "two models" in run("admin", "encode", folder, "--encoder", "other", code=2)
 
 
 def test_pictures_of_explanations_show_meaning(run, folder, tmp_path):
@@ -306,20 +313,20 @@ def noted(capsys):
 @pytest.mark.parametrize("by", ["meaning", "both"])
 def test_pairs_and_groups_by_meaning_are_those_of_python(run, folder, noted, by):
     opened = SoftIndex.open(folder)
-    lines = run("pairs", folder, "--min", 0.01, "--by", by, "--json").splitlines()
+    lines = run("collection", "pairs", folder, "--min", 0.01, "--by", by, "--json").splitlines()
     pairs = [json.loads(line) for line in lines if line.startswith("{")]
     assert [tuple(pair.values()) for pair in pairs] == [
         tuple(pair) for pair in opened.pairs(by=by, min_similarity=0.01)
     ]
     so = "left out" if by == "meaning" else "compared by words alone"
-    said = noted("pairs", folder, "-k", 1, "--by", by)
-    assert f"Without coordinates, and {so}: 1 document; softcosine encode" in said
+    said = noted("collection", "pairs", folder, "-k", 1, "--by", by)
+    assert f"Without coordinates, and {so}: 1 document; softcosine admin encode" in said
     shown = run("dedupe", folder, "--min", 0.01, "--by", by, "--json")
     groups = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
     assert [group["id"] for group in groups] == [
         group.id for group in opened.dedupe(by=by, min_similarity=0.01, method="leaders")
     ]
-    assert "coordinates" not in noted("pairs", folder, "--min", 0.5)
+    assert "coordinates" not in noted("collection", "pairs", folder, "--min", 0.5)
 
 
 def test_an_index_without_coordinates_has_no_pairs_by_meaning(
@@ -327,7 +334,9 @@ def test_an_index_without_coordinates_has_no_pairs_by_meaning(
 ):
     path = tmp_path / "x.index"
     run("index", source_file, "-o", path, "--plain")
-    assert "have no coordinates" in run("pairs", path, "--min", 0.5, "--by", "meaning", code=2)
+    assert "have no coordinates" in run(
+        "collection", "pairs", path, "--min", 0.5, "--by", "meaning", code=2
+    )
     assert "by is 'sound'" in run("dedupe", path, "--by", "sound", code=2)
 
 
@@ -350,39 +359,15 @@ def spoiled(path):
 def test_altered_coordinates_are_found_and_salvaged_around(run, folder, tmp_path):
     before = json.loads(run("search", folder, "green moon", "--ask", "words", "--json"))
     file = spoiled(folder)
-    message = run("check", folder, code=1)
+    message = run("admin", "check", folder, code=1)
     assert f"{file} has changed since it was written" in " ".join(message.split())
-    shown = " ".join(run("salvage", folder, "-o", tmp_path / "y").split())
-    assert "lose their coordinates; `softcosine encode` makes them again." in shown
+    shown = " ".join(run("admin", "salvage", folder, "-o", tmp_path / "y").split())
+    assert "lose their coordinates; `softcosine admin encode` makes them again." in shown
     assert shown.endswith("has all 4 documents.")
     after = json.loads(run("search", tmp_path / "y", "green moon", "--ask", "words", "--json"))
     assert after["hits"] == before["hits"]
-    run("encode", tmp_path / "y")
-    run("check", tmp_path / "y")
-
-
-def test_shards_of_encoded_documents_are_joined_with_their_coordinates(run, installed, tmp_path):
-    words = [*" ".join(TEXTS.values()).split(), "luna"]
-    first = {id: TEXTS[id] for id in ("bike", "moon", "blank")}
-    whole, shard = tmp_path / "whole.index", tmp_path / "shard.index"
-    SoftIndex.from_texts(
-        first.values(), ids=first, encoder=installed["toy"], meaning_space=toy_space(words),
-        plain=True,
-    ).save(whole)  # fmt: skip
-    run("refresh", whole, "--freeze")
-    run("shard", whole, "-o", shard)
-    more = tmp_path / "more.jsonl"
-    more.write_text(json.dumps({"id": "night", "text": "a moon rises"}), "utf-8")
-    run("add", shard, more)
-    assert json.loads(run("info", shard, "--json"))["meaning"]["encoded"] == 1
-    alone = json.loads(run("search", shard, "luna rises", "--ask", "static", "--json"))["hits"]
-    run("join", whole, shard)
-    facts = json.loads(run("info", whole, "--json"))
-    assert (facts["documents"], facts["meaning"]["encoded"]) == (4, 3)
-    found = json.loads(run("search", whole, "luna rises", "--ask", "static", "--json"))["hits"]
-    scores = {hit["id"]: hit["score"] for hit in found}
-    assert [(hit["id"], hit["score"]) for hit in alone] == [("night", scores["night"])]
-    run("check", whole)
+    run("admin", "encode", tmp_path / "y")
+    run("admin", "check", tmp_path / "y")
 
 
 def index_by_torch(run, source_file, path, model):
@@ -390,11 +375,11 @@ def index_by_torch(run, source_file, path, model):
     given = ("--encoder", model)
     run("index", source_file, "-o", path, "--plain", *given)
     found = json.loads(run("search", path, "green tea", *given, "--explain", "--json"))
-    assert (found["ask"], found["hits"][0]["id"]) == ("encoder", "tea")
+    assert (found["plan"]["ask"], found["hits"][0]["id"]) == ("encoder", "tea")
     for hit in found["hits"]:
         total = sum(part["contribution"] for part in hit["parts"])
         assert total == pytest.approx(hit["score"], abs=1e-6)
-    run("check", path)
+    run("admin", "check", path)
     return json.loads(run("info", path, "--json"))["meaning"]
 
 

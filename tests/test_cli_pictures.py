@@ -1,4 +1,4 @@
-"""``softcosine map`` and ``--plot``."""
+"""``softcosine collection map`` and ``--plot``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMANDS = {
     "similar": ["similar", "INDEX", "bike", "-k", 3],
     "explain": ["explain", "INDEX", "flat tyre", "bike"],
     "terms": ["terms", "INDEX", "tyre", "tea"],
-    "map": ["map", "INDEX"],
+    "map": ["collection", "map", "INDEX"],
 }
 
 
@@ -48,7 +48,7 @@ def test_a_picture_is_drawn_beside_what_is_printed(run, command, tmp_path):
     first, second = tmp_path / "a.png", tmp_path / "b.png"
     shown = run(*command, "--plot", first)
     assert shown.strip()
-    if command[0] != "map":
+    if "map" not in command:
         without = run(*command)
         assert without.splitlines()[0] == shown.splitlines()[0]
     record = [json.loads(line) for line in run(*command, "--plot", second, "--json").splitlines()]
@@ -110,11 +110,11 @@ def test_finding_nothing_draws_that(run, folder, tmp_path):
 
 
 def test_a_map_needs_somewhere_to_go(run, folder):
-    assert "pass --plot FILE to draw the map" in run("map", folder, code=2)
+    assert "pass --plot FILE to draw the map" in run("collection", "map", folder, code=2)
 
 
 def test_a_map_is_printed_as_numbers(run, folder):
-    record = json.loads(run("map", folder, "--json", "--color-by", "year"))
+    record = json.loads(run("collection", "map", folder, "--json", "--color-by", "year"))
     assert [one["id"] for one in record["documents"]] == list(TEXTS)
     assert [one["value"] for one in record["documents"]] == [2019, 2020, 2021, 2022, 2023]
     assert all(-1 <= one[axis] <= 1 for one in record["documents"] for axis in "xy")
@@ -124,21 +124,26 @@ def test_a_map_is_printed_as_numbers(run, folder):
 
 def test_a_map_is_of_what_passes_a_filter_and_colored(run, folder, tmp_path):
     shown = run(
-        "map", folder, "--plot", tmp_path / "m.pdf", "--color-by", "lang", "--where", "year>=2020",
+        "collection", "map", folder, "--plot", tmp_path / "m.pdf", "--color-by",
+        "lang", "--where", "year>=2020",
         "--max-documents", 3,
     )  # fmt: skip
     assert "a sample of 3 of 4 documents" in " ".join(shown.split())
-    message = run("map", folder, "--plot", tmp_path / "n.png", "--color-by", "size", code=2)
+    message = run(
+        "collection", "map", folder, "--plot", tmp_path / "n.png", "--color-by", "size", code=2
+    )
     assert "no document has the field 'size'" in message
     assert "they have 'lang', 'year'" in message
     assert "max_documents is 20001" in run(
-        "map", folder, "--json", "--max-documents", 20001, code=2
+        "collection", "map", folder, "--json", "--max-documents", 20001, code=2
     )
 
 
 def test_a_map_of_an_empty_index_is_drawn(run, tmp_path):
     SoftIndex.from_texts([]).save(tmp_path / "empty.index")
-    assert "0 documents" in run("map", tmp_path / "empty.index", "--plot", tmp_path / "m.png")
+    assert "0 documents" in run(
+        "collection", "map", tmp_path / "empty.index", "--plot", tmp_path / "m.png"
+    )
     assert (tmp_path / "m.png").read_bytes().startswith(PNG)
 
 
@@ -153,8 +158,8 @@ def test_words_that_nobody_knows_draw_nothing(run, folder, tmp_path):
 
 
 def test_the_map_has_help_with_an_example(run):
-    shown = run("map", "--help")
-    assert "    softcosine map" in shown
+    shown = run("collection", "map", "--help")
+    assert "    softcosine collection map" in shown
     assert "JSON: " in shown
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sharded import documents_of, epoch, in_folders, one_index
-from softcosine.cli import meaning
+from softcosine.cli.opening import one_index as only
+from softcosine.cli.opening import open_searchable
 from softcosine.cluster import opening
 from softcosine.cluster.workers import ThreadWorkers
 from softcosine.errors import InvalidInputError
@@ -62,8 +63,8 @@ def test_the_answers_are_those_of_one_index(run, both, arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["pairs", "INDEX", "--min", "0.5", "--json"],
-        ["pairs", "INDEX", "--min", "0.4", "--by", "both", "--json"],
+        ["collection", "pairs", "INDEX", "--min", "0.5", "--json"],
+        ["collection", "pairs", "INDEX", "--min", "0.4", "--by", "both", "--json"],
         ["dedupe", "INDEX", "--min", "0.7", "--json"],
     ],
 )
@@ -107,7 +108,7 @@ def test_shards_that_did_not_answer_are_shown(run, both, monkeypatch):
 
 def test_what_needs_one_index_is_refused(both, tmp_path):
     with pytest.raises(InvalidInputError, match="need one index, and this one is sharded"):
-        meaning.one_index(meaning.open_searchable(tmp_path.__class__(both[0])))
+        only(open_searchable(tmp_path.__class__(both[0])))
 
 
 GIVEN = ["--engine", "ray", "--replicas", "2", "--shard-timeout", "0.5"]

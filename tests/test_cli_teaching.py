@@ -1,4 +1,4 @@
-"""``softcosine teach-queries``, and ``--meaning-space`` of ``index`` and ``encode``."""
+"""``softcosine admin teach``, and ``--meaning-space`` of ``index`` and ``encode``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def taught(run, *others, output="toy.npz", **settings):
     return run(
-        "teach-queries", "--encoder", "toy", "--texts", "texts.txt", "-o", output,
+        "admin", "teach", "--encoder", "toy", "--texts", "texts.txt", "-o", output,
         "--dimensions", 4, *others, **settings,
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_index_and_encode_use_the_table(run, folder):
     save_meaning(fitted(texts=sentences(400), dimensions=6, settings=SMALL), "toy.npz")
     run("index", "docs.txt", "-o", "a.index", "--encoder", "toy", "--meaning-space", "toy.npz")
     run("index", "docs.txt", "-o", "b.index")
-    run("encode", "b.index", "--encoder", "toy", "--meaning-space", "toy.npz")
+    run("admin", "encode", "b.index", "--encoder", "toy", "--meaning-space", "toy.npz")
     for path in ("a.index", "b.index"):
         opened = SoftIndex.open(path)
         assert opened.snapshot.meaning == load_meaning("toy.npz")

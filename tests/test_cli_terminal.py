@@ -107,13 +107,13 @@ def test_no_command_prints_what_could_disturb_a_terminal(folder, capsys):
 def test_a_line_break_in_a_name_begins_no_line(folder, capsys):
     name = "my\nforged\r.index"
     shown = printed(capsys, "index", DOCS, "-o", name, "--plain")
-    for command in ("info", "check", "merge", "refresh", "add"):
-        shown += printed(capsys, command, name, *([DOCS] if command == "add" else []))
-    shown += printed(capsys, "backup", name, f"copy {name}")
+    for command in ("info", "admin check", "admin merge", "admin refresh", "add"):
+        shown += printed(capsys, *command.split(), name, *([DOCS] if command == "add" else []))
+    shown += printed(capsys, "admin", "backup", name, f"copy {name}")
     shown += printed(capsys, "similarity", "show", name)
     shown += printed(capsys, "similarity", "check", name)
     next((folder / name / "parts").glob("norms-*/manifest.json")).write_text("")
-    shown += printed(capsys, "salvage", name, "-o", f"saved {name}")
+    shown += printed(capsys, "admin", "salvage", name, "-o", f"saved {name}")
     assert not [line for line in shown.split("\n") if line.startswith("forged")], shown
     assert shown.count(r"my\nforged\r.index") >= 10
 

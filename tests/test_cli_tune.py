@@ -1,4 +1,4 @@
-"""``softcosine tune`` and ``softcosine index --settings``."""
+"""``softcosine collection tune`` and ``softcosine index --settings``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def test_settings_are_chosen_written_and_used(run, folder):
-    told = run("tune", "toy", "-o", "tuned.json", "--report", "tuned.md", *FAST)
+    told = run("collection", "tune", "toy", "-o", "tuned.json", "--report", "tuned.md", *FAST)
     assert "ndcg@10 of 13 queries in 3 folds" in told.replace("\n", " ")
     assert "index toy/corpus.jsonl -o toy.index" in told
     assert "--settings tuned.json" in told
@@ -48,7 +48,7 @@ def test_settings_are_chosen_written_and_used(run, folder):
 
 
 def test_the_index_of_tune_is_that_of_its_settings(run, folder):
-    run("tune", "toy", "-o", "tuned.json", "--index", "first.index", *FAST)
+    run("collection", "tune", "toy", "-o", "tuned.json", "--index", "first.index", *FAST)
     run(
         "index", "toy/corpus.jsonl", "-o", "second.index", "--settings", "tuned.json", "--text",
         "title", "--text", "text",
@@ -89,7 +89,8 @@ def test_the_weight_of_meaning_is_chosen_and_used_by_the_index(run, folder, monk
     monkeypatch.setattr("softcosine.encoders.loading.load_encoder", lambda *_, **__: encoder)
     meaning = ("--encoder", "toy", "--ask", "encoder", "--encoder-cache", "toy.cache")
     told = run(
-        "tune", "toy", "-o", "tuned.json", "--index", "first.index", *FAST, *meaning, "--try",
+        "collection", "tune", "toy", "-o", "tuned.json", "--index", "first.index",
+        *FAST, *meaning, "--try",
         "meaning=40",
     ).replace("\n", " ")  # fmt: skip
     assert "Gain over BM25: " in told
@@ -109,7 +110,8 @@ def test_the_weight_of_meaning_is_chosen_and_used_by_the_index(run, folder, monk
 
 def test_the_language_is_named_for_tuning_and_for_an_index_by_settings(run, folder):
     run(
-        "tune", "toy", "-o", "tuned.json", "--language", "german", "--folds", 3, "--budget", 3,
+        "collection", "tune", "toy", "-o", "tuned.json", "--language", "german", "--folds",
+        3, "--budget", 3,
     )  # fmt: skip
     settings = Settings.load("tuned.json")
     assert (settings.language, settings.analyzer.stemmer) == ("german", "german")
@@ -122,12 +124,12 @@ def test_the_language_is_named_for_tuning_and_for_an_index_by_settings(run, fold
 
 
 def test_the_outcome_as_json_is_the_same_whatever_the_test_part_says(run, folder):
-    first = run("tune", "toy", "-o", "a.json", "--report", "a.md", *FAST, "--json")
+    first = run("collection", "tune", "toy", "-o", "a.json", "--report", "a.md", *FAST, "--json")
     found = json.loads(first)
     assert found["queries"] == 13
     assert found["settings"] == Settings.load("a.json").to_dict()
     assert {"gain", "default", "chosen", "by_fold", "trials", "verdict", "commands"} <= set(found)
-    tested = json.loads(run("tune", "toy", *FAST, "--json", "--test"))
+    tested = json.loads(run("collection", "tune", "toy", *FAST, "--json", "--test"))
     assert tested["test"]["queries"] == 5
     from softcosine.evaluate.datasets.loading import load
     from softcosine.evaluate.tuning.parts import parted
@@ -138,7 +140,8 @@ def test_the_outcome_as_json_is_the_same_whatever_the_test_part_says(run, folder
     Path("toy").rename("before")
     written(folder / "toy", replace(dataset, qrels=changed))
     again = run(
-        "tune", "toy", "-o", "a.json", "--report", "b.md", "--overwrite", "--checkpoint", "b.kept",
+        "collection", "tune", "toy", "-o", "a.json", "--report", "b.md", "--overwrite",
+        "--checkpoint", "b.kept",
         *FAST, "--json",
     )  # fmt: skip
     assert again == first
@@ -151,7 +154,9 @@ def test_a_collection_is_named_by_its_three_parts_too(run, folder):
         "--documents", "toy/corpus.jsonl", "--queries", "toy/queries.jsonl", "--qrels",
         "toy/qrels.tsv",
     )  # fmt: skip
-    whole, found = (json.loads(run("tune", *one, *FAST, "--json")) for one in (["toy"], parts))
+    whole, found = (
+        json.loads(run("collection", "tune", *one, *FAST, "--json")) for one in (["toy"], parts)
+    )
     commands, others = whole.pop("commands"), found.pop("commands")
     assert found == whole
     assert others[0] == commands[0]
@@ -159,20 +164,20 @@ def test_a_collection_is_named_by_its_three_parts_too(run, folder):
 
 
 def test_figures_are_kept_beside_the_output_or_among_the_users_data(run, folder):
-    run("tune", "toy", "-o", "tuned.json", *FAST)
+    run("collection", "tune", "toy", "-o", "tuned.json", *FAST)
     assert Path(".tuned.json.figures").is_file()
-    run("tune", "toy", *FAST)
+    run("collection", "tune", "toy", *FAST)
     (kept,) = Path("home").iterdir()
     assert kept.name.startswith("tuning-")
     assert kept.read_bytes() == Path(".tuned.json.figures").read_bytes()
 
 
 def test_settings_that_were_not_written_are_written_from_what_is_kept(run, folder, monkeypatch):
-    told = run("tune", "toy", *FAST)
+    told = run("collection", "tune", "toy", *FAST)
     assert "with -o tuned.json writes the settings" in told
     measured = []
     monkeypatch.setattr(KeptFigures, "put", lambda *one: measured.append(one))
-    assert "writes the settings" not in run("tune", "toy", "-o", "tuned.json", *FAST)
+    assert "writes the settings" not in run("collection", "tune", "toy", "-o", "tuned.json", *FAST)
     assert not measured
     assert Settings.load("tuned.json")
 
@@ -180,14 +185,14 @@ def test_settings_that_were_not_written_are_written_from_what_is_kept(run, folde
 def test_a_home_that_cannot_be_written_to_keeps_nothing(run, folder, monkeypatch):
     Path("home").mkdir()
     monkeypatch.setattr("softcosine.cli.tuned.os.access", lambda *given: False)
-    assert "Tried " in run("tune", "toy", *FAST)
+    assert "Tried " in run("collection", "tune", "toy", *FAST)
     assert not list(Path("home").iterdir())
 
 
 def test_without_the_package_that_measures_nothing_is_begun(run, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     monkeypatch.setattr("softcosine.evaluate.tuning.tuning.Workbench", None)
-    error = run("tune", "toy", *FAST, code=1)
+    error = run("collection", "tune", "toy", *FAST, code=1)
     assert "pip install 'softcosine[evaluate]'" in error
 
 
@@ -202,7 +207,7 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch, capsys):
 
     monkeypatch.setattr(KeptFigures, "put", put)
     with pytest.raises(SystemExit) as stop:
-        main(["tune", "toy", "-o", "tuned.json", *map(str, FAST)])
+        main(["collection", "tune", "toy", "-o", "tuned.json", *map(str, FAST)])
     assert stop.value.code == 130
     told = capsys.readouterr()
     assert "which takes minutes; figures are stored in .tuned.json.figures." in told.err
@@ -211,7 +216,9 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch, capsys):
     monkeypatch.undo()
     monkeypatch.chdir(folder)
     assert len(Path(".tuned.json.figures").read_text().splitlines()) == 4
-    assert "Interrupted" not in run("tune", "toy", "-o", "tuned.json", "--overwrite", *FAST)
+    assert "Interrupted" not in run(
+        "collection", "tune", "toy", "-o", "tuned.json", "--overwrite", *FAST
+    )
 
 
 @pytest.mark.parametrize(
@@ -246,7 +253,7 @@ def test_ctrl_c_gives_the_best_so_far(run, folder, monkeypatch, capsys):
 )
 def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message, code):
     Path("pairs.tsv").write_text("4.5\tA cat sat.\tThe cat was sitting.\n1\tA dog.\tA car.\n" * 3)
-    told = run("tune", *arguments, *(FAST if code == 0 else ()), code=code)
+    told = run("collection", "tune", *arguments, *(FAST if code == 0 else ()), code=code)
     assert message in told
 
 

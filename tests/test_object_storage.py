@@ -246,23 +246,23 @@ def test_an_index_at_a_url_is_pickled_as_url_and_commit(local, s3):
 
 
 def test_the_command_line_takes_urls(local, s3, run):
-    run("backup", local.path, s3.url)
+    run("admin", "backup", local.path, s3.url)
     found = json.loads(run("search", s3.url, "tea 7", "--json", "-k", "1").splitlines()[0])
     assert found["hits"][0]["id"] == local.search("tea 7").ids[0]
     assert json.loads(run("info", s3.url, "--json"))["documents"] == len(local)
-    assert "is intact" in run("check", s3.url)
+    assert "is intact" in run("admin", "check", s3.url)
     assert "there is no index at s3://bucket/none" in run("search", "s3://bucket/none", "x", code=1)
 
 
 def test_a_damaged_copy_is_mended_as_the_check_advises(local, url, run):
-    run("backup", local.path, url)
+    run("admin", "backup", local.path, url)
     system, path = system_of(url)
     system.rm(largest(url))
-    said = run("check", url, code=1)
-    assert f"Delete it there, and run 'softcosine backup FOLDER {url}'." in said
+    said = run("admin", "check", url, code=1)
+    assert f"Delete it there, and run 'softcosine admin backup FOLDER {url}'." in said
     system.rm(path, recursive=True)
-    run("backup", local.path, url)
-    assert "is intact" in run("check", url)
+    run("admin", "backup", local.path, url)
+    assert "is intact" in run("admin", "check", url)
 
 
 def restated(url, **changes):

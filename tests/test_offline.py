@@ -204,7 +204,17 @@ def test_the_command_writes_the_same(run, both, tmp_path):
     options = {"k": 4, "where": {"tag": "a"}, "syntax": False, "ranking": "soft_cosine"}
     for index in both:
         to = tmp_path / f"{index.path.name}.jsonl"
-        arguments = ["batch", index.path, queries, "-o", to, "-k4", "--where", "tag=a"]
+        arguments = [
+            "collection",
+            "batch",
+            index.path,
+            queries,
+            "-o",
+            to,
+            "-k4",
+            "--where",
+            "tag=a",
+        ]
         arguments += ["--no-syntax", "--ranking", "soft_cosine"]
         record = json.loads(run(*arguments, "--json"))
         assert (record["queries"], record["file"]) == (len(texts), str(to))
@@ -212,14 +222,14 @@ def test_the_command_writes_the_same(run, both, tmp_path):
         assert "Queries: 13, searched in" in run(*arguments, "--overwrite")
         assert rows_of(to) == expected(one, texts, ids, **options)
         assert "already" in run(*arguments, code=1)
-    assert "unknown format" in run("batch", one.path, queries, "-o", "hits", code=2)
+    assert "unknown format" in run("collection", "batch", one.path, queries, "-o", "hits", code=2)
 
 
 def test_the_command_reads_lines_from_standard_input(run, both, tmp_path, monkeypatch):
     monkeypatch.setattr(
         sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"green tea\nflat tyre\n")))
     )
-    run("batch", both[0].path, "-", "-o", tmp_path / "hits.jsonl", "--ask", "words")
+    run("collection", "batch", both[0].path, "-", "-o", tmp_path / "hits.jsonl", "--ask", "words")
     assert rows_of(tmp_path / "hits.jsonl") == expected(
         both[0], ["green tea", "flat tyre"], ["1", "2"], ask="words"
     )

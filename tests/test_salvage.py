@@ -190,13 +190,15 @@ def test_parts_that_the_manifest_does_not_list_are_lost_and_named(copied, tmp_pa
 
 def test_the_command_tells_what_is_left(run, copied, tmp_path):
     spoil(copied, "part", "documents.sqlite", number=1)
-    told = run("salvage", copied, "-o", tmp_path / "y")
+    told = run("admin", "salvage", copied, "-o", tmp_path / "y")
     assert "documents.sqlite" in told
     assert "has 2 documents; up to 2 were lost." in " ".join(told.split())
-    facts = json.loads(run("salvage", copied, "-o", tmp_path / "y", "--overwrite", "--json"))
+    facts = json.loads(
+        run("admin", "salvage", copied, "-o", tmp_path / "y", "--overwrite", "--json")
+    )
     assert (facts["documents"], facts["lost"], len(facts["damage"])) == (2, 2, 1)
-    assert "exists already" in run("salvage", copied, "-o", tmp_path / "y", code=1)
-    told = run("salvage", tmp_path / "y", "-o", tmp_path / "z")
+    assert "exists already" in run("admin", "salvage", copied, "-o", tmp_path / "y", code=1)
+    told = run("admin", "salvage", tmp_path / "y", "-o", tmp_path / "z")
     assert "has all 2 documents." in " ".join(told.split())
 
 

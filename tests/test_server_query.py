@@ -218,13 +218,27 @@ def test_wrong_settings_are_named():
 
 def test_the_command_prints_the_query(run, tmp_path):
     plain_index(["a flat tyre", "green tea"]).save(tmp_path / "index")
-    printed = run("expand", tmp_path / "index", 'tyre -"tea"', "--to", "solr", "--field", "body")
+    printed = run(
+        "server", "expand", tmp_path / "index", 'tyre -"tea"', "--to", "solr", "--field", "body"
+    )
     assert printed == "+(body:tyre^2.2) -(body:tea)\n"
-    printed = run("expand", tmp_path / "index", "flat", "--to", "opensearch", "--no-k1-factor")
+    printed = run(
+        "server", "expand", tmp_path / "index", "flat", "--to", "opensearch", "--no-k1-factor"
+    )
     assert json.loads(printed)["query"]["bool"]["should"] == [
         {"term": {"text": {"value": "flat", "boost": 2.2}}}
     ]
     wrong = run(
-        "expand", tmp_path / "index", "x", "--to", "solr", "--field", "a", "--field", "b", code=2
+        "server",
+        "expand",
+        tmp_path / "index",
+        "x",
+        "--to",
+        "solr",
+        "--field",
+        "a",
+        "--field",
+        "b",
+        code=2,
     )
     assert "write OWN=FIELD" in wrong

@@ -105,7 +105,7 @@ def test_wrong_kinds_of_folder_are_named_plainly(tmp_path, documents, run):
     options = (documents, "--id", "sku", "--text", "body", "--plain", "-o")
     run("shards", "build", *options, shards, "--jobs", 1)
     run("index", *options, one)
-    message = run("map", shards, "--plot", tmp_path / "a.png", status=1)
+    message = run("collection", "map", shards, "--plot", tmp_path / "a.png", status=1)
     assert "holds a softcosine sharded index; a softcosine index was needed." in message
     assert f"open a single shard, such as {shards}/shard-0000; its documents" in message
     message = run("search", documents.as_uri(), "tea", status=1)
@@ -131,7 +131,7 @@ def test_shards_are_changed_as_one_index(tmp_path, documents, run):
     deleted = json.loads(run("delete", shards, "s2", "none", "--missing-ok", "--json"))
     assert (deleted["deleted"], deleted["missing"], deleted["documents"]) == (1, 1, 60)
     assert json.loads(run("delete", shards, "--where", "n<5", "--json"))["deleted"] == 3
-    assert json.loads(run("merge", shards, "--json"))["segments"] <= 3
+    assert json.loads(run("admin", "merge", shards, "--json"))["segments"] <= 3
     with ShardedIndex.open(shards) as index:
         assert len(index) == 57
         assert index.get(["s1", "new"])[1].text == "green green tea"
@@ -145,7 +145,7 @@ def test_shards_refuse_changes_that_need_one_index(tmp_path, documents, run):
     message = run("add", shards, more, status=2)
     assert "those of a sharded index need some" in message
     for command in (["refresh"], ["refresh", "--thaw"], ["encode", "--encoder", "static"]):
-        assert "build them anew" in run(command[0], shards, *command[1:], status=2)
+        assert "build them anew" in run("admin", command[0], shards, *command[1:], status=2)
     assert run("delete", shards, "none", status=1).startswith("softcosine: there is no document")
     with ShardedIndex.open(shards) as index:
         assert len(index) == 60
@@ -156,6 +156,6 @@ def test_the_url_of_a_copy_is_shown_as_given(tmp_path, documents, run, kind):
     made, url = tmp_path / "made", (tmp_path / "copy").as_uri()
     options = (documents, "--id", "sku", "--text", "body", "--plain", "-o", made)
     run(*(("shards", "build") if kind == "shards" else ("index",)), *options)
-    run("backup", made, url)
+    run("admin", "backup", made, url)
     assert run("info", url).replace("\n", "").startswith(url)  # it may be wrapped
     assert json.loads(run("info", url, "--json"))["index"] == url

@@ -42,10 +42,10 @@ def test_an_intact_index_is_checked_whole(folder):
     found, own = check_shards(folder), ShardsManifest.read(folder)
     assert (found.damage, found.manifest) == ({}, own)
     assert list(found.commits) == [own.epoch_folder, *(one.folder for one in own.shards)]
-    told = json.loads(run("check", folder, "--json"))
+    told = json.loads(run("admin", "check", folder, "--json"))
     files = [one for one in folder.glob("*/**/*") if one.is_file() and one.name != "write.lock"]
     assert (told["index"], told["shards"], told["files"]) == (str(folder), 3, len(files))
-    assert f"is intact: {len(files)} files" in run("check", folder).replace("\n", " ")
+    assert f"is intact: {len(files)} files" in run("admin", "check", folder).replace("\n", " ")
 
 
 def test_every_altered_file_is_found_in_its_folder(folder, tmp_path):
@@ -68,7 +68,7 @@ def test_all_damaged_folders_are_named(folder):
     (first,) = (folder / "shard-0000" / "parts").glob("norms-*/*.npys")
     flip(first)
     shutil.rmtree(folder / "shard-0002")
-    output = run("check", folder, code=1)
+    output = run("admin", "check", folder, code=1)
     lines = [line for line in output.splitlines() if line]
     assert len(lines) == 3
     assert lines[0].startswith("softcosine: shard-0000: ")
@@ -148,8 +148,8 @@ def test_a_copy_at_a_url_is_checked(folder, tmp_path, monkeypatch):
     pytest.importorskip("fsspec")
     monkeypatch.setenv("SOFTCOSINE_CACHE", str(tmp_path / "cache"))
     url = (tmp_path / "copy").as_uri()
-    run("backup", folder, url)
-    assert json.loads(run("check", url, "--json"))["index"] == url
+    run("admin", "backup", folder, url)
+    assert json.loads(run("admin", "check", url, "--json"))["index"] == url
     flip(next((tmp_path / "copy" / "shard-0001" / "parts").glob("segment-*/documents.sqlite")))
     shutil.rmtree(tmp_path / "cache")
-    assert "shard-0001" in run("check", url, code=1)
+    assert "shard-0001" in run("admin", "check", url, code=1)

@@ -304,10 +304,10 @@ def test_what_is_no_sharded_index_is_not_replaced(folder, url):
 
 
 def test_commands_take_urls_of_sharded_indexes(folder, documents, s3, run):
-    told = json.loads(run("backup", folder, s3.url, "--json"))
+    told = json.loads(run("admin", "backup", folder, s3.url, "--json"))
     assert (told["documents"], told["backup"]) == (30, s3.url)
-    assert "Copied 30 documents in" in run("backup", folder, s3.url, "--overwrite")
-    told = json.loads(run("backup", s3.url, folder.parent / "back.shards", "--json"))
+    assert "Copied 30 documents in" in run("admin", "backup", folder, s3.url, "--overwrite")
+    told = json.loads(run("admin", "backup", s3.url, folder.parent / "back.shards", "--json"))
     assert (told["index"], told["backup"]) == (s3.url, str(folder.parent / "back.shards"))
     answer = json.loads(run("search", s3.url, "green tea", "--json"))
     one = one_index(epoch("static"), documents)

@@ -11,9 +11,9 @@ import pytest
 
 import softcosine as sc
 from serve_answers import bridge
-from softcosine.cli.app import _COMMANDS
+from softcosine.cli.app import _COMMANDS, _GROUPS
+from softcosine.cli.opening import name_of
 from softcosine.cli.options import AnyIndex, Index
-from softcosine.cli.remote import name_of
 from softcosine.serve.keys import KeyRing
 
 pytest.importorskip("httpx")
@@ -62,6 +62,12 @@ def alike(shown):
     ]
 
 
+def at(command, place):
+    """Return the arguments, with the index after the name of the command."""
+    first = 2 if command[0] in ("admin", "collection", "server") else 1
+    return (*command[:first], place, *command[first:])
+
+
 READING = [
     ("search", "bicycle tire", "--explain", "--plan", "--where", "n<9"),
     ("search", "bicycle tire", "-k", "1", "--facet", "kind"),
@@ -72,8 +78,8 @@ READING = [
     ("explain", "tea", "pot/1", "--ranking", "soft_cosine", "--ask", "words"),
     ("terms", "bicycle", "tyre", "-k", "2"),
     ("terms", "tea", "--origins"),
-    ("pairs", "--min", "0.01"),
-    ("pairs", "-k", "2"),
+    ("collection", "pairs", "--min", "0.01"),
+    ("collection", "pairs", "-k", "2"),
     ("dedupe", "--min", "0.1"),
     ("dedupe", "--min", "0.1", "--keep", "first"),
 ]
@@ -81,10 +87,9 @@ READING = [
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_what_is_read_is_that_of_the_folder(run, served, root, command):
-    name, *rest = command
-    found, expected = (run(name, place, *rest, "--json") for place in (URL, root / "faq"))
+    found, expected = (run(*at(command, place), "--json") for place in (URL, root / "faq"))
     assert alike(found) == alike(expected)
-    found, expected = (run(name, place, *rest).splitlines() for place in (URL, root / "faq"))
+    found, expected = (run(*at(command, place)).splitlines() for place in (URL, root / "faq"))
     differ = [line for line in found if line not in expected]
     assert all("loading included" in line for line in differ)
 
@@ -93,20 +98,19 @@ BY_MEANING = [
     ("search", "bicycle tire", "--meaning", "3"),
     ("similar", "tea", "-k", "1", "--meaning", "2"),
     ("explain", "bicycle tires", "bike", "--meaning", "2"),
-    ("pairs", "-k", "1", "--by", "both"),
+    ("collection", "pairs", "-k", "1", "--by", "both"),
 ]
 
 
 @pytest.mark.parametrize("command", [*READING, *BY_MEANING], ids=" ".join)
 def test_what_is_read_by_meaning_is_that_of_the_folder(run, encoded, served, root, command):
-    name, *rest = command
-    found, expected = (run(name, place, *rest, "--json") for place in (URL, root / "faq"))
+    found, expected = (run(*at(command, place), "--json") for place in (URL, root / "faq"))
     assert alike(found) == alike(expected)
 
 
 def test_a_query_for_another_server_is_that_of_the_folder(run, served, root):
     found, expected = (
-        run("expand", place, "bicycle tires", "--to", "solr", "--field", "body")
+        run("server", "expand", place, "bicycle tires", "--to", "solr", "--field", "body")
         for place in (URL, root / "faq")
     )
     assert found == expected
@@ -119,21 +123,19 @@ def test_a_query_for_another_server_is_that_of_the_folder(run, served, root):
         ("add", "new.jsonl", "--refresh"),
         ("delete", "tea", "car", "--where", "n=1"),
         ("delete", "--from", "gone.txt", "--missing-ok"),
-        ("merge",),
-        ("refresh",),
-        ("encode", "--encoder", "static", "--meaning", "7"),
+        ("admin", "merge"),
+        ("admin", "refresh"),
+        ("admin", "encode", "--encoder", "static", "--meaning", "7"),
     ],
     ids=" ".join,
 )
 def test_what_is_changed_is_that_of_the_folder(run, served, root, files, command):
-    name, *rest = command
     copy = files / "copy"
     sc.SoftIndex.open(root / "faq").backup(copy)
-    found, expected = (alike(run(name, place, *rest, "--json"))[0] for place in (URL, copy))
+    found, expected = (alike(run(*at(command, place), "--json"))[0] for place in (URL, copy))
     assert found == {key: expected[key] for key in found}
     own, other = (sc.SoftIndex.open(path) for path in (root / "faq", copy))
     assert own.get(list(own)) == other.get(list(other))
-    assert run(name, URL, "--help").startswith("Usage")
 
 
 def test_the_summary_of_a_change_names_the_address(run, served, files):
@@ -173,10 +175,9 @@ def test_the_state_of_an_index(run, served, root):
         ),
         (("search", URL, "tea", "--encoder", "x"), "--encoder is for an index in a folder"),
         (("explain", URL, "tea", "car", "--plot", "a.png"), "--plot is for"),
-        (("pairs", URL, "-k", "1", "--threads", "2"), "--threads is for"),
+        (("collection", "pairs", URL, "-k", "1", "--threads", "2"), "--threads is for"),
         (("add", URL, "new.jsonl", "--memory", "2G", "--wait", "3"), "--memory and --wait are"),
-        (("refresh", URL, "--thaw"), "--thaw is for"),
-        (("info", URL, "--quality"), "--quality is for"),
+        (("admin", "refresh", URL, "--thaw"), "--thaw is for"),
         (("search", "http://server:8080/gone", "tea"), "there is no index 'gone'"),
         (("search", "http://server:8080", "tea"), "add its name: http://server:8080/faq"),
         (("index", "new.jsonl", "-o", URL), "needs the files of an index"),
@@ -199,23 +200,26 @@ def test_the_key_is_that_of_the_environment(run, served, tmp_path, monkeypatch):
 
 def places():
     """The commands with an argument INDEX, and what it may be."""
-    for name, command, _ in _COMMANDS:
-        if name != "tune" and "index" in inspect.signature(command).parameters:
+    tables = [("", _COMMANDS), *((f"{name} ", table) for name, _, _, table in _GROUPS)]
+    for name, command in ((group + own[0], own[1]) for group, table in tables for own in table):
+        if (
+            name not in ("collection tune", "similarity set")
+            and "index" in inspect.signature(command).parameters
+        ):
             yield name, get_type_hints(command, include_extras=True)["index"]
 
 
 def test_every_command_takes_an_address_or_says_that_it_needs_files(run):
     assert {kind for _, kind in places()} == {Index, AnyIndex}
     local = {name for name, kind in places() if kind == Index}
-    assert local == {
-        "backup", "batch", "check", "compare-server", "join", "map", "salvage", "shard",
-    }  # fmt: skip
     more = {
-        "backup": ["b"], "compare-server": [URL, "--field", "x"],
-        "join": ["b"], "map": ["--plot", "a.png"], "salvage": ["-o", "b"], "shard": ["-o", "b"],
+        "admin backup": ["b"], "admin check": [], "admin salvage": ["-o", "b"],
+        "collection batch": ["a", "-o", "b"], "collection map": ["--plot", "a.png"],
+        "server compare": [URL, "--field", "x"], "server search": [URL, "tea", "--field", "x"],
     }  # fmt: skip
+    assert local == set(more)
     for name in local:
-        shown = " ".join(run(name, URL, *more.get(name, []), code=2).split())
+        shown = " ".join(run(*name.split(), URL, *more[name], code=2).split())
         assert f"needs the files of an index, and {URL} is on a server" in shown
 
 

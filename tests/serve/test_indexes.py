@@ -166,5 +166,5 @@ def test_an_index_at_a_url_refuses_changes(serving, root, tmp_path, monkeypatch)
         client.delete(FAQ),
     ):
         assert problem(answer, 403) == "read-only"
-        assert "softcosine backup FOLDER URL --overwrite" in answer.json()["detail"]
+        assert "softcosine admin backup FOLDER URL --overwrite" in answer.json()["detail"]
     assert client.get("/session").json()["scopes"] == ["search"]

@@ -17,9 +17,7 @@ with interrupted_quietly():  # these imports take a moment
     from typer.core import TyperGroup
 
     from softcosine.cli import (
-        batch,
         demo,
-        encoding,
         evaluating,
         http_server,
         indexing,
@@ -29,12 +27,12 @@ with interrupted_quietly():  # these imports take a moment
         pictures,
         searching,
         server_fields,
-        shards,
         similarity,
         teaching,
         tuning,
         writing,
     )
+    from softcosine.cli.derived import Command, expanded
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.progress import announcing_compilation
     from softcosine.cli.streams import prepare_streams
@@ -114,10 +112,6 @@ def _similarity() -> None:
     """
 
 
-_matrices = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-_matrices.callback(help=_help(_similarity))(_similarity)
-
-
 def _keys() -> None:
     """Make, list and remove the keys of a server.
 
@@ -126,10 +120,6 @@ def _keys() -> None:
 
     The file stores only hashes of the keys. A server that other machines can reach needs a key.
     """
-
-
-_key_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-_key_commands.callback(help=_help(_keys))(_keys)
 
 
 def _shards() -> None:
@@ -143,75 +133,101 @@ def _shards() -> None:
     """
 
 
-_shard_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-_shard_commands.callback(help=_help(_shards))(_shards)
+def _admin() -> None:
+    """Check, back up, merge and encode indexes.
+
+    softcosine admin check faq.index
+    softcosine admin backup faq.index s3://bucket/faq.index
+    """
+
+
+def _server() -> None:
+    """Soft search of a text field of Elasticsearch, OpenSearch or Solr.
+
+    softcosine server learn http://localhost:9200/faq --field body -o faq.index
+    softcosine server search faq.index http://localhost:9200/faq "tire repair" --field body
+    softcosine server expand faq.index "tire repair" --to elasticsearch --field body
+    """
+
+
+def _collection() -> None:
+    """Compare all documents of an index, choose settings, and search many queries.
+
+    softcosine collection tune cranfield/ -o tuned.json
+    softcosine collection batch faq.index queries.jsonl -o hits.run -k 100
+    """
+
 
 _Table = tuple[tuple[str, Callable[..., None], str], ...]
 _COMMANDS: _Table = (
     ("index", indexing.index, "Build an index from files of documents."),
     ("search", searching.search, "Find the documents most similar to a query."),
-    ("batch", batch.batch, "Search many queries and write their hits to a file."),
     ("similar", searching.similar, "Find the documents most similar to a document."),
     ("explain", searching.explain, "Explain a score by pairs of words."),
     ("terms", searching.terms, "Show the words similar to a word."),
-    ("pairs", near_duplicates.pairs, "Find all pairs of similar documents, or nearest neighbours."),
-    ("dedupe", near_duplicates.dedupe, "Find groups of near duplicates."),
-    ("map", pictures.draw_map, "Draw a map of the documents."),
     ("add", writing.add, "Add or replace documents."),
-    ("encode", encoding.encode, "Encode documents, so that searches also rank by meaning."),
     ("delete", writing.delete, "Delete documents."),
-    ("merge", writing.merge, "Merge segments and free the space of deleted documents."),
-    ("refresh", writing.refresh, "Update the document frequencies and term weights."),
-    ("teach-queries", teaching.teach_queries, "Fit a query table for your own encoder."),
-    ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
-    ("tune", tuning.tune, "Choose settings on judged queries and measure their gain."),
-    ("expand", server_fields.expand, "Print a query for Elasticsearch, OpenSearch or Solr."),
-    ("compare-server", server_fields.compare_server, "Compare an index with a server's field."),
-    ("learn-from", server_fields.learn_from, "Make an index of a server's field."),
-    ("serve", http_server.serve, "Serve the indexes of a folder over HTTP."),
+    ("dedupe", near_duplicates.dedupe, "Find groups of near duplicates."),
     ("info", maintenance.info, "Show the contents and settings of an index."),
-    ("check", maintenance.check, "Check the integrity of an index."),
-    ("backup", maintenance.backup, "Copy an index, even during a write."),
-    ("salvage", maintenance.salvage, "Copy the intact segments of a damaged index."),
+    ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
+    ("serve", http_server.serve, "Serve the indexes of a folder over HTTP."),
     ("mcp", mcp.mcp, "Serve indexes to a language model, as an MCP server."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files of yours."),
 )
-_OF_MATRICES: _Table = (
-    ("build", similarity.build, "Build a matrix from sources of term similarity."),
-    ("show", similarity.show, "Show the size, settings and histograms of a matrix."),
-    ("neighbors", similarity.neighbors, "Show the words similar to a word."),
-    ("check", similarity.check, "Check the integrity and definiteness of a matrix."),
-    ("set", similarity.exchange, "Replace the matrix of an index."),
-    ("diff", similarity.diff, "Compare two matrices."),
-)
-_OF_KEYS: _Table = (
-    ("add", http_server.add_key, "Make a key and print it."),
-    ("list", http_server.list_keys, "List the keys and their scopes."),
-    ("remove", http_server.remove_key, "Remove a key."),
-)
-_OF_SHARDS: _Table = (
-    ("plan", shards.plan, "Show how many documents and shards files give, about."),
-    ("build", shards.build, "Build shards from files of documents."),
-)
-for _group, _commands in (
-    (app, _COMMANDS),
-    (_matrices, _OF_MATRICES),
-    (_key_commands, _OF_KEYS),
-    (_shard_commands, _OF_SHARDS),
-):
-    for _name, _command, _short in _commands:
-        _group.command(_name, help=_help(_command), short_help=_short)(_command)
-app.add_typer(
-    _matrices,
-    name="similarity",
-    short_help="Term similarity matrices: build, show, check, compare.",
-)
-app.add_typer(
-    _shard_commands,
-    name="shards",
-    short_help="Several indexes that answer as one: plan, build.",
-)
-app.add_typer(_key_commands, name="keys", short_help="Keys of a server: add, list, remove.")
+_GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
+    ("admin", _admin, "Care for an index: check, backup, merge, encode ...", (
+        ("check", maintenance.check, "Check the integrity of an index."),
+        ("backup", maintenance.backup, "Copy an index, even during a write."),
+        ("salvage", maintenance.salvage, "Copy the intact segments of a damaged index."),
+        ("merge", writing.merge, "Merge segments and free the space of deleted documents."),
+        ("refresh", writing.refresh, "Update the document frequencies and term weights."),
+        ("encode", writing.encode, "Encode documents, so that searches also rank by meaning."),
+        ("teach", teaching.teach_queries, "Fit a query table for your own encoder."),
+    )),
+    ("collection", _collection, "Whole collections: tune, batch, pairs, map.", (
+        ("tune", tuning.tune, "Choose settings on judged queries and measure their gain."),
+        ("batch", searching.batch, "Search many queries and write their hits to a file."),
+        ("pairs", near_duplicates.pairs, "Find all similar pairs, or nearest neighbours."),
+        ("map", pictures.draw_map, "Draw a map of the documents."),
+    )),
+    ("server", _server, "Text fields of Elasticsearch and others: expand, search, compare.", (
+        ("expand", server_fields.expand, "Print a query for Elasticsearch, OpenSearch or Solr."),
+        ("search", server_fields.search, "Search a field of a server, scored by an index."),
+        ("compare", server_fields.compare_server, "Compare an index with a server's field."),
+        ("learn", server_fields.learn_from, "Make an index of a server's field."),
+    )),
+    ("similarity", _similarity, "Term similarity matrices: build, show, check, compare.", (
+        ("build", similarity.build, "Build a matrix from sources of term similarity."),
+        ("show", similarity.show, "Show the size, settings and histograms of a matrix."),
+        ("neighbors", similarity.neighbors, "Show the words similar to a word."),
+        ("check", similarity.check, "Check the integrity and definiteness of a matrix."),
+        ("set", similarity.exchange, "Replace the matrix of an index."),
+        ("diff", similarity.diff, "Compare two matrices."),
+    )),
+    ("shards", _shards, "Several indexes that answer as one: plan, build.", (
+        ("plan", indexing.plan_shards, "Show about how many documents and shards files give."),
+        ("build", indexing.build_shards, "Build shards from files of documents."),
+    )),
+    ("keys", _keys, "Keys of a server: add, list, remove.", (
+        ("add", http_server.add_key, "Make a key and print it."),
+        ("list", http_server.list_keys, "List the keys and their scopes."),
+        ("remove", http_server.remove_key, "Remove a key."),
+    )),
+)  # fmt: skip
+
+
+def _fill(group: typer.Typer, commands: _Table) -> None:
+    for name, command, short in commands:
+        made = group.command(name, cls=Command, help=_help(command), short_help=short)
+        made(expanded(command))
+
+
+_fill(app, _COMMANDS)
+for _name, _about, _short, _commands in _GROUPS:
+    _group = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+    _group.callback(help=_help(_about))(_about)
+    _fill(_group, _commands)
+    app.add_typer(_group, name=_name, short_help=_short)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -6,9 +6,7 @@ import math
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import InvalidInputError
 from softcosine.files import parsed_json, type_of
@@ -16,17 +14,7 @@ from softcosine.files import parsed_json, type_of
 if TYPE_CHECKING:
     from softcosine.index.search.searchable import Searchable
 
-__all__ = ["Conditions", "read_where", "why_none_passes"]
-
-Conditions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where",
-        metavar="FILTER",
-        help="Filter by metadata: lang=en, 'year>=2020', or JSON; repeatable, all filters must "
-        "match.",
-    ),
-]
+__all__ = ["read_where", "why_none_passes"]
 
 _OPERATORS = ("=", "==", "!=", "<", "<=", ">", ">=")
 # The operator takes all signs up to the value, so that an unknown operator is noticed.

@@ -144,7 +144,7 @@ def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer
 
 
 def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
-    from softcosine.cli.output import explanation_record
+    from softcosine.index.wire import wire
 
     def hits_of(hits: Hits) -> list[dict[str, Any]]:
         return [
@@ -170,7 +170,7 @@ def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
                 "outside": list(one.hits.outside),
                 "unknown": list(one.hits.unknown),
                 "hits": [
-                    {**hit, "parts": explanation_record(why)["parts"]}
+                    {**hit, "parts": wire(why.parts)}
                     for hit, why in zip(hits_of(one.hits), one.why, strict=True)
                 ],
                 "plain": hits_of(one.plain),

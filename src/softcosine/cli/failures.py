@@ -99,7 +99,7 @@ def _message(error: Exception) -> str:
         return f"not enough memory ({error or 'no details'})."
     return (
         f"unexpected {type(error).__name__}: {error}; this is a bug in softcosine or a damaged "
-        "index (run softcosine check INDEX); --debug shows the traceback."
+        "index (run softcosine admin check INDEX); --debug shows the traceback."
     )
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import typer
 
 from softcosine.cli.completing import names_of
-from softcosine.cli.meaning import shard_options
-from softcosine.cli.options import Json, Replicas, ShardEngine, ShardTimeout, bytes_in
+from softcosine.cli.opening import Shards
+from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
@@ -28,6 +28,7 @@ def serve(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="A folder of indexes, or one index.")
     ],
+    shards: Shards,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
     ] = "127.0.0.1",
@@ -93,9 +94,6 @@ def serve(
     log_queries: Annotated[
         bool, typer.Option("--log-queries", help="Log the texts of queries too.")
     ] = False,
-    engine: ShardEngine = None,
-    replicas: Replicas = None,
-    shard_timeout: ShardTimeout = None,
 ) -> None:
     r"""Serve the indexes of a folder over HTTP, as JSON.
 
@@ -133,7 +131,7 @@ def serve(
     settings = ServeSettings(
         folder, limits, read_only=read_only, keys=keys, origins=tuple(origins or ()),
         hosts=tuple(hosts or ()), log_queries=log_queries,
-        shards=shard_options([folder, *inside], engine, replicas, shard_timeout),
+        shards=shards.of([folder, *inside]),
     )  # fmt: skip
     bind = Bind(
         host, port, insecure=insecure, certificate=certificate, private_key=private_key,

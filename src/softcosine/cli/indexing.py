@@ -1,9 +1,10 @@
-"""Command ``softcosine index``."""
+"""Commands ``softcosine index``, ``shards plan`` and ``shards build``."""
 
 from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ import typer
 
 from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
+from softcosine.cli.derived import MORE
+from softcosine.cli.opening import facts_of, in_a_folder
 from softcosine.cli.options import (
     DecisionsFile,
     Encoder,
@@ -25,13 +28,12 @@ from softcosine.cli.options import (
     Meaning,
     MeaningSpace,
     MinDf,
-    Pattern,
+    Reading,
     Stemmer,
     Summary,
-    TextFields,
     TypesOfColumns,
+    bytes_in,
 )
-from softcosine.cli.remote import in_a_folder
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from softcosine.evaluate.tuning.settings import Settings
     from softcosine.similarity.overrides.decision_list import Decisions
 
-__all__ = ["check_one", "field_weights", "index"]
+__all__ = ["build_shards", "check_one", "field_weights", "index", "plan_shards"]
 
 _NO_WORDS = "The index has no terms, so searches find nothing: "
 _NO_WORDS_BY = {
@@ -48,19 +50,10 @@ _NO_WORDS_BY = {
 }
 
 
-def index(
-    inputs: Inputs,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="INDEX", help="The folder to write.", callback=in_a_folder
-        ),
-    ],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing index.")
-    ] = False,
-    id_field: IdField = None,
-    text_fields: TextFields = None,
+@dataclass(frozen=True)
+class Making:
+    """How an index is made."""
+
     fields: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,18 +62,18 @@ def index(
             help="Instead of --text: a text field with a score of its own, and the weight of that "
             "score, such as title=2; repeatable.",
         ),
-    ] = None,
-    format: Format = None,
-    types: TypesOfColumns = None,
-    encoding: Encoding = "utf-8",
-    pattern: Pattern = None,
+    ] = None
     positions: Annotated[
         bool,
         typer.Option(
-            "--positions", help="Store positions, so that phrases are found without stored texts."
+            "--positions",
+            help="Store positions, so that phrases are found without stored texts.",
+            rich_help_panel=MORE,
         ),
-    ] = False,
-    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
+    ] = False
+    texts: Annotated[
+        bool, typer.Option("--texts/--no-texts", help="Store the texts.", rich_help_panel=MORE)
+    ] = True
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,36 +84,23 @@ def index(
             "vectors or synonyms, or a name such as english or edit-distance; see 'similarity "
             "build'.",
         ),
-    ] = None,
-    join: Join = "strongest",
-    decisions: DecisionsFile = None,
-    similarity: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MATRIX",
-            help="Term similarity matrix made by 'similarity build', instead of the default.",
-        ),
-    ] = None,
+    ] = None
+    join: Join = "strongest"
+    decisions: DecisionsFile = None
     plain: Annotated[
         bool, typer.Option("--plain", help="Rank by equal words alone: ordinary BM25.")
-    ] = False,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Settings chosen by 'tune', instead of sources, matrix, ranking and fields.",
-        ),
-    ] = None,
-    language: Language = None,
-    stemmer: Stemmer = None,
+    ] = False
+    language: Language = None
+    stemmer: Stemmer = None
     stop_words: Annotated[
         str | None,
         typer.Option(
             metavar="LANGUAGE",
             autocompletion=names_of("text.analyzer:languages", "none"),
             help="Do not index stop words of this language, such as 'the' [none].",
+            rich_help_panel=MORE,
         ),
-    ] = None,
+    ] = None
     ranking: Annotated[
         str | None,
         typer.Option(
@@ -128,13 +108,79 @@ def index(
             help="Default ranking: soft_cosine, inner_product, expanded_cosine, soft_bm25 or "
             "soft_tf_bm25.",
         ),
+    ] = None
+    max_neighbors: MaxNeighbors = None
+    min_df: MinDf = None
+    encoder: Encoder = "auto"
+    encoder_cache: EncoderCache = None
+    meaning: Meaning = None
+    meaning_space: MeaningSpace = None
+
+    def check(self, **others: Any) -> None:
+        """Raise InvalidInputError for options that exclude each other."""
+        from softcosine.similarity.combine.by_name import JOINS
+
+        check_choice("join", self.join, JOINS)
+        check_one(plain=self.plain, source=self.source, **others)
+        check_one(plain=self.plain, decisions=self.decisions, **others)
+        check_one(plain=self.plain, join=self.join != "strongest", **others)
+        check_one(plain=self.plain, max_neighbors=self.max_neighbors is not None)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of an index, as `SoftIndex.create` takes them."""
+        from softcosine.cli.matrix_building import document_limit
+        from softcosine.cli.sources import decisions_in
+        from softcosine.cli.vocabularies import rules_of
+        from softcosine.index.defaults import RANKING
+        from softcosine.matrix.recipe import SimilarityRecipe
+
+        stop_words = None if self.stop_words == "none" else self.stop_words
+        known, analyzer = rules_of(self.language, self.stemmer, stop_words)
+        recipe = SimilarityRecipe(
+            sources=() if self.plain else tuple(self.source or ()) or None, combine=self.join,
+            overrides=decisions_in(self.decisions), max_neighbors=self.max_neighbors,
+        )  # fmt: skip
+        return {
+            "similarity": recipe, "language": known, "analyzer": analyzer,
+            "ranking": self.ranking or RANKING, "fields": field_weights(self.fields),
+            "min_df": 1 if self.min_df is None else document_limit(self.min_df),
+            "positions": self.positions or None, "keep_texts": self.texts,
+            "encoder": None if self.encoder == "none" else self.encoder,
+            "encoder_cache": self.encoder_cache, "meaning": self.meaning,
+            "meaning_space": self.meaning_space,
+        }  # fmt: skip
+
+
+def index(
+    inputs: Inputs,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="INDEX", help="The folder to write.", callback=in_a_folder
+        ),
+    ],
+    reading: Reading,
+    making: Making,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing index.")
+    ] = False,
+    id_field: IdField = None,
+    types: TypesOfColumns = None,
+    similarity: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MATRIX",
+            help="Term similarity matrix made by 'similarity build', instead of the default.",
+        ),
     ] = None,
-    max_neighbors: MaxNeighbors = None,
-    min_df: MinDf = None,
-    encoder: Encoder = "auto",
-    encoder_cache: EncoderCache = None,
-    meaning: Meaning = None,
-    meaning_space: MeaningSpace = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Settings chosen by 'collection tune', instead of sources, matrix, ranking and "
+            "fields.",
+        ),
+    ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -168,8 +214,9 @@ def index(
 
     --encoder also ranks by meaning: the score is that of words plus --meaning times the cosine of
     query and document in the space of a sentence encoder, which takes milliseconds per document
-    here ('encode' does it later, too). By default (auto), documents in English get coordinates
-    without an encoder, by sums over a bundled table of word pieces (static); none leaves them out.
+    here ('admin encode' does it later, too). By default (auto), documents in English get
+    coordinates without an encoder, by sums over a bundled table of word pieces (static); none
+    leaves them out.
 
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.
@@ -178,106 +225,90 @@ def index(
     or as in 'info': encoder, dimensions, query_table, encoded, estimated, weights),
     list_use (null without lists): entries, used, in_queries, reasons, unused; types (of columns).
     """
-    from softcosine.similarity.combine.by_name import JOINS
+    from softcosine.cli.failures import saying_how_to_go_on
+    from softcosine.cli.matrix_index import SavedMatrix
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.reading import Types, fields_named, types_named
+    from softcosine.index.writer.creation import creating
+    from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.storage import check_target
 
     check_target(output, "index", overwrite=overwrite)
-    check_one(plain=plain, source=source, similarity=similarity)
-    check_one(plain=plain, decisions=decisions, similarity=similarity)
-    check_choice("join", join, JOINS)
-    check_one(plain=plain, join=join != "strongest", similarity=similarity)
-    check_one(text=text_fields, field=fields)
-    if settings is not None:
-        others = {
-            "--field": fields, "--source": source, "--join": join != "strongest",
-            "--decisions": decisions, "--similarity": similarity, "--plain": plain,
-            "--stemmer": stemmer, "--stop-words": stop_words, "--meaning": meaning,
-            "--ranking": ranking, "--max-neighbors": max_neighbors, "--min-df": min_df,
-        }  # fmt: skip
-        named = [name for name, given in others.items() if given not in (None, False)]
-        if named:
-            raise InvalidInputError(
-                f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
-            )
-    if encoder == "auto" and (plain or similarity is not None):
-        encoder = "none"
-    of_encoders = (encoder_cache, meaning_space, meaning if encoder == "none" else None)
-    if settings is None and encoder in ("auto", "none") and of_encoders != (None, None, None):
-        raise InvalidInputError(
-            "--encoder-cache, --meaning and --meaning-space are for an index with an encoder; add "
-            "--encoder minilm, or leave them out."
-        )
-    stop_words = None if stop_words == "none" else stop_words
-    check_one(stop_words=stop_words, similarity=similarity)
-    check_one(language=language, similarity=similarity)
-    if plain and max_neighbors is not None:
-        raise InvalidInputError("--max-neighbors and --plain exclude each other; give one of them.")
-    if similarity is not None and max_neighbors is not None:
-        raise InvalidInputError(
-            f"--max-neighbors was set when {similarity} was built; leave it out."
-        )
-
-    from softcosine.cli.failures import saying_how_to_go_on
-    from softcosine.cli.matrix_building import document_limit
-    from softcosine.cli.matrix_index import SavedMatrix
-    from softcosine.cli.options import bytes_in
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Types, each_document, fields_named, types_named
-    from softcosine.cli.sources import decisions_in
-    from softcosine.cli.vocabularies import rules_of
-    from softcosine.index.defaults import RANKING, WEIGHTING
-    from softcosine.index.soft_index import SoftIndex
-    from softcosine.index.writer.creation import creating
-    from softcosine.index.writer.index_writer import IndexWriter
-    from softcosine.matrix.recipe import SimilarityRecipe
-
-    decided, weighting = decisions_in(decisions), WEIGHTING
-    if settings is None:
-        recipe = SimilarityRecipe(
-            sources=() if plain else tuple(source or ()) or None, combine=join, overrides=decided,
-            max_neighbors=max_neighbors,
-        )  # fmt: skip
-        weights = field_weights(fields)
-        known, analyzer = rules_of(language, stemmer, stop_words)
-    else:
-        chosen = _settings(settings, language, text_fields)
-        recipe, weighting, ranking = chosen.similarity, chosen.weighting, chosen.ranking
-        weights = None if chosen.fields is None else dict(chosen.fields)
-        known, analyzer = chosen.language, chosen.analyzer
-        if encoder == "auto":
-            encoder = (chosen.encoder if chosen.meaning != 0 else None) or "none"
-        meaning = None if encoder == "none" else chosen.meaning_by(encoder)
-    matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=stemmer)
+    check_one(text=reading.text_fields, field=making.fields)
+    making = _checked(making, similarity, settings)
+    own = making.settings() if settings is None else _tuned(settings, making, reading.text_fields)
+    matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=making.stemmer)
     if matrix is not None:
-        analyzer = matrix.analyzer or analyzer
-    limit = None if memory is None and "snos" in recipe.names else bytes_in(memory or "1G")
-    started, columns = time.perf_counter(), Types(types_named(types))
-    with Reporter() as report, saying_how_to_go_on(encoder_cache):
-        documents = each_document(
-            inputs,
-            fields=fields_named(id_field, weights or text_fields, separate=bool(weights)),
-            format=format,
-            encoding=encoding,
-            pattern=pattern,
-            types=columns,
-            progress=lambda done: report("reading documents", done, None),
-        )
-        with creating(
-            output, overwrite=overwrite, similarity=recipe, language=known, analyzer=analyzer,
-            weighting=weighting, ranking=ranking or RANKING, fields=weights,
-            min_df=1 if min_df is None else document_limit(min_df),
-            positions=positions or None, keep_texts=texts,
-            encoder=None if encoder == "none" else encoder,
-            encoder_cache=encoder_cache, meaning=meaning, meaning_space=meaning_space,
-        ) as made:  # fmt: skip
+        own["analyzer"] = matrix.analyzer or own["analyzer"]
+    snos = memory is None and "snos" in own["similarity"].names
+    limit = None if snos else bytes_in(memory or "1G")
+    started, columns, weights = time.perf_counter(), Types(types_named(types)), own["fields"]
+    fields = fields_named(id_field, weights or reading.text_fields, separate=bool(weights))
+    with Reporter() as report, saying_how_to_go_on(making.encoder_cache):
+        documents = reading.documents(inputs, fields, report, types=columns)
+        with creating(output, overwrite=overwrite, **own) as made:
             with IndexWriter(made[1], memory=limit, builder=matrix, progress=report) as writer:
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
-    note = SoftIndex.open(output).note
-    limited = any(one is not None for one in (min_df, stop_words, matrix, settings))
-    seconds = time.perf_counter() - started
-    _show(output, decided, note, seconds, columns, as_json, limited=limited)
+    limited = any(one is not None for one in (making.min_df, making.stop_words, matrix, settings))
+    decided = own["similarity"].overrides
+    _show(output, decided, time.perf_counter() - started, columns, as_json, limited=limited)
+
+
+def _checked(making: Making, similarity: Path | None, settings: Path | None) -> Making:
+    """Return the options, with the encoder that they imply, or raise InvalidInputError."""
+    making.check(similarity=similarity)
+    if settings is not None:
+        given = {
+            name: getattr(making, name)
+            for name in (
+                "fields", "source", "join", "decisions", "plain", "stemmer", "stop_words",
+                "meaning", "ranking", "max_neighbors", "min_df",
+            )
+            if getattr(making, name) != getattr(Making(), name)
+        }  # fmt: skip
+        named = [f"--{name.replace('_', '-').replace('fields', 'field')}" for name in given]
+        if named := [*named, *(["--similarity"] if similarity is not None else [])]:
+            raise InvalidInputError(
+                f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
+            )
+    if making.encoder == "auto" and (making.plain or similarity is not None):
+        making = replace(making, encoder="none")
+    meaning = making.meaning if making.encoder == "none" else None
+    of_encoders = (making.encoder_cache, making.meaning_space, meaning)
+    if (
+        settings is None
+        and making.encoder in ("auto", "none")
+        and of_encoders != (None, None, None)
+    ):
+        raise InvalidInputError(
+            "--encoder-cache, --meaning and --meaning-space are for an index with an encoder; add "
+            "--encoder minilm, or leave them out."
+        )
+    stop_words = None if making.stop_words == "none" else making.stop_words
+    check_one(stop_words=stop_words, similarity=similarity)
+    check_one(language=making.language, similarity=similarity)
+    if similarity is not None and making.max_neighbors is not None:
+        raise InvalidInputError(
+            f"--max-neighbors was set when {similarity} was built; leave it out."
+        )
+    return making
+
+
+def _tuned(path: Path, making: Making, text_fields: list[str] | None) -> dict[str, Any]:
+    """Return the settings of an index by a file of 'collection tune'."""
+    chosen, encoder = _settings(path, making.language, text_fields), making.encoder
+    if encoder == "auto":
+        encoder = (chosen.encoder if chosen.meaning != 0 else None) or "none"
+    return {
+        **making.settings(),
+        "similarity": chosen.similarity, "weighting": chosen.weighting, "ranking": chosen.ranking,
+        "fields": None if chosen.fields is None else dict(chosen.fields),
+        "language": chosen.language, "analyzer": chosen.analyzer,
+        "encoder": None if encoder == "none" else encoder,
+        "meaning": None if encoder == "none" else chosen.meaning_by(encoder),
+    }  # fmt: skip
 
 
 def _settings(path: Path, language: str | None, text_fields: list[str] | None) -> Settings:
@@ -325,7 +356,6 @@ def check_one(**given: Any) -> None:
 def _show(
     output: Path,
     decisions: Decisions | None,
-    note: str,
     seconds: float,
     columns: Types,
     as_json: bool,
@@ -334,7 +364,6 @@ def _show(
 ) -> None:
     from softcosine.cli.calling import program
     from softcosine.cli.maintenance import bytes_of
-    from softcosine.cli.meaning import facts_of
     from softcosine.cli.output import (
         console,
         counted,
@@ -352,7 +381,7 @@ def _show(
     outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
     empty = len(made) and not len(made.vocabulary)
     emptied = _NO_WORDS + _NO_WORDS_BY[limited] if empty else ""
-    note = " ".join(filter(None, (note, outside, emptied)))
+    note = " ".join(filter(None, (made.note, outside, emptied)))
     n_bytes, use, encoded = bytes_of(output), made.list_use, facts_of(made)
     if as_json:
         print_json(
@@ -387,3 +416,138 @@ def _show(
     if use is not None:
         out.print(str(use), style="dim", markup=False)
     out.print(f'Search it: {program()} search {shown} "your words" --explain', style="dim")
+
+
+_Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE", help="Files of records with ids, or URLs that fsspec reads (s3://...)."
+    ),
+]
+_DocsPerShard = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Documents in a shard, about.")
+]
+
+
+def plan_shards(
+    inputs: _Inputs,
+    docs_per_shard: _DocsPerShard = 1_000_000,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    as_json: Summary = False,
+) -> None:
+    """Show how many documents and shards some files give, about, and write nothing.
+
+      softcosine shards plan big-*.jsonl --docs-per-shard 500000
+
+    The number of documents is estimated from the beginning of each file.
+
+    JSON: documents, shards, chunks (tasks that read the files), bytes.
+    """
+    from softcosine.cli.output import console, counted, print_json, size
+    from softcosine.cluster.plan import ShardPlan
+
+    found = ShardPlan(
+        inputs, docs_per_shard=docs_per_shard, format=format, encoding=encoding, plain=True
+    ).estimate()
+    if as_json:
+        facts = {"documents": found.n_docs, "shards": found.n_shards}
+        print_json({**facts, "chunks": found.n_chunks, "bytes": found.n_bytes})
+        return
+    console().print(
+        f"About {counted(found.n_docs, 'document')} in {counted(found.n_shards, 'shard')}, read "
+        f"in {counted(found.n_chunks, 'chunk')} of {size(found.n_bytes)} together."
+    )
+
+
+def build_shards(
+    inputs: _Inputs,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="SHARDS", help="The folder to write.")
+    ],
+    reading: Reading,
+    making: Making,
+    docs_per_shard: _DocsPerShard = 1_000_000,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Number of workers [all processors].")
+    ] = None,
+    id_field: IdField = None,
+    types: TypesOfColumns = None,
+    memory: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="Approximate memory of a worker: 512M, 2G."),
+    ] = "1G",
+    as_json: Summary = False,
+) -> None:
+    """Build shards from files of documents: several indexes that answer as one.
+
+      softcosine shards build big-*.jsonl.gz -o big.shards
+      softcosine shards build s3://bucket/all.parquet -o all.shards --docs-per-shard 2000000
+      softcosine info big.shards
+
+    For tens of millions of documents; below, 'index' is simpler and faster. Every shard has the
+    words, similarities and weights of all documents, so that its scores are those of one index.
+    Options and formats are those of 'index'; every record needs an id, which decides on its shard.
+
+    If the command is stopped, start it again with the same arguments: it continues where it was.
+
+    JSON: shards, documents, terms, epoch, bytes, seconds, note (source of the similarities), types
+    (of columns).
+    """
+    from softcosine._threads import usable_cpus
+    from softcosine.cli.failures import saying_how_to_go_on
+    from softcosine.cli.progress import Reporter
+    from softcosine.cli.reading import types_named
+    from softcosine.cluster.plan import ShardPlan
+
+    making.check()
+    check_one(text=reading.text_fields, field=making.fields)
+    if reading.pattern is not None:
+        raise InvalidInputError("--glob is for folders, and shards are built from files.")
+    started = time.perf_counter()
+    planned = ShardPlan(
+        inputs, docs_per_shard=docs_per_shard, id_field=id_field, text_fields=reading.text_fields,
+        format=reading.format, types=types_named(types), encoding=reading.encoding,
+        **making.settings(),
+    )  # fmt: skip
+    with Reporter() as report, saying_how_to_go_on(output):
+        planned.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)
+    _show_shards(output, planned.types_, time.perf_counter() - started, as_json)
+
+
+def _show_shards(output: Path, types: dict[str, str], seconds: float, as_json: bool) -> None:
+    from softcosine.cli.output import (
+        console,
+        counted,
+        duration,
+        print_json,
+        print_note,
+        printable,
+        size,
+    )
+    from softcosine.cli.reading import Types
+    from softcosine.cluster.manifest import ShardsManifest
+    from softcosine.index.soft_index import SoftIndex
+
+    manifest = ShardsManifest.read(output)
+    epoch, n_bytes = SoftIndex.open(output / manifest.epoch_folder), _bytes_of(output)
+    n_terms, note = len(epoch.vocabulary), epoch.note
+    if as_json:
+        sizes = {"shards": manifest.n_shards, "documents": manifest.n_docs, "terms": n_terms}
+        own = {"epoch": manifest.epoch, "bytes": n_bytes, "seconds": seconds, "note": note}
+        print_json({**sizes, **own, "types": types})
+        return
+    console().print(
+        f"Built {counted(manifest.n_shards, 'shard')} of {counted(manifest.n_docs, 'document')} "
+        f"with {counted(n_terms, 'term')} in {duration(seconds)}: "
+        f"{printable(str(output))} ({size(n_bytes)})."
+    )
+    if columns := str(Types(found=types)):
+        console().print(printable(columns), style="dim")
+    print_note(note, epoch.language, epoch.analyzer)
+
+
+def _bytes_of(folder: Path) -> int:
+    """Return the size on disk of a folder; a file with several names counts once."""
+    facts = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    return sum({(one.st_dev, one.st_ino): one.st_size for one in facts}.values())

@@ -1,20 +1,21 @@
-"""Commands ``softcosine info``, ``check``, ``backup`` and ``salvage``."""
+"""Commands ``softcosine info``, ``admin check``, ``backup`` and ``salvage``."""
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from softcosine.cli.opening import any_index, facts_of, is_served, name_of
 from softcosine.cli.options import AnyIndex, Index, Json
 from softcosine.cli.output import counted, printable
-from softcosine.cli.remote import name_of
 from softcosine.errors import CorruptIndexError
 
 if TYPE_CHECKING:
+    from softcosine.client import RemoteIndex
     from softcosine.index.directory.commit import Commit
     from softcosine.index.soft_index import SoftIndex
 
@@ -40,13 +41,12 @@ def info(
     answers. Of a sharded index also shards, of folder and documents.
     """
     from softcosine.cli.output import print_json
-    from softcosine.cli.remote import is_served, served_index
     from softcosine.cluster.opening import epoch_path
     from softcosine.index.soft_index import SoftIndex
 
     if is_served(index):
-        with served_index(index) as served:
-            told = served.info()
+        with any_index(index) as served:
+            told = cast("RemoteIndex", served).info()
         if as_json:
             print_json(told)
         else:
@@ -67,13 +67,13 @@ def info(
 def check(index: Index, as_json: Json = False) -> None:
     """Check the checksums and the consistency of an index.
 
-      softcosine check faq.index
-      softcosine check big.shards
+      softcosine admin check faq.index
+      softcosine admin check big.shards
 
     The command compares every file of the last commit with its checksum, postings with the terms of
     the documents, ids with documents, and the stored similarities and lengths with their
-    definitions. It also works during a write. 'salvage' copies the intact segments of a damaged
-    index. Of a sharded index, it checks every shard, and that they belong together.
+    definitions. It also works during a write. 'admin salvage' copies the intact segments of a
+    damaged index. Of a sharded index, it checks every shard, and that they belong together.
 
     JSON: index, generation, files, bytes, seconds; for a sharded index shards (their number) in
     place of generation. At the first error, for a sharded index the first of each shard, the
@@ -97,13 +97,12 @@ def check(index: Index, as_json: Json = False) -> None:
                 commits = [check_index(store, report)]
             except CorruptIndexError as error:
                 advice = (
-                    f"Restore a backup, or run 'softcosine salvage {index} -o NEW' to copy the "
-                    "intact segments."
+                    f"Restore a backup, or run 'softcosine admin salvage {index} -o NEW' to copy "
+                    "the intact segments."
                 )
                 if url_of(index) is not None:  # an overwritten copy keeps its equal parts
-                    advice = (
-                        f"Delete it there, and run 'softcosine backup FOLDER {name_of(index)}'."
-                    )
+                    command = f"softcosine admin backup FOLDER {name_of(index)}"
+                    advice = f"Delete it there, and run '{command}'."
                 raise CorruptIndexError(f"{error} {advice}") from error
         facts = {"generation": commits[0].number}
     seconds = time.perf_counter() - started
@@ -160,11 +159,11 @@ def backup(
 ) -> None:
     """Copy the last commit of an index, even during a write.
 
-      softcosine backup faq.index /backups/faq.index
-      softcosine backup faq.index /backups/faq.index --overwrite
-      softcosine backup faq.index s3://bucket/faq.index
-      softcosine backup big.shards /backups/big.shards
-      softcosine backup s3://bucket/big.shards big.shards
+      softcosine admin backup faq.index /backups/faq.index
+      softcosine admin backup faq.index /backups/faq.index --overwrite
+      softcosine admin backup faq.index s3://bucket/faq.index
+      softcosine admin backup big.shards /backups/big.shards
+      softcosine admin backup s3://bucket/big.shards big.shards
 
     The copy is a complete index and appears under its name when it is finished. --links shares the
     files by hard links, if the file system supports them, so damage to one index damages the other.
@@ -217,12 +216,12 @@ def salvage(
 ) -> None:
     """Copy the intact segments of a damaged index to a new index.
 
-      softcosine salvage faq.index -o salvaged.index
+      softcosine admin salvage faq.index -o salvaged.index
 
-    Use it if 'check' reports damage and there is no backup. Every file is read; a segment with a
-    missing or changed file is left out. Add its documents again with 'add'. The manifest and the
-    vocabulary must be intact. If the source of the similarities is lost, a message describes the
-    consequences. The damaged index does not change.
+    Use it if 'admin check' reports damage and there is no backup. Every file is read; a segment
+    with a missing or changed file is left out. Add its documents again with 'add'. The manifest and
+    the vocabulary must be intact. If the source of the similarities is lost, a message says what
+    follows. The damaged index does not change.
 
     JSON: index, documents, lost (documents of the segments left out), damage (a list of messages).
     """
@@ -269,7 +268,6 @@ def _facts(opened: SoftIndex, path: Path) -> dict[str, Any]:
     del similarity["smallest_eigenvalue"]
     similarity["balanced"] = opened.S.scales is not None
     similarity["shrunk"] = float(opened.S.settings.get("shrunk", 1.0))
-    from softcosine.cli.meaning import facts_of
     from softcosine.index.directory.manifest import IndexSettings
     from softcosine.index.directory.remote_store import open_store
 
@@ -313,7 +311,6 @@ def _sizes(opened: SoftIndex) -> dict[str, int]:
 
 def _facts_of_shards(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
     """Return what a sharded index has in place of the facts of its epoch."""
-    from softcosine.cli.meaning import facts_of
     from softcosine.cluster.manifest import ShardsManifest
     from softcosine.index.soft_index import SoftIndex
 

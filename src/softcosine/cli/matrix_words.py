@@ -53,8 +53,8 @@ def neighbors_record(
     word: str,
     k: int,
     origins: bool,
-) -> tuple[dict[str, Any], list[str]]:
-    """Return a word's neighbours as ``--json`` prints them, and the origin of each."""
+) -> dict[str, Any]:
+    """Return a word's neighbours, perhaps with the origin of each."""
     term = _term(S, word)
     if term is not None:
         asked = S.representatives[S.vocabulary.index(term)]
@@ -83,13 +83,13 @@ def neighbors_record(
     record: dict[str, Any] = {"word": word, "indexed": term is not None}
     record["neighbors"] = [{"word": other, "similarity": value} for other, value in found]
     if not origins or source is None:
-        return record, [""] * len(found)
+        return record
     from softcosine.similarity.provenance import origins as origins_of
 
     told = origins_of(source, [asked] * len(found), [other for other, _ in found])
     for one, origin in zip(record["neighbors"], told, strict=True):
         one["origin"] = origin.to_dict()
-    return record, [str(origin) for origin in told]
+    return record
 
 
 def _term(S: TermSimilarityMatrix, word: str) -> str | None:

@@ -11,10 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from softcosine.cli.completing import complete_named_index
-from softcosine.cli.options import Ask, KnownEncoder, Meaning, RankingName
-from softcosine.cli.remote import in_a_folder
+from softcosine.cli.derived import FromRequest
+from softcosine.cli.opening import in_a_folder
+from softcosine.cli.options import KnownEncoder
 from softcosine.cli.signals import end_at_once
 from softcosine.errors import InvalidInputError
+from softcosine.index.requests import ScoringOptions
 
 __all__ = ["mcp"]
 
@@ -28,6 +30,10 @@ def mcp(
             help="Folders that 'index' wrote; NAME=FOLDER gives a name.",
         ),
     ],
+    options: Annotated[
+        dict[str, Any],
+        FromRequest(ScoringOptions, only=("ranking", "ask", "meaning")),
+    ],
     writable: Annotated[
         bool, typer.Option("--writable", help="Let the model add and delete documents.")
     ] = False,
@@ -36,9 +42,6 @@ def mcp(
         typer.Option(min=1, metavar="N", help="Where texts of hits are truncated [1000]."),
     ] = None,
     encoder: KnownEncoder = None,
-    ranking: RankingName = None,
-    ask: Ask = None,
-    meaning: Meaning = None,
     config: Annotated[
         bool,
         typer.Option("--config", help="Print the entry for a client's configuration, and exit."),
@@ -60,7 +63,7 @@ def mcp(
     --encoder names the encoder of indexes that were encoded with another one than minilm;
     --ranking, --ask and --meaning hold for every search of the model, as in 'search'.
     """
-    from softcosine.cli.meaning import MeaningOptions, open_index
+    from softcosine.cli.opening import open_index
     from softcosine.mcp.server import MAX_CHARACTERS, mcp_server
 
     folders = _named(indexes)
@@ -70,26 +73,22 @@ def mcp(
         encoded = [name for name, own in spaces.items() if own is not None and not own.static]
         for name in encoded or opened:  # without any, the error says why
             opened[name] = open_index(folders[name], encoder)
-    asked = MeaningOptions.of(next(iter(opened.values())), ask, meaning, ranking, encoder)
+    ScoringOptions.of(**options)
     for one in opened.values():
-        one.searcher(ranking)  # an unknown ranking is an error now, not at the first search
+        one.searcher(options.get("ranking"))  # raises for an unknown one
     if config:
         if encoder is not None and Path(encoder).exists():
             encoder = str(Path(encoder).absolute())
-        given = {
-            "--max-characters": max_characters, "--encoder": encoder, "--ranking": ranking,
-            "--ask": ask, "--meaning": meaning,
-        }  # fmt: skip
-        options = ["--writable"] if writable else []
+        given = {"max-characters": max_characters, "encoder": encoder, **options}
+        arguments = ["--writable"] if writable else []
         for option, value in given.items():
-            options += [] if value is None else [option, str(value)]
-        entry = {"mcpServers": {"softcosine": _entry(folders, options)}}
+            arguments += [] if value is None else [f"--{option}", str(value)]
+        entry = {"mcpServers": {"softcosine": _entry(folders, arguments)}}
         sys.stdout.write(f"{json.dumps(entry, indent=2)}\n")
         return
     server = mcp_server(
-        opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS,
-        ranking=ranking, ask=asked.ask, meaning=meaning,
-    )  # fmt: skip
+        opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS, **options
+    )
     if sys.stdin.isatty():
         from softcosine.cli.output import console
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from softcosine.cli.completing import complete_index, names_of
-from softcosine.cli.remote import in_a_folder
+from softcosine.cli.derived import MORE
+from softcosine.cli.opening import in_a_folder
 from softcosine.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from softcosine._progress import Report
+    from softcosine.files import Document, Fields
 
 __all__ = [
     "AnyIndex",
-    "Ask",
-    "By",
     "DecisionsFile",
     "Encoder",
     "EncoderCache",
@@ -35,14 +40,10 @@ __all__ = [
     "Memory",
     "MinDf",
     "Pattern",
-    "RankingName",
+    "Reading",
     "Refresh",
-    "Replicas",
-    "ShardEngine",
-    "ShardTimeout",
     "Stemmer",
     "Summary",
-    "Syntax",
     "TextFields",
     "Threads",
     "TypesOfColumns",
@@ -111,6 +112,29 @@ Pattern = Annotated[
     str | None,
     typer.Option("--glob", metavar="PATTERN", help="File names to read in a folder: '*.py'."),
 ]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of documents are read."""
+
+    text_fields: TextFields = None
+    format: Format = None
+    encoding: Encoding = "utf-8"
+    pattern: Pattern = None
+
+    def documents(
+        self, inputs: list[str], fields: Fields, report: Report, **options: Any
+    ) -> Iterator[Document]:
+        """Yield the documents of files and folders; see `softcosine.cli.reading.each_document`."""
+        from softcosine.cli.reading import each_document
+
+        return each_document(
+            inputs, fields=fields, format=self.format, encoding=self.encoding, pattern=self.pattern,
+            progress=lambda done: report("reading documents", done, None), **options,
+        )  # fmt: skip
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per result.")]
 Limit = Annotated[int, typer.Option("-k", metavar="N", help="Maximum number of results.")]
 Join = Annotated[
@@ -169,6 +193,7 @@ KnownEncoder = Annotated[
         metavar="NAME",
         autocompletion=names_of("minilm"),
         help="Folder or name of the index's encoder, if not minilm.",
+        rich_help_panel=MORE,
     ),
 ]
 EncoderCache = Annotated[
@@ -188,47 +213,7 @@ MeaningSpace = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Query table of the encoder, made by 'teach-queries'; that of minilm is bundled.",
-    ),
-]
-Ask = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WAY",
-        autocompletion=names_of("cli.meaning:WAYS"),
-        help="How the query's meaning is found: encoder (the model reads it), static (from a "
-        "table) or words (not at all) [encoder if installed, else static].",
-    ),
-]
-RankingName = Annotated[
-    str | None,
-    typer.Option(
-        "--ranking",
-        autocompletion=names_of("cli.output:RANKINGS"),
-        help="soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25 [that of the "
-        "index].",
-    ),
-]
-ShardEngine = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        autocompletion=names_of("ray"),
-        help="Search the shards of a sharded index in actors of 'ray' [threads].",
-    ),
-]
-Replicas = Annotated[
-    int | None,
-    typer.Option("--replicas", min=1, metavar="N", help="Actors for each shard [1]."),
-]
-ShardTimeout = Annotated[
-    float | None,
-    typer.Option(
-        "--shard-timeout",
-        min=0.001,
-        metavar="SECONDS",
-        help="Answer without shards that take longer in a step of the search, and name them.",
+        help="Query table of the encoder, made by 'admin teach'; that of minilm is bundled.",
     ),
 ]
 Summary = Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")]
@@ -247,23 +232,8 @@ Refresh = Annotated[
         help="Update the term weights [if a tenth of the documents has changed].",
     ),
 ]
-By = Annotated[
-    str,
-    typer.Option(
-        metavar="HOW",
-        autocompletion=names_of("words", "meaning", "both"),
-        help="Compare words (soft cosine), meaning (cosine of coordinates) or both (their mean).",
-    ),
-]
 Threads = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Maximum number of threads [all processors].")
-]
-Syntax = Annotated[
-    bool | None,
-    typer.Option(
-        "--syntax/--no-syntax",
-        help='Treat + - " and ^ as operators, or none of them. By default quotes alone are.',
-    ),
 ]
 
 _SIZE = re.compile(r"(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]?)(i?B)?", re.IGNORECASE)

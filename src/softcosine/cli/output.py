@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from softcosine.evaluate.tables import Table as Rows
     from softcosine.index.search.explanation import Explanation, Part
     from softcosine.index.search.highlights import Snippet
-    from softcosine.index.search.results import Hit, Hits
+    from softcosine.index.search.results import Hits
     from softcosine.text.analyzer import Analyzer
 
 __all__ = [
@@ -27,8 +27,6 @@ __all__ = [
     "console",
     "counted",
     "duration",
-    "explanation_record",
-    "hit_record",
     "hits_record",
     "marked",
     "pairs_shown",
@@ -177,94 +175,17 @@ def size(n_bytes: int) -> str:
 
 
 def hits_record(
-    hits: Hits,
-    seconds: float,
-    explanations: Sequence[Explanation],
-    *,
-    plan: bool = False,
-    meaning: float = 0.0,
+    hits: Hits, seconds: float, explanations: Sequence[Explanation], meaning: float
 ) -> dict[str, Any]:
     """Return the results of a query as ``--json`` prints them."""
-    told: dict[str, Any] = {}
-    if plan:
-        told["plan"] = {key: getattr(hits.plan, key) for key in ("method", "reason", "proven")}
-    if hits.facets:
-        told["facets"] = {
-            key: [{"value": one.value, "documents": one.n_docs} for one in counts]
-            for key, counts in hits.facets.items()
-        }
-    if hits.missing_shards:
-        told["missing_shards"] = list(hits.missing_shards)
-    return {
-        "query": hits.query,
-        "ranking": hits.ranking,
-        "ask": hits.plan.ask,
-        "meaning": meaning,
-        "seconds": seconds,
-        "outside": list(hits.outside),
-        "unknown": list(hits.unknown),
-        "left_out": list(hits.left_out),
-        "required": list(hits.required),
-        "excluded": list(hits.excluded),
-        "suggestions": [
-            {
-                "word": one.word,
-                "candidates": [
-                    {"word": other.word, "distance": other.distance, "n_docs": other.n_docs}
-                    for other in one.candidates
-                ],
-            }
-            for one in hits.suggestions
-        ],
-        "offset": hits.offset,
-        **told,
-        "hits": [
-            hit_record(hits.offset + place + 1, hit, explanations[place] if explanations else None)
-            for place, hit in enumerate(hits)
-        ],
-    }
+    from softcosine.index.wire import wire
 
-
-def hit_record(rank: int, hit: Hit, explanation: Explanation | None) -> dict[str, Any]:
-    """Return a hit as ``--json`` prints it."""
-    passage = hit.snippet
-    record: dict[str, Any] = {
-        "rank": rank,
-        "id": hit.id,
-        "score": hit.score,
-        "title": hit.title,
-        "text": hit.text,
-        "metadata": hit.metadata,
-        "snippet": {
-            "text": passage.text,
-            "marks": [[mark.start, mark.end, mark.kind] for mark in passage.marks],
-        },
-    }
-    if explanation is not None:
-        record["parts"] = explanation_record(explanation)["parts"]
+    record: dict[str, Any] = {**wire(hits), "meaning": meaning, "seconds": seconds}
+    for rank, hit in enumerate(record["hits"], hits.offset + 1):
+        hit["rank"] = rank
+    for hit, explanation in zip(record["hits"], explanations, strict=False):
+        hit["parts"] = wire(explanation.parts)
     return record
-
-
-def explanation_record(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as ``--json`` prints it."""
-    return {
-        "query": explanation.query,
-        "id": explanation.id,
-        "score": explanation.score,
-        "ranking": explanation.ranking,
-        "parts": [
-            {
-                "query_word": part.query_word,
-                "document_word": part.document_word,
-                "similarity": part.similarity,
-                "contribution": part.contribution,
-                "exact": part.exact,
-                "spelled": part.spelled,
-                "space": part.space,
-            }
-            for part in explanation.parts
-        ],
-    }
 
 
 def show_hits(
@@ -475,36 +396,36 @@ def show_explanation(
         out.print(printable(way), style="dim")
 
 
-def show_neighbors(record: dict[str, Any], told: Sequence[str], forbidden: Sequence[str]) -> None:
-    """Print the neighbours of a word, with their origins if there are any.
-
-    Parameters
-    ----------
-    record : dict
-        The record that ``terms --json`` prints.
-    told : sequence of str
-        The origin of each neighbour, or empty strings.
-    forbidden : sequence of str
-        Forbidden words and their origins.
-    """
+def show_neighbors(record: dict[str, Any], origins: bool, as_json: bool) -> None:
+    """Print the neighbours of a word, as a method ``term`` returns them, perhaps with origins."""
     from rich.table import Table
 
+    from softcosine.similarity.provenance import Origin
+
+    shown = ("word", "similarity", "origin") if origins else ("word", "similarity")
+    neighbors = [{key: one[key] for key in shown if key in one} for one in record["neighbors"]]
+    forbidden = record.get("forbidden", ()) if origins else ()
+    if as_json:
+        kept = {"word": record["word"], "indexed": record["indexed"], "neighbors": neighbors}
+        print_json({**kept, "forbidden": forbidden} if "forbidden" in record and origins else kept)
+        return
     out = console()
     out.print(printable(record["word"]), style="bold", end="")
     out.print("" if record["indexed"] else "  (in no document)", style="yellow")
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    if any(told):
-        table.add_column(style="dim", overflow="fold")
-    for one, origin in zip(record["neighbors"], told, strict=True):
-        shown = f"  {one['similarity']:.3f}", printable(one["word"])
-        table.add_row(*shown, *([printable(origin)] if origin else []))
-    if record["neighbors"]:
+    table.add_column(style="dim", overflow="fold")
+    for one in neighbors:
+        origin = [str(Origin.from_dict(one["origin"]))] if "origin" in one else []
+        row = [f"  {one['similarity']:.3f}", one["word"], *origin]
+        table.add_row(*map(printable, row))
+    if neighbors:
         print_table(table)
     elif " " in record["word"].strip():
         out.print("  no indexed word is similar to it as a whole; 'search' also uses its words")
     else:
         out.print("  no indexed word is similar to it")
-    for line in forbidden:
-        out.print(f"  {printable(line)}", style="dim")
+    for one in forbidden:
+        line = f"  {one['word']}  {Origin.from_dict(one['origin'])}"
+        out.print(printable(line), style="dim")

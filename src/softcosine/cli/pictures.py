@@ -1,52 +1,59 @@
-"""Command ``softcosine map``, and the option ``--plot`` of other commands."""
+"""Command ``softcosine collection map``, and the option ``--plot`` of other commands."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.conditions import Conditions
-from softcosine.cli.options import By, Index, Threads
+from softcosine.cli.derived import MORE, FromRequest
+from softcosine.cli.options import Index, Threads
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.index.requests import DedupeRequest, FilterRequest
 
 if TYPE_CHECKING:
     from softcosine.index.search.results import Hits
     from softcosine.index.soft_index import SoftIndex
     from softcosine.plots.document_map import DocumentMap
 
-__all__ = ["Overwrite", "Plot", "check_plot", "draw_hits", "draw_map"]
+__all__ = ["Overwrite", "Picture", "Plot", "check_plot", "draw_hits", "draw_map"]
 
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Also draw a picture: .png, .svg or .pdf."),
+    typer.Option(
+        metavar="FILE", help="Also draw a picture: .png, .svg or .pdf.", rich_help_panel=MORE
+    ),
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Let --plot replace an existing file.")
+    bool,
+    typer.Option("--overwrite", help="Let --plot replace an existing file.", rich_help_panel=MORE),
 ]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture to draw beside the answer."""
+
+    plot: Plot = None
+    overwrite: Overwrite = False
+
+    def check(self, rows: int = 0) -> None:
+        """Check the picture, of `rows` documents if it is a heat map, before any work is done."""
+        check_plot(self.plot, overwrite=self.overwrite, rows=rows)
 
 
 def check_plot(path: Path | None, *, overwrite: bool, rows: int = 0) -> None:
-    """Check the arguments of a picture before any work is done.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file to write; None for no picture.
-    overwrite : bool
-    rows : int
-        Maximum number of documents in the heat map.
+    """Check the arguments of a picture; see `Picture.check`.
 
     Raises
     ------
     InvalidInputError
         If the file name has no known ending, or there are too many rows.
-    AlreadyExistsError
-        If the file exists and `overwrite` is false.
-    FileNotFoundError
-        If its folder does not exist.
+    AlreadyExistsError, FileNotFoundError
+        See `check_file`.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -90,16 +97,13 @@ def draw_hits(opened: SoftIndex, hits: Hits, path: Path, asked: str | None = Non
 
 def draw_map(
     index: Index,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Picture to write: .png, .svg or .pdf."),
-    ] = None,
+    options: Annotated[dict[str, Any], FromRequest(DedupeRequest, only=("by",))],
+    filters: Annotated[dict[str, Any], FromRequest(FilterRequest, only=("where",))],
+    picture: Picture,
     color_by: Annotated[
         str | None,
         typer.Option(metavar="FIELD", help="Colour documents by this metadata field."),
     ] = None,
-    where: Conditions = None,
-    by: By = "words",
     max_documents: Annotated[
         int,
         typer.Option(
@@ -107,15 +111,14 @@ def draw_map(
         ),
     ] = 2000,
     threads: Threads = None,
-    overwrite: Overwrite = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print places, regions and colours as JSON.")
     ] = False,
 ) -> None:
     """Draw a map of the documents of an index.
 
-      softcosine map faq.index --plot faq.png
-      softcosine map faq.index --plot faq.png --color-by lang --where 'year>=2020'
+      softcosine collection map faq.index --plot faq.png
+      softcosine collection map faq.index --plot faq.png --color-by lang --where 'year>=2020'
 
     Each document is drawn near the documents most similar to it (--by); regions are named
     by their characteristic words. Documents that are close on the map are similar. Large distances
@@ -126,21 +129,20 @@ def draw_map(
     (ids of documents similar to no other), n_neighbors and kept_neighbors: the share of each
     document's nearest neighbours that are also its nearest on the map.
     """
-    from softcosine.cli.conditions import read_where
     from softcosine.cli.output import print_json
     from softcosine.cli.progress import Reporter
     from softcosine.index.soft_index import SoftIndex
     from softcosine.plots.document_map import document_map
 
+    plot = picture.plot
     if plot is None and not as_json:
         raise InvalidInputError("pass --plot FILE to draw the map, or --json to print its numbers.")
-    check_plot(plot, overwrite=overwrite)
-    only = read_where(where)
+    picture.check()
     opened = SoftIndex.open(index)
     with Reporter() as report:
         made = document_map(
-            opened, color_by=color_by, where=only, by=cast("Any", by), max_documents=max_documents,
-            threads=threads, progress=report,
+            opened, color_by=color_by, max_documents=max_documents, threads=threads,
+            progress=report, **options, **filters,
         )  # fmt: skip
     if plot is not None:
         made.save(plot)

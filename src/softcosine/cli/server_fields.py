@@ -1,4 +1,4 @@
-"""Commands ``softcosine expand``, ``compare-server`` and ``learn-from``."""
+"""Commands of ``softcosine server``: expand, search, compare, learn."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ import typer
 
 from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
-from softcosine.cli.options import AnyIndex, Index, Language, Summary, Syntax
-from softcosine.errors import InvalidInputError
+from softcosine.cli.derived import FromRequest
+from softcosine.cli.options import AnyIndex, Index, Json, Language, Summary
+from softcosine.index.requests import ExpandRequest, SearchOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from softcosine.index.search.results import Hits
-    from softcosine.index.soft_index import SoftIndex
     from softcosine.servers.field_comparison import FieldComparison
 
-__all__ = ["SentWords", "asking_field", "compare_server", "expand", "learn_from"]
+__all__ = ["compare_server", "expand", "learn_from", "search"]
 
 _SHOWN = 12  # words that differ
+_WORDS = ("terms", "forms", "analyzed")
 
 Url = Annotated[
     str,
@@ -36,77 +34,83 @@ Url = Annotated[
 FieldName = Annotated[
     str, typer.Option("--field", metavar="FIELD", help="A text field on the server.")
 ]
-SentWords = Annotated[
-    str,
-    typer.Option(
-        "--words",
-        metavar="KIND",
-        autocompletion=names_of("terms", "forms", "analyzed"),
-        help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
-        "'compare-server' says which.",
-    ),
-]
 
 
 def expand(
     index: AnyIndex,
     query: Annotated[list[str], typer.Argument(metavar="WORDS", help="The query.")],
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="SERVER",
-            autocompletion=names_of("elasticsearch", "opensearch", "solr", "lucene"),
-            help="elasticsearch, opensearch, solr or lucene.",
-        ),
-    ],
-    fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--field",
-            metavar="FIELD",
-            help="Name of the text field on the server; OWN=FIELD for an index of several fields "
-            "[as in the index]; repeatable.",
-        ),
-    ] = None,
-    max_terms: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Send at most N words for each field; 0 for all."),
-    ] = 64,
-    words: SentWords = "terms",
-    syntax: Syntax = None,
-    k1_factor: Annotated[
-        bool | None,
-        typer.Option(
-            "--k1-factor/--no-k1-factor",
-            help="Whether the server's BM25 has the factor k1 + 1 [yes for elasticsearch and "
-            "opensearch].",
-        ),
-    ] = None,
+    options: Annotated[dict[str, Any], FromRequest(ExpandRequest, ("q",))],
+    as_json: Json = False,
 ) -> None:
     """Print a query as boosted words, for a server that ranks by BM25.
 
-      softcosine expand faq.index "bicycle tire repair" --to elasticsearch --field body
-      softcosine expand faq.index 'tyre -"car"' --to solr --field body --max-terms 32
+      softcosine server expand faq.index "bicycle tire repair" --to elasticsearch --field body
+      softcosine server expand faq.index 'tyre -"car"' --to solr --field body --max-terms 32
 
     The server needs nothing but the text field that it has. Elasticsearch and OpenSearch get JSON
     for _search, Solr and Lucene their query syntax. Scores are those of soft BM25 if the server
-    analyzes words as the index does: check it with compare-server.
+    analyzes words as the index does: check it with 'server compare'. JSON: the query as an object.
     """
-    from softcosine.cli.remote import any_index
+    from softcosine.cli.opening import any_index
+    from softcosine.cli.output import print_json
+    from softcosine.index.wire import wire
 
     with any_index(index) as opened:
-        made = opened.expand(
-            " ".join(query), to=to, field=_field(fields), max_terms=max_terms or None,
-            words=words,  # type: ignore[arg-type]
-            k1_factor=k1_factor, syntax=syntax,
-        )  # fmt: skip
+        made = opened.expand(" ".join(query), **options)
+    if as_json:
+        print_json(wire(made))
+        return
     typer.echo(str(made))
     if made.n_negative:
         typer.echo(
             f"{made.n_negative} words of negative weight were left out: servers take none.",
             file=sys.stderr,
         )
+
+
+def search(
+    index: Index,
+    url: Url,
+    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="The query.")],
+    field: FieldName,
+    options: Annotated[
+        dict[str, Any], FromRequest(SearchOptions, only=(
+            "k", "offset", "min_score", "where", "syntax", "max_terms", "keep_stop_words",
+            "first_stage",
+        )),
+    ],
+    words: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            autocompletion=names_of(*_WORDS),
+            help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
+            "'server compare' says which.",
+        ),
+    ] = "terms",
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Search a text field of Elasticsearch or OpenSearch, and score the hits by an index.
+
+      softcosine server search faq.index http://localhost:9200/faq "tire repair" --field body
+
+    The server gets the words of --first-stage [32] as boosted terms, and the index, such as one of
+    'server learn', scores the 100 best documents exactly. Documents that it lacks are scored by
+    their texts or term vectors on the server. JSON: as in 'search'.
+    """
+    from softcosine.cli.opening import one_index, open_searchable
+    from softcosine.cli.searching import Answers
+    from softcosine.servers.field_search import search_field
+    from softcosine.servers.text_field import TextField
+
+    opened = one_index(open_searchable(index))
+    check_choice("--words", words, _WORDS)
+    options["words"] = words
+    found = TextField.open(url, field)
+    Answers(opened, {**options, "ask": "words"}, plan=True, as_json=as_json).show(
+        partial(search_field, opened, found, " ".join(query), **options),
+        partial(opened.explain, " ".join(query)), countable=False,
+    )  # fmt: skip
 
 
 def compare_server(
@@ -125,11 +129,11 @@ def compare_server(
 ) -> None:
     """Compare an index with a text field of Elasticsearch or OpenSearch.
 
-      softcosine compare-server faq.index http://localhost:9200/faq --field body
+      softcosine server compare faq.index http://localhost:9200/faq --field body
 
     The command compares how words are analyzed, k1 and b of BM25, the number and lengths of
-    documents, and document frequencies, and says what differs and what to do. 'expand' gives the
-    scores of the index only where they agree. Passwords come from ELASTICSEARCH_USER and
+    documents, and document frequencies, and says what differs and what to do. 'server expand' gives
+    the scores of the index only where they agree. Passwords come from ELASTICSEARCH_USER and
     ELASTICSEARCH_PASSWORD, or ELASTICSEARCH_API_KEY (or OPENSEARCH_...).
     """
     from softcosine.index.soft_index import SoftIndex
@@ -156,9 +160,9 @@ def learn_from(
 ) -> None:
     """Make an index of the texts of a field of a server, for soft search of it.
 
-      softcosine learn-from http://localhost:9200/faq --field body -o faq.index
-      softcosine search faq.index "tire repair" --server http://localhost:9200/faq --field body
-      softcosine expand faq.index "bicycle tire repair" --to elasticsearch --field body
+      softcosine server learn http://localhost:9200/faq --field body -o faq.index
+      softcosine server search faq.index http://localhost:9200/faq "tire repair" --field body
+      softcosine server expand faq.index "bicycle tire repair" --to elasticsearch --field body
 
     The index gets the analyzer that is nearest to that of the field, k1 and b of the server, and
     similarities, vocabulary and document frequencies of its texts. Then both are compared.
@@ -187,37 +191,6 @@ def learn_from(
             )
         )
     _tell(found, as_json)
-
-
-def asking_field(
-    opened: SoftIndex, url: str, field: str, words: str, ranking: str | None, **limits: Any
-) -> tuple[Callable[..., Hits], str]:
-    """Return the search function of a text field on a server, and its ranking."""
-    from softcosine.servers.field_search import search_field
-    from softcosine.servers.text_field import TextField
-
-    if ranking not in (None, "soft_bm25"):
-        raise InvalidInputError(
-            f"--ranking is {ranking}, but text fields are searched by soft_bm25; leave it out."
-        )
-    found = TextField.open(url, field)
-    check_choice("--words", words, ("terms", "forms", "analyzed"))
-    limits["words"] = words
-    return partial(search_field, opened, found, **limits), "soft_bm25"
-
-
-def _field(given: list[str] | None) -> str | dict[str, str] | None:
-    if given is None:
-        return None
-    if len(given) == 1 and "=" not in given[0]:
-        return given[0]
-    fields = {}
-    for one in given:
-        own, sign, name = one.partition("=")
-        if not sign:
-            raise InvalidInputError(f"--field is {one!r}; write OWN=FIELD, such as title=headline.")
-        fields[own] = name
-    return fields
 
 
 def _tell(found: FieldComparison, as_json: bool) -> None:
@@ -256,7 +229,7 @@ def _tell(found: FieldComparison, as_json: bool) -> None:
     for advice in found.advice:
         line(f"! {advice[0].upper()}{advice[1:]}")
     if not found.advice:
-        line("Nothing differs: 'expand' gives the scores of the index.")
+        line("Nothing differs: 'server expand' gives the scores of the index.")
 
 
 def _shown(tokens: tuple[str, ...]) -> str:

@@ -256,7 +256,7 @@ def neighbors(
     JSON: word, indexed, and neighbors of word and similarity, with --origins also origin.
     """
     from softcosine.cli.matrix_words import neighbors_record, opened_with_source
-    from softcosine.cli.output import print_json, show_neighbors
+    from softcosine.cli.output import show_neighbors
 
     S, source = opened_with_source(matrix)
     if origins and source is None:
@@ -265,11 +265,7 @@ def neighbors(
             "--no-source."
         )
     for word in words:
-        record, told = neighbors_record(S, source, word, k, origins)
-        if as_json:
-            print_json(record)
-        else:
-            show_neighbors(record, told, [])
+        show_neighbors(neighbors_record(S, source, word, k, origins), origins, as_json)
 
 
 def check(matrix: Matrix, as_json: Json = False) -> None:

@@ -1,4 +1,4 @@
-"""Command ``softcosine teach-queries``."""
+"""Command ``softcosine admin teach``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def teach_queries(
 ) -> None:
     """Fit a table of word pieces, so that queries get coordinates without the encoder.
 
-      softcosine teach-queries --encoder my-model/ --texts sentences.txt -o my.npz
+      softcosine admin teach --encoder my-model/ --texts sentences.txt -o my.npz
       softcosine index faq.jsonl -o faq.index --encoder my-model/ --meaning-space my.npz
       softcosine search faq.index "bicycle tire repair" --ask static
 

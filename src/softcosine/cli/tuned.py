@@ -1,4 +1,4 @@
-"""Printed results of ``softcosine tune``, and its files of figures."""
+"""Printed results of ``softcosine collection tune``, and its files of figures."""
 
 from __future__ import annotations
 

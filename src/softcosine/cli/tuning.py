@@ -1,4 +1,4 @@
-"""Command ``softcosine tune``."""
+"""Command ``softcosine collection tune``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.completing import names_of
+from softcosine.cli.derived import FromRequest
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.judged import (
     Grades,
@@ -23,7 +24,6 @@ from softcosine.cli.judged import (
     read_parts,
 )
 from softcosine.cli.options import (
-    Ask,
     Encoder,
     EncoderCache,
     Encoding,
@@ -34,6 +34,7 @@ from softcosine.cli.options import (
 )
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
+from softcosine.index.requests import ScoringOptions
 
 if TYPE_CHECKING:
     from softcosine.evaluate.datasets.ranking import RankingSet
@@ -44,6 +45,7 @@ _INTERRUPTED = 130
 
 
 def tune(
+    asking: Annotated[dict[str, Any], FromRequest(ScoringOptions, only=("ask",))],
     dataset: Annotated[
         Path | None,
         typer.Argument(
@@ -128,7 +130,6 @@ def tune(
     encoder: Encoder = "auto",
     encoder_cache: EncoderCache = None,
     meaning_space: MeaningSpace = None,
-    ask: Ask = None,
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of folds, test share and bootstrap.")
     ] = 0,
@@ -159,12 +160,12 @@ def tune(
 ) -> None:
     r"""Choose settings on judged queries: similarities, weights, ranking, fields, meaning.
 
-      softcosine tune cranfield/ -o tuned.json
+      softcosine collection tune cranfield/ -o tuned.json
       softcosine index cranfield/corpus.jsonl.gz -o cranfield.index --settings tuned.json
-      softcosine tune question_pairs.jsonl.gz --test-split test2016 --report tuned.md
-      softcosine tune faq/ --source english --source synonyms.txt --try ranking=soft_bm25
-      softcosine tune faq/ -o tuned.json --test
-      softcosine tune faq/ -o tuned.json --encoder minilm --ask static
+      softcosine collection tune question_pairs.jsonl.gz --test-split test2016 --report tuned.md
+      softcosine collection tune faq/ --source english --source synonyms.txt --try ranking=soft_bm25
+      softcosine collection tune faq/ -o tuned.json --test
+      softcosine collection tune faq/ -o tuned.json --encoder minilm --ask static
 
     The search starts from the defaults of 'index' and tries one setting after the other: sources
     and how to combine them, exponent, threshold, max_neighbors, scaling, ranking, k1, b, tf, idf,
@@ -209,7 +210,7 @@ def tune(
             budget=budget, rule=rule, test_split=test_splits or None, test_share=test_share,
             score_test=test, random_state=seed, language=language, stemmer=stemmer,
             encoder=None if encoder == "none" else encoder, encoder_cache=encoder_cache or "auto",
-            meaning_space=meaning_space, ask=ask,  # type: ignore[arg-type]
+            meaning_space=meaning_space, **asking,
             kept=kept, threads=threads, progress=progress,
         )  # fmt: skip
         if output is not None:

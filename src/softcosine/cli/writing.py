@@ -1,69 +1,66 @@
-"""Commands that change an index: add, delete, merge, refresh."""
+"""Commands that change an index: add, delete, merge, refresh, encode."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from softcosine.cli.conditions import Conditions
+from softcosine.cli.derived import FromRequest
+from softcosine.cli.opening import (
+    any_index,
+    how_to_complete,
+    is_served,
+    name_of,
+    open_index,
+    refuse,
+)
 from softcosine.cli.options import (
     AnyIndex,
+    Encoder,
     EncoderCache,
     Encoding,
-    Format,
     IdField,
     Inputs,
     KnownEncoder,
+    Meaning,
+    MeaningSpace,
     Memory,
-    Pattern,
+    Reading,
     Refresh,
     Summary,
-    TextFields,
     TypesOfColumns,
     Wait,
+    bytes_in,
 )
 from softcosine.cli.output import console, counted, printable
-from softcosine.cli.remote import is_served, served_index, written_there
 from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineWarning
+from softcosine.index.requests import FilterRequest
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
+    from softcosine.client import RemoteIndex
     from softcosine.cluster.opening import EitherIndex
-    from softcosine.cluster.sharded_writer import ShardedWriter
     from softcosine.files import Fields
-    from softcosine.index.search.searchable import Searchable
-    from softcosine.index.writer.index_writer import IndexWriter
 
-__all__ = [
-    "add",
-    "changing",
-    "delete",
-    "merge",
-    "refresh",
-    "show_change",
-    "written",
-]
+__all__ = ["add", "changing", "delete", "encode", "merge", "refresh", "show_change", "written"]
 
 _MEMORY = "1G"
+_LEAST_RATED = 100  # documents; loading the encoder takes as long as reading fewer
 
 
 def add(
     index: AnyIndex,
     inputs: Inputs,
+    reading: Reading,
     id_field: IdField = None,
-    text_fields: TextFields = None,
-    format: Format = None,
     types: TypesOfColumns = None,
-    encoding: Encoding = "utf-8",
-    pattern: Pattern = None,
     memory: Memory = _MEMORY,
     encoder: KnownEncoder = None,
     encoder_cache: EncoderCache = None,
@@ -82,8 +79,8 @@ def add(
     get their similar terms from the sources stored in the index. A column of CSV or TSV that the
     index has keeps the type of its values there: a cell that has another one is an error.
 
-    If the index has an encoder, it reads the new documents; where it is not installed, 'encode'
-    does so later.
+    If the index has an encoder, it reads the new documents; where it is not installed, 'admin
+    encode' does so later.
 
     The documents for an index of a server need ids; they are sent in one request. Those for a
     sharded index need ids, too, and their new terms are not indexed.
@@ -92,86 +89,55 @@ def add(
     types (of columns), note; bytes and note not of a server.
     """
     from softcosine.cli.failures import saying_how_to_go_on
-    from softcosine.cli.meaning import how_to_complete
-    from softcosine.cli.options import bytes_in
     from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Types, each_document, types_named
+    from softcosine.cli.reading import Types, types_named
 
-    started, n_bytes = time.perf_counter(), bytes_in(memory)
-    columns = Types(types_named(types))
-
-    def read(names: list[str], first_number: Callable[[], int], report: Report) -> Any:
-        return each_document(
-            inputs, fields=_fields(names, id_field, text_fields), format=format, encoding=encoding,
-            pattern=pattern, types=columns, first_number=first_number,
-            progress=lambda done: report("reading documents", done, None),
-        )  # fmt: skip
-
-    if is_served(index):
-        own = {"memory": memory != _MEMORY, "encoder": encoder, "encoder_cache": encoder_cache}
-        with (
-            Reporter() as report,
-            served_index(index, **own, wait=wait != WRITER_TIMEOUT) as served,
-        ):
-            known, changes, columns.index = served.info(), served.writer(), served
-            names = [field["name"] for field in known["fields"]]
-            for document in read(names, _no_number, report):
-                changes.add(document.id, document.text, document.metadata)
-            report("sending", 0, None)
-            changed = changes.commit(refresh)
-            n_terms = served.info()["terms"]
-            facts = written_there(served, index, started) | {
-                "new": changed.added,
-                "replaced": changed.replaced,
-                "terms": n_terms,
-                "new_terms": n_terms - known["terms"],
-                "types": columns.found,
-            }
-        _show_added(facts, str(columns), as_json)
-        return
+    started, columns, n_read = time.perf_counter(), Types(types_named(types)), 0
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
         warnings.catch_warnings(),
-        changing(
-            index, wait=wait, memory=n_bytes, progress=report, encoder=encoder,
-            encoder_cache=encoder_cache,
-        ) as (opened, writer),
-    ):  # fmt: skip
+        changing(index, wait, memory, report, encoder, encoder_cache) as (opened, writer),
+    ):
         # Each batch warns; the note below is about all of them.
         warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
-        before, columns.index = _Size.of(opened), opened
-        n_read = 0
-        names = [field.name for field in opened.fields]
-        for document in read(names, lambda: _next_number(opened), report):
+        before, columns.index = _state(opened), opened
+        documents = reading.documents(
+            inputs, _fields(before["fields"], id_field, reading.text_fields), report, types=columns,
+            first_number=lambda: _next_number(opened),
+        )  # fmt: skip
+        for document in documents:
             writer.add(document.id, document.text, document.metadata)
             n_read += 1
         report("committing", 0, None)
-        writer.commit(refresh)
-        after = _Size.of(opened)
-    new = after.documents - before.documents
-    facts = written(opened, index, started) | {
-        "new": new,
-        "replaced": n_read - new,
-        "terms": after.terms,
-        "new_terms": after.terms - before.terms,
+        changed = writer.commit(refresh)
+        after = _state(opened)
+        facts = written(opened, index, started)
+    new = after["documents"] - before["documents"]
+    facts |= {
+        "new": getattr(changed, "added", new),
+        "replaced": getattr(changed, "replaced", n_read - new),
+        "terms": after["terms"],
+        "new_terms": after["terms"] - before["terms"],
         "types": columns.found,
-        "note": how_to_complete(opened, index, encoder),
     }
-    if facts["new_terms"] and opened.source is None and not opened.snapshot.settings.plain:
-        no_source = "The index has no stored source, so new terms have no similar terms."
-        facts["note"] = " ".join(filter(None, (no_source, facts["note"])))
-    _show_added(facts, str(columns), as_json)
+    if not is_served(index):
+        facts["note"] = _note(cast("EitherIndex", opened), index, encoder, facts["new_terms"])
+    replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
+    added, terms = counted(facts["new"], "new document"), counted(facts["new_terms"], "new term")
+    show_change(facts, f"Added {added}{replaced}, with {terms}", as_json)
+    if str(columns) and not as_json:
+        console().print(printable(str(columns)), style="dim")
 
 
 def delete(
     index: AnyIndex,
+    filters: Annotated[dict[str, Any], FromRequest(FilterRequest, only=("where",))],
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of documents.")] = None,
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="FILE", help="A file with one id a line; - for stdin."),
     ] = None,
-    where: Conditions = None,
     missing_ok: Annotated[
         bool, typer.Option("--missing-ok", help="Ignore ids without a document.")
     ] = False,
@@ -192,41 +158,32 @@ def delete(
 
     JSON: index, deleted, missing, documents, segments, generation, bytes, seconds.
     """
-    from softcosine.cli.conditions import read_where
     from softcosine.cli.progress import Reporter
 
-    started, passing = time.perf_counter(), read_where(where)
+    started, passing = time.perf_counter(), filters.get("where")
     if not ids and source is None and passing is None:
         raise InvalidInputError(
             "there is nothing to delete; give ids, --from FILE with one id per line, or a filter "
             "by --where."
         )
     wanted = dict.fromkeys([*(ids or ()), *(_ids_in(source, encoding) if source else ())])
-    if is_served(index):
-        with served_index(index, wait=wait != WRITER_TIMEOUT) as served:
-            changes = served.writer()
-            for id in wanted:
-                changes.delete(id, missing_ok=missing_ok)
-            if passing is not None:
-                changes.delete(where=passing)
-            changed = changes.commit(refresh)
-            facts = written_there(served, index, started) | {
-                "deleted": changed.deleted, "missing": changed.missing
-            }  # fmt: skip
-        _show_deleted(facts, as_json)
-        return
-    with Reporter() as report, changing(index, wait=wait) as (opened, writer):
+    with Reporter() as report, changing(index, wait) as (opened, writer):
         n_deleted = 0
         for done, id in enumerate(wanted):
-            n_deleted += writer.delete(id, missing_ok=missing_ok)
+            n_deleted += writer.delete(id, missing_ok=missing_ok) or 0
             report("deleting", done, len(wanted))
         n_missing = len(wanted) - n_deleted
         if passing is not None:
-            n_deleted += writer.delete(where=passing)
+            n_deleted += writer.delete(where=passing) or 0
         report("committing", 0, None)
-        writer.commit(refresh)
-    facts = written(opened, index, started) | {"deleted": n_deleted, "missing": n_missing}
-    _show_deleted(facts, as_json)
+        changed = writer.commit(refresh)
+        facts = written(opened, index, started)
+    facts |= {
+        "deleted": getattr(changed, "deleted", n_deleted),
+        "missing": getattr(changed, "missing", n_missing),
+    }
+    missing = f"; {facts['missing']:,} ids not found" if facts["missing"] else ""
+    show_change(facts, f"Deleted {counted(facts['deleted'], 'document')}{missing}", as_json)
 
 
 def merge(
@@ -238,7 +195,7 @@ def merge(
 ) -> None:
     """Merge the segments of an index into large ones, and free the space of deleted documents.
 
-      softcosine merge faq.index --refresh
+      softcosine admin merge faq.index --refresh
 
     Commits merge segments by a merge policy; use this command before a long time without changes,
     because fewer segments are searched faster. It needs disk space for a second copy. It checks the
@@ -247,33 +204,26 @@ def merge(
     JSON: index, segments_before, bytes_before, segments, bytes, documents, generation, seconds.
     """
     from softcosine.cli.maintenance import bytes_of
-    from softcosine.cli.options import bytes_in
     from softcosine.cli.output import size
     from softcosine.cli.progress import Reporter
 
-    started, n_bytes = time.perf_counter(), bytes_in(memory)
-    if is_served(index):
-        own = {"refresh": refresh, "memory": memory != _MEMORY, "wait": wait != WRITER_TIMEOUT}
-        with served_index(index, **own) as served:
-            n_before = served.info()["segments"]
-            served.merge()
-            facts = written_there(served, index, started) | {"segments_before": n_before}
-        told = f"Merged {counted(n_before, 'segment')} into {facts['segments']:,}"
-        show_change(facts, told, as_json)
-        return
-    with Reporter() as report, changing(index, wait=wait, memory=n_bytes) as (opened, writer):
-        before = {"segments_before": opened.snapshot.n_segments, "bytes_before": bytes_of(index)}
+    started, served = time.perf_counter(), is_served(index)
+    with Reporter() as report, changing(index, wait, memory, refresh=refresh) as (opened, writer):
+        before = {"segments_before": _state(opened)["segments"]}
         report("merging", 0, None)
-        writer.merge()
-        writer.commit(refresh)
-    facts = written(opened, index, started) | before
-    told = counted(before["segments_before"], "segment")
-    show_change(
-        facts,
-        f"Merged {told} of {size(before['bytes_before'])} into {facts['segments']:,} of "
-        f"{size(facts['bytes'])}",
-        as_json,
-    )
+        if served:
+            opened.merge()
+        else:
+            before["bytes_before"] = bytes_of(index)
+            writer.merge()
+            writer.commit(refresh)
+        facts = written(opened, index, started) | before
+    told = f"Merged {counted(before['segments_before'], 'segment')}"
+    if served:
+        show_change(facts, f"{told} into {facts['segments']:,}", as_json)
+        return
+    told += f" of {size(before['bytes_before'])} into {facts['segments']:,} of"
+    show_change(facts, f"{told} {size(facts['bytes'])}", as_json)
 
 
 def refresh(
@@ -289,8 +239,8 @@ def refresh(
 ) -> None:
     """Update the document frequencies, and so the term weights, of an index.
 
-      softcosine refresh faq.index
-      softcosine refresh faq.index --freeze
+      softcosine admin refresh faq.index
+      softcosine admin refresh faq.index --freeze
 
     By default the term weights stay the same until a tenth of the documents has changed, so that
     small changes do not affect other scores. This command updates them now: it keeps the postings
@@ -304,70 +254,149 @@ def refresh(
     from softcosine.cli.progress import Reporter
 
     started = time.perf_counter()
-    if is_served(index):
-        own = {"freeze": bool(freeze), "thaw": freeze is False, "wait": wait != WRITER_TIMEOUT}
-        with served_index(index, **own) as served:
-            served.writer().commit(refresh=True)
-            facts = written_there(served, index, started)
-        show_change(facts, "The term weights are up to date", as_json)
-        return
-    with Reporter() as report, changing(index, wait=wait) as (opened, writer):
-        before, commit = opened.snapshot.statistics[0].n_docs, opened.commit
+    with (
+        Reporter() as report,
+        changing(index, wait, freeze=bool(freeze), thaw=freeze is False) as (opened, writer),
+    ):
+        before, served = _state(opened), is_served(index)
         report("counting", 0, None)
         if freeze is False:
             writer.thaw()
         writer.commit(refresh=True)
         if freeze:
             writer.freeze()
-    facts = written(opened, index, started) | {"counted_before": before}
-    told = f"Updated the term weights, last computed for {counted(before, 'document')}"
-    if opened.commit == commit:
-        told = "The term weights were up to date"
+        facts = written(opened, index, started)
+    told = "Updated the term weights"
+    if served or facts["generation"] == before["generation"]:
+        told = f"The term weights {'are' if served else 'were'} up to date"
     elif freeze is not None:
-        told = f"Updated the term weights and {'froze' if freeze else 'thawed'} the index"
+        told += f" and {'froze' if freeze else 'thawed'} the index"
+    else:
+        told += f", last computed for {counted(before['counted'], 'document')}"
+    if not served:
+        facts["counted_before"] = before["counted"]
     show_change(facts, told, as_json)
+
+
+def encode(
+    index: AnyIndex,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
+    meaning: Meaning = None,
+    meaning_space: MeaningSpace = None,
+    wait: Wait = WRITER_TIMEOUT,
+    as_json: Summary = False,
+) -> None:
+    """Encode the documents of an index that no encoder has read yet.
+
+      softcosine admin encode faq.index --encoder minilm
+      softcosine admin encode faq.index
+      softcosine admin encode faq.index --encoder-cache faq.cache
+      softcosine admin encode faq.index --meaning 30
+
+    The first call gives an index coordinates of meaning, as 'index --encoder' does. Later calls
+    encode documents that were added without the encoder. The command reads the stored texts, so it
+    cannot be used after 'index --no-texts'. All documents are encoded in one commit, or none.
+    --encoder-cache keeps encoded texts, so that an interrupted run continues where it was.
+    --meaning stores another default weight of meaning in the index.
+
+    JSON: index, encoder, new (documents encoded by this call), encoded (of all), documents,
+    per_second, weights (of meaning in each ranking), segments, generation, bytes, seconds.
+    """
+    from softcosine.cli.failures import saying_how_to_go_on
+    from softcosine.cli.opening import facts_of
+    from softcosine.cli.progress import Reporter
+
+    started = time.perf_counter()
+    if is_served(index):
+        refuse(encoder_cache=encoder_cache, meaning_space=meaning_space)
+    with (
+        Reporter() as report,
+        saying_how_to_go_on(encoder_cache),
+        changing(index, wait, progress=report) as (opened, writer),
+    ):
+        if is_served(index):
+            report("encoding", 0, None)
+            n_new = opened.encode(encoder, meaning=meaning)["result"]["encoded"]
+        else:
+            n_new = _encode(opened, writer, index, encoder, encoder_cache, meaning, meaning_space)
+        per_second, facts = n_new / (time.perf_counter() - started), facts_of(opened)
+        assert facts is not None
+        name, told = facts["encoder"], written(opened, index, started)
+        n_left = told["documents"] - facts["encoded"]
+    told |= {
+        "encoder": name, "new": n_new, "encoded": facts["encoded"], "per_second": per_second,
+        "weights": facts["weights"],
+        "note": f"{counted(n_left, 'document')} without text: nothing to encode." if n_left else "",
+    }  # fmt: skip
+    done = f"Encoded {counted(n_new, 'document')} by {name}"
+    if n_new >= _LEAST_RATED:
+        done += f", {per_second:,.0f} a second"
+    if not n_new:
+        done = f"Nothing to encode: every text has coordinates by {name}"
+    if meaning is not None and not is_served(index):
+        done += f"; the weight of meaning in {opened.ranking} is {meaning:g}"
+    show_change(told, done, as_json)
+
+
+def _encode(
+    opened: Any,
+    writer: Any,
+    index: Path,
+    encoder: str | None,
+    encoder_cache: Path | None,
+    meaning: float | None,
+    meaning_space: Path | None,
+) -> int:
+    first = opened.snapshot.meaning is None
+    if first and encoder is None:
+        raise InvalidInputError(
+            f"{index} has no encoder yet; choose one, such as --encoder minilm."
+        )
+    if not opened.snapshot.settings.texts:
+        raise InvalidInputError(
+            f"{index} does not store the texts that an encoder would read (--no-texts); build "
+            "it again by 'index --encoder'."
+        )
+    n_new = writer.encode(
+        encoder, cache=encoder_cache, meaning=meaning, meaning_space=meaning_space
+    )
+    if n_new or first or meaning is not None:
+        writer.commit()
+    return int(n_new)
 
 
 @contextmanager
 def changing(
     path: Path,
-    *,
     wait: float,
-    memory: int = 1 << 30,
+    memory: str = _MEMORY,
     progress: Report | None = None,
     encoder: str | None = None,
     encoder_cache: Path | None = None,
-) -> Iterator[tuple[EitherIndex, IndexWriter | ShardedWriter]]:
-    """Open an index or a sharded index, and its writer; changes not committed are rolled back.
+    **of_folders: object,
+) -> Iterator[tuple[Any, Any]]:
+    """Open an index, a sharded one or one of a server, and its writer; see `any_index`.
 
-    Parameters
-    ----------
-    path : Path
-    wait : float
-        Seconds to wait for another writer.
-    memory : int
-        Approximate bytes of buffered documents.
-    progress : callable, optional
-        Called with (task, done, total) by the writer; total may be None.
-    encoder : str, optional
-        Folder or name of the index's encoder, if it is not installed under its name.
-    encoder_cache : Path, optional
-        File of encoded texts.
-
-    Yields
-    ------
-    SoftIndex or ShardedIndex, and its writer
-        The index follows each commit, and starts from the last commit of other writers.
+    Changes that are not committed are rolled back. The index follows each commit, and starts from
+    the last commit of other writers.
 
     Raises
     ------
     IndexLockedError
-        If another writer still has the index open.
+        If another writer still has the index open after `wait` seconds.
     """
-    from softcosine.cli.meaning import open_index
     from softcosine.cluster.opening import is_sharded
     from softcosine.cluster.sharded_index import ShardedIndex
 
+    if is_served(path):
+        refuse(
+            memory=memory != _MEMORY, encoder=encoder, encoder_cache=encoder_cache, **of_folders,
+            wait=wait != WRITER_TIMEOUT,
+        )  # fmt: skip
+        with any_index(path) as served:
+            yield served, cast("RemoteIndex", served).writer()
+        return
     with ExitStack() as stack:
         opened: EitherIndex
         if is_sharded(path):
@@ -376,29 +405,37 @@ def changing(
             )
         else:
             opened = open_index(path, encoder, encoder_cache)
-        writer = _writer_of(opened, wait, memory=memory, progress=progress)
+        try:
+            writer = opened.writer(timeout=wait, memory=bytes_in(memory), progress=progress)
+        except IndexLockedError as error:
+            advice = "wait longer by --wait SECONDS"
+            raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
         stack.callback(writer.close)
         opened.refresh()
         yield opened, writer
 
 
-def _writer_of(opened: EitherIndex, wait: float, **options: Any) -> Any:
-    """Return a writer; the error if another one has the index open names the option to wait."""
-    try:
-        return opened.writer(timeout=wait, **options)
-    except IndexLockedError as error:
-        advice = "wait longer by --wait SECONDS"
-        raise IndexLockedError(f"{str(error).rpartition(';')[0]}; {advice}.") from error
+def _state(opened: Any) -> dict[str, Any]:
+    """Return the sizes of an index and the names of its fields."""
+    from softcosine.index.search.searchable import Searchable
+
+    if not isinstance(opened, Searchable):
+        facts = opened.info()
+        return {**facts, "fields": [own["name"] for own in facts["fields"]]}
+    snapshot = opened.snapshot
+    return {
+        "documents": len(opened), "terms": len(opened.vocabulary), "segments": snapshot.n_segments,
+        "generation": snapshot.generation, "fields": [own.name for own in opened.fields],
+        "counted": snapshot.statistics[0].n_docs,
+    }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
-    documents: int
-    terms: int
-
-    @classmethod
-    def of(cls, opened: Searchable) -> _Size:
-        return cls(len(opened), len(opened.vocabulary))
+def _note(opened: EitherIndex, index: Path, encoder: str | None, n_new_terms: int) -> str:
+    note = how_to_complete(opened, index, encoder)
+    if n_new_terms and opened.source is None and not opened.snapshot.settings.plain:
+        no_source = "The index has no stored source, so new terms have no similar terms."
+        note = " ".join(filter(None, (no_source, note)))
+    return note
 
 
 def _fields(names: list[str], id_field: str | None, text_fields: list[str] | None) -> Fields:
@@ -415,32 +452,17 @@ def _fields(names: list[str], id_field: str | None, text_fields: list[str] | Non
     return fields_named(id_field, names, separate=True)
 
 
-def _show_added(facts: dict[str, Any], columns: str, as_json: bool) -> None:
-    replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
-    new, terms = counted(facts["new"], "new document"), counted(facts["new_terms"], "new term")
-    show_change(facts, f"Added {new}{replaced}, with {terms}", as_json)
-    if columns and not as_json:
-        console().print(printable(columns), style="dim")
-
-
-def _show_deleted(facts: dict[str, Any], as_json: bool) -> None:
-    missing = f"; {facts['missing']:,} ids not found" if facts["missing"] else ""
-    show_change(facts, f"Deleted {counted(facts['deleted'], 'document')}{missing}", as_json)
-
-
-def _no_number(place: str = "a server") -> int:
-    raise InvalidInputError(
-        f"the documents have no ids, and those of {place} need some; choose their field by --id."
-    )
-
-
-def _next_number(opened: EitherIndex) -> int:
+def _next_number(opened: EitherIndex | RemoteIndex) -> int:
     """Return the highest numeric id plus one."""
     from softcosine.index.segment.stored_fields import StoredDocuments
     from softcosine.index.soft_index import SoftIndex
 
     if not isinstance(opened, SoftIndex):
-        _no_number("a sharded index")
+        place = "a sharded index" if hasattr(opened, "snapshot") else "a server"
+        raise InvalidInputError(
+            f"the documents have no ids, and those of {place} need some; choose their field by "
+            "--id."
+        )
 
     highest = 0
     for segment in opened.snapshot.segments:
@@ -462,18 +484,14 @@ def _ids_in(source: str, encoding: str) -> Iterator[str]:
                 yield id
 
 
-def written(opened: Searchable, path: Path, started: float) -> dict[str, Any]:
+def written(opened: Any, path: Path, started: float) -> dict[str, Any]:
     """Return what the summary of every change of an index contains."""
     from softcosine.cli.maintenance import bytes_of
 
-    return {
-        "index": str(path),
-        "documents": len(opened),
-        "segments": opened.snapshot.n_segments,
-        "generation": opened.snapshot.generation,
-        "bytes": bytes_of(path),
-        "seconds": time.perf_counter() - started,
-    }
+    state = _state(opened)
+    facts = {key: state[key] for key in ("documents", "segments", "generation")}
+    own = {} if is_served(path) else {"bytes": bytes_of(path)}
+    return {"index": name_of(path), **facts, **own, "seconds": time.perf_counter() - started}
 
 
 def show_change(facts: dict[str, Any], done: str, as_json: bool) -> None:

@@ -364,7 +364,7 @@ class ShardedIndex(Searchable):
             return self._path
         raise InvalidInputError(
             f"{self._path} is opened for reading, and {what} a folder of this machine; name the "
-            "folder that it was copied from. To copy changes: softcosine backup FOLDER URL "
+            "folder that it was copied from. To copy changes: softcosine admin backup FOLDER URL "
             "--overwrite."
         )
 

@@ -216,7 +216,7 @@ def chosen_encoder(
     if meaning is not None and meaning.static:
         raise InvalidInputError(
             "this index has no encoder: its documents have coordinates by the query table; leave "
-            "the encoder out, or let one read them: softcosine encode INDEX --encoder minilm."
+            "the encoder out, or let one read them: softcosine admin encode INDEX --encoder minilm."
         )
     if model is None and meaning is None:
         raise InvalidInputError('this index has no encoder yet; pass one, such as "minilm".')

@@ -16,7 +16,6 @@ from msgspec import Meta, Struct, ValidationError
 
 from softcosine._validation import check_whole, must_be
 from softcosine.errors import InvalidInputError
-from softcosine.index.query.filters import key_path
 
 __all__ = [
     "MAX_FACETS",
@@ -447,6 +446,8 @@ class SearchKeywords(ScoringKeywords, total=False):
 
 def _check_keys(sort: str | list[str] | None, facets: list[str]) -> None:
     """Require keys of metadata."""
+    from softcosine.index.query.filters import key_path  # NumPy; the command line needs no arrays
+
     for key in [sort] if isinstance(sort, str) else sort or []:
         key_path(key.removeprefix("-"))
     for key in facets:

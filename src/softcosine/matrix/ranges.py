@@ -109,6 +109,6 @@ def check_values(name: str, values: NDArray[np.floating[Any]], *, least: float =
 
 def _damaged(what: str) -> CorruptIndexError:
     return CorruptIndexError(
-        f"{what}: a file has changed since it was written. `softcosine check` tells which; "
+        f"{what}: a file has changed since it was written. `softcosine admin check` tells which; "
         "rebuild the index, or restore the file from a copy."
     )

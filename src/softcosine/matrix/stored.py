@@ -111,7 +111,7 @@ def read_matrix_state(folder: Folder) -> MatrixState:
         if not ((scales > 0) & (scales <= 1)).all():
             raise CorruptIndexError(
                 f"there are impossible scales among those of the {n} terms of S: a file has "
-                "changed since it was written. `softcosine check` tells which."
+                "changed since it was written. `softcosine admin check` tells which."
             )
     return MatrixState(entries, vocabulary, words, scales)
 
@@ -187,7 +187,7 @@ def built_source(state: SourceState, folder: Folder) -> TermSimilaritySource:
     except Exception as error:
         raise CorruptIndexError(
             f"the source in {folder.path} cannot be built from what was saved ({error!r}); "
-            "`softcosine check` tells whether a file has changed since."
+            "`softcosine admin check` tells whether a file has changed since."
         ) from error
 
 

@@ -33,7 +33,10 @@ from softcosine.serve.task_routes import started
 __all__ = ["router"]
 
 _INDEX = "/indexes/{i}"
-_ADVICE = "raise min_similarity or lower k, or compare where the index is: softcosine pairs FOLDER."
+_ADVICE = (
+    "raise min_similarity or lower k, or compare where the index is: softcosine collection pairs "
+    "FOLDER."
+)
 
 router = APIRouter(
     prefix="/v1", tags=["search"], route_class=CheckedRoute, dependencies=[may("search")]

@@ -59,7 +59,7 @@ class Server:
         if self.catalog.elsewhere:
             return (
                 "the index of this server is at a URL, and so opened for reading; change it in its "
-                "folder, and copy it there again: softcosine backup FOLDER URL --overwrite."
+                "folder, and copy it there again: softcosine admin backup FOLDER URL --overwrite."
             )
         return None
 

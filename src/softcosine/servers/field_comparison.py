@@ -205,7 +205,7 @@ def _words(analyzer: Analyzer, equal: float, unstemmed: float) -> Words:
 def _advice(one: FieldComparison, learned: bool) -> Iterator[str]:
     if one.equal < _EQUAL:
         yield _ADVICE[one.words].format(share=1.0 - one.equal) + (
-            "." if learned else ", or learn an index from the field (`softcosine learn-from`)."
+            "." if learned else ", or learn an index from the field (`softcosine server learn`)."
         )
     facts = one.facts
     if facts is None:

@@ -50,7 +50,7 @@ def copy_folder(
             if verify and sha256(target / name) != facts["sha256"]:
                 raise CorruptIndexError(
                     f"{source.path / name} has changed since it was written, so it is not copied; "
-                    "softcosine salvage saves what is whole."
+                    "softcosine admin salvage saves what is whole."
                 )
         _copy(source.path / MANIFEST, target / MANIFEST, links)
     except BaseException:

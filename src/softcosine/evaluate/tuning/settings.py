@@ -262,7 +262,9 @@ class Settings:
         """
         source = Path(path)
         if not source.is_file():
-            raise FileNotFoundError(f"there is no file {source}; 'tune' writes one by -o.")
+            raise FileNotFoundError(
+                f"there is no file {source}; 'collection tune' writes one by -o."
+            )
         try:
             content = json.loads(source.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:

@@ -105,7 +105,7 @@ class RemoteStore(Store):
         """Raise InvalidInputError: nothing is written to object storage."""
         raise InvalidInputError(
             f"{self.address} is opened for reading; change the index in a folder of this machine, "
-            f"and copy it there: softcosine backup FOLDER {self.address} --overwrite."
+            f"and copy it there: softcosine admin backup FOLDER {self.address} --overwrite."
         )
 
     def _manifest(self, name: str = MANIFEST) -> dict[str, Any]:

@@ -26,7 +26,7 @@ __all__ = ["Salvaged", "salvage"]
 
 
 _OPTIONAL = ("norms", "coordinates")  # kinds of parts that documents can be without
-_MEANING_LOST = " The documents lose their coordinates; `softcosine encode` makes them again."
+_MEANING_LOST = " The documents lose their coordinates; `softcosine admin encode` makes them again."
 _SOURCE_LOST = (
     " The source of the similarities is lost, so that words that no document has are unknown in "
     "queries and new words are similar to no other; SoftIndex.open(path, source=...) gives it one."

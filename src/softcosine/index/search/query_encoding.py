@@ -187,8 +187,8 @@ def query_encoding(
         if ask == "encoder" or encoder is not None:
             raise InvalidInputError(
                 "no encoder has read the documents of this index, so that none can read queries; "
-                'use ask="static" or ask="words", or let one read them: softcosine encode INDEX '
-                "--encoder minilm."
+                'use ask="static" or ask="words", or let one read them: softcosine admin encode '
+                "INDEX --encoder minilm."
             )
         ask = "static"
     if ask != "static":
@@ -203,7 +203,7 @@ def query_encoding(
     if ask == "static" and space.table is None:
         raise InvalidInputError(
             f"there is no query table for {space.encoder!r}, so that queries need the encoder; use "
-            'ask="encoder" or ask="words", or make a table by `softcosine teach-queries`.'
+            'ask="encoder" or ask="words", or make a table by `softcosine admin teach`.'
         )
     if ask == "encoder" and encoder is not None:
         encoder.check(space)
@@ -227,5 +227,6 @@ def no_coordinates() -> InvalidInputError:
     """Return the error for an index without meaning."""
     return InvalidInputError(
         "the documents of this index have no coordinates, so it can be searched by words only; "
-        "encode them first: softcosine encode INDEX --encoder minilm, or encode() of a writer."
+        "encode them first: softcosine admin encode INDEX --encoder minilm, or encode() of a "
+        "writer."
     )

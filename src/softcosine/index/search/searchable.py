@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Progress
 from softcosine._validation import check_list
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.query_vectors import (
@@ -44,6 +44,7 @@ from softcosine.index.search.server_query import ServerQuery, Words, server_quer
 from softcosine.index.search.top_docs import Top, check_k
 from softcosine.index.segment.documents import Document
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.provenance import origins, overruled
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer, shortened
 from softcosine.text.vocabulary import Vocabulary
@@ -549,7 +550,7 @@ class Searchable:
 
         The server needs nothing but the text field that it has. Whatever the ranking of this index
         is, its scores are those of ``ranking="soft_bm25", ask="words"`` if its analysis, k1, b and
-        statistics are those of this index (``softcosine compare-server``), up to `max_terms` and
+        statistics are those of this index (``softcosine server compare``), up to `max_terms` and
         the lengths of documents, which Lucene rounds.
 
         Parameters
@@ -629,6 +630,41 @@ class Searchable:
             (shown(self.vocabulary.index(other)), similarity)
             for other, similarity in self.S.neighbors(term, k=k)
         ]
+
+    def term(self, word: str, *, k: int = 10) -> dict[str, Any]:
+        """Return a word's neighbors, and with a source their origins, and the forbidden words.
+
+        Returns
+        -------
+        dict
+            word, indexed, and neighbors of word and similarity; if the index has a source of
+            similarity, also of origin, and forbidden, of word and origin.
+
+        Raises
+        ------
+        InvalidInputError, UnknownTermError
+        """
+        parsed, record = self.parse_word(word), dict[str, Any](word=word)
+        if parsed.unknown and not len(parsed.terms) and not parsed.outside:
+            raise UnknownTermError(
+                f"{shortened(word)} is in no document, and no source has similar words for it."
+            )
+        others = self.neighbors(word, k=k)
+        record["indexed"] = not parsed.outside
+        record["neighbors"] = [{"word": other, "similarity": value} for other, value in others]
+        if self.source is None:
+            return record
+        # Sources know words, so the representative of the term is looked up.
+        known = self.S.representatives[parsed.terms[0]] if record["indexed"] else None
+        asked = parsed.outside[0].word if known is None else known
+        kept_off = overruled(self.source, asked)
+        names = [other for other, _ in others] + kept_off
+        told = [one.to_dict() for one in origins(self.source, [asked] * len(names), names)]
+        for one, origin in zip(record["neighbors"], told, strict=False):
+            one["origin"] = origin
+        rest = zip(kept_off, told[len(others) :], strict=True)
+        record["forbidden"] = [{"word": other, "origin": origin} for other, origin in rest]
+        return record
 
     def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
         """Return the terms of a plain query, words outside the vocabulary, and unknown words."""

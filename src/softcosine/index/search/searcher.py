@@ -624,8 +624,8 @@ class Searcher:
         part.segment.check()
         raise CorruptIndexError(  # although each entry is valid on its own
             f"a document among the {part.segment.n_docs} from number {part.first} on has no score: "
-            "a file has changed since it was written. `softcosine check` tells which; rebuild the "
-            "index, or restore the file from a copy."
+            "a file has changed since it was written. `softcosine admin check` tells which; "
+            "rebuild the index, or restore the file from a copy."
         )
 
 

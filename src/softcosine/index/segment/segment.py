@@ -399,7 +399,7 @@ def _check_entries(segment: Segment) -> None:
     ):
         raise CorruptIndexError(
             "the entries of a segment and what is spilled of them do not fit together; "
-            "`softcosine check` tells whether a file has changed since."
+            "`softcosine admin check` tells whether a file has changed since."
         )
 
 

@@ -278,8 +278,8 @@ def write_documents(documents: WrittenDocuments, path: Path) -> None:
         _write_documents(documents, path)
     except sqlite3.IntegrityError as error:
         raise CorruptIndexError(
-            f"documents that are to be written to {path} have the same id; `softcosine check` "
-            "tells which. Rebuild the index."
+            f"documents that are to be written to {path} have the same id; `softcosine admin "
+            "check` tells which. Rebuild the index."
         ) from error
     except sqlite3.Error as error:
         full = error.sqlite_errorcode == sqlite3.SQLITE_FULL

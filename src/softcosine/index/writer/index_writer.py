@@ -686,8 +686,8 @@ class IndexWriter:
             get = "stay without" if meaning.table is None else "get estimated"
             warnings.warn(
                 f"{len(texts)} documents {get} coordinates, since the encoder "
-                f"{meaning.encoder!r} is {how_to_get(meaning.encoder)}; `softcosine encode` adds "
-                "those of the encoder later.",
+                f"{meaning.encoder!r} is {how_to_get(meaning.encoder)}; `softcosine admin encode` "
+                "adds those of the encoder later.",
                 SoftCosineWarning,
                 stacklevel=4,
             )

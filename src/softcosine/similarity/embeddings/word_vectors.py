@@ -136,7 +136,7 @@ class NamedRows:
 
 def _changed(what: str) -> CorruptIndexError:
     return CorruptIndexError(
-        f"{what}: a file has changed since it was written. `softcosine check` tells which."
+        f"{what}: a file has changed since it was written. `softcosine admin check` tells which."
     )
 
 
@@ -332,7 +332,7 @@ class WordVectors:
 
 def _damaged(what: str) -> CorruptIndexError:
     return CorruptIndexError(
-        f"{what}: a file has changed since it was written. `softcosine check` tells which."
+        f"{what}: a file has changed since it was written. `softcosine admin check` tells which."
     )
 
 

@@ -147,8 +147,8 @@ class Guarded(SourceOfOne):
                 self._antonyms = _of_stored(self._antonyms.strings())
             except InvalidInputError as error:
                 raise CorruptIndexError(
-                    f"the stored antonyms are damaged: {error} `softcosine check` tells which "
-                    "file has changed."
+                    f"the stored antonyms are damaged: {error} `softcosine admin check` tells "
+                    "which file has changed."
                 ) from error
         return self._antonyms
 

@@ -1,0 +1,252 @@
+"""Commands whose options come from requests, or from dataclasses of options.
+
+A parameter of a command stands for several options if its type is a dataclass, whose fields are the
+options, or ``Annotated[dict[str, Any], FromRequest(...)]``: the options of a request, with its
+defaults and descriptions; they are checked when the request is made.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import typer
+from typer.core import TyperCommand
+
+from softcosine.cli.completing import names_of
+from softcosine.cli.conditions import read_where
+from softcosine.errors import InvalidInputError
+from softcosine.index.requests import FirstStage, Request
+
+__all__ = ["MORE", "Command", "FromRequest", "expanded"]
+
+MORE = "More options"  # the panel that only --help-all shows
+_SHORT = "softcosine.short_help"
+
+
+def _field_names(given: list[str]) -> str | dict[str, str]:
+    """Return the field of a server, or one for each field of the index."""
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    for one in given:
+        if "=" not in one:
+            raise InvalidInputError(f"--field is {one!r}; write OWN=FIELD, such as title=headline.")
+    return {own: name for own, _, name in (one.partition("=") for one in given)}
+
+
+@dataclass(frozen=True)
+class _Flag:
+    """How a command line writes an option, where that differs from its name and description."""
+
+    name: str = ""
+    metavar: str | None = None
+    help: str = ""
+    parse: Callable[[Any], Any] | None = None
+    names: tuple[str, ...] = ()  # of `names_of`
+
+
+_FLAGS = {
+    "k": _Flag("-k", "N"),
+    "by": _Flag(metavar="HOW"),
+    "facets": _Flag("--facet", "KEY", "Count the values of a metadata key; repeatable."),
+    "field": _Flag(
+        "--field", "FIELD",
+        "Name of the text field on the server; OWN=FIELD for an index of several fields [as in the "
+        "index]; repeatable.", _field_names,
+    ),
+    "first_stage": _Flag(
+        "--first-stage", "TERMS[:N]",
+        "Find N candidates by TERMS terms, or all, and score these exactly: 32, all:1000.",
+        FirstStage.parse,
+    ),
+    "max_terms": _Flag("--max-terms", "N", parse=lambda given: given or None),
+    "meaning": _Flag("--meaning", "WEIGHT"),
+    "min_score": _Flag("--min", "SCORE"),
+    "min_similarity": _Flag("--min", "S"),
+    "mmr": _Flag("--mmr", "SHARE"),
+    "offset": _Flag("--offset", "N"),
+    "ranking": _Flag("--ranking", names=("cli.output:RANKINGS",)),
+    "sort": _Flag("--sort", "KEY", "Sort by metadata: year, or -year; repeatable."),
+    "where": _Flag(
+        "--where", "FILTER", "Filter by metadata: lang=en, 'year>=2020', or JSON; repeatable.",
+        read_where,
+    ),
+}  # fmt: skip
+_SHOWN = {
+    "k", "min_score", "min_similarity", "where", "sort", "facets", "fuzzy", "ranking", "meaning",
+    "by", "method", "to", "field", "max_terms",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FromRequest:
+    """The options of a request.
+
+    Attributes
+    ----------
+    request : type of Request
+    without, only : tuple of str
+        Fields that are no options of the command, or those that are.
+    defaults : mapping
+        Where the default of the command differs.
+    shown : set of str
+        Options that ``--help`` shows; the others are shown by ``--help-all``.
+    """
+
+    request: type[Request]
+    without: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    shown: frozenset[str] = frozenset(_SHOWN)
+
+    @cached_property
+    def parameters(self) -> list[inspect.Parameter]:
+        """The parameters of the options."""
+        hints = get_type_hints(self.request, include_extras=True)
+        return [
+            self._parameter(own.name, own.default, own.default_factory, hints[own.name])
+            for own in msgspec.structs.fields(self.request)
+            if own.name not in self.without and (not self.only or own.name in self.only)
+        ]
+
+    def value(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the options that are given, as the request takes them."""
+        options = {name: own for name, own in given.items() if own is not None}
+        for name, own in options.items():
+            if (parse := _FLAGS.get(name, _Flag()).parse) is not None:
+                options[name] = parse(own)
+        return options
+
+    def _parameter(self, name: str, default: Any, factory: Any, hint: Any) -> inspect.Parameter:
+        flag, (kind, text, choices) = _FLAGS.get(name, _Flag()), _described(hint)
+        default = self.defaults.get(name, default)
+        required = default is msgspec.NODEFAULT and factory is msgspec.NODEFAULT
+        if not isinstance(default, bool | int | float | str):
+            default = None
+        long = f"--{name.replace('_', '-')}"
+        no = kind is bool and default is not False
+        declared = f"{long}/--no-{long[2:]}" if no else flag.name or long
+        if choices:
+            text = f"{text.removesuffix('.')}: {', '.join(choices[:-1])} or {choices[-1]}."
+        if name == "max_terms":
+            text = f"{text.removesuffix('.')} [0: all]."
+        option = typer.Option(
+            declared, metavar=flag.metavar, help=flag.help or text,
+            autocompletion=names_of(*flag.names, *choices) if flag.names or choices else None,
+            rich_help_panel=None if name in self.shown else MORE,
+        )  # fmt: skip
+        annotation = kind if required or default is not None else kind | None
+        return inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[annotation, option],
+            default=inspect.Parameter.empty if required else default,
+        )  # fmt: skip
+
+
+def _described(hint: Any) -> tuple[Any, str, tuple[str, ...]]:
+    """Return what a command line takes for an option, its description and its choices."""
+    text = ""
+    while get_origin(hint) in (Annotated, Union, UnionType):
+        if get_origin(hint) is Annotated:
+            hint, *metas = get_args(hint)
+            text = text or next((m.description for m in reversed(metas) if m.description), "")
+        else:
+            kinds = [one for one in get_args(hint) if one is not type(None)]
+            lists = [one for one in kinds if "list" in str(one) or "dict" in str(one)]
+            hint = (lists or kinds)[0]
+            if FirstStage in kinds:
+                hint = str
+    if get_origin(hint) is Literal:
+        return str, text, get_args(hint)
+    return (list[str] if get_origin(hint) in (dict, list) else hint), text, ()
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The options of a dataclass."""
+
+    kind: type
+
+    @cached_property
+    def parameters(self) -> list[inspect.Parameter]:
+        hints = get_type_hints(self.kind, include_extras=True)
+        return [
+            inspect.Parameter(
+                own.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name],
+                default=own.default,
+            )
+            for own in fields(self.kind)
+        ]  # fmt: skip
+
+    def value(self, given: dict[str, Any]) -> Any:
+        return self.kind(**given)
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options that its parameters stand for."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, FromRequest | _Group] = {}
+    parameters = []
+    for own in inspect.signature(command).parameters.values():
+        hint = hints[own.name]
+        derived = [one for one in get_args(hint) if isinstance(one, FromRequest)]
+        if derived or is_dataclass(hint):
+            groups[own.name] = derived[0] if derived else _Group(hint)
+            parameters += groups[own.name].parameters
+        else:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(own.replace(kind=kind, annotation=hint))
+
+    def run(**given: Any) -> None:
+        given.pop("help_all", None)
+        for name, group in groups.items():
+            taken = {own.name: given.pop(own.name) for own in group.parameters}
+            given[name] = group.value(taken)
+        command(**given)
+
+    if any(_is_more(one) for own in parameters for one in get_args(own.annotation)):
+        parameters.append(
+            inspect.Parameter(
+                "help_all", inspect.Parameter.KEYWORD_ONLY, default=False,
+                annotation=Annotated[bool, _HELP_ALL],
+            )
+        )  # fmt: skip
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {own.name: own.annotation for own in parameters}
+    return run
+
+
+def _is_more(option: Any) -> bool:
+    return getattr(option, "rich_help_panel", None) == MORE
+
+
+def _show_all(context: typer.Context, asked: bool) -> None:
+    if asked:
+        context.meta[_SHORT] = False
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL: Any = typer.Option(
+    "--help-all", is_eager=True, callback=_show_all, help="Show all options and exit."
+)
+
+
+class Command(TyperCommand):
+    """A command whose ``--help`` leaves out `MORE`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; while help is written, those that it shows."""
+        params = super().get_params(ctx)
+        return [one for one in params if not (ctx.meta.get(_SHORT) and _is_more(one))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options."""
+        ctx.meta.setdefault(_SHORT, True)
+        super().format_options(ctx, formatter)
+        if ctx.meta.pop(_SHORT) and any(map(_is_more, self.params)):
+            formatter.write_text("")

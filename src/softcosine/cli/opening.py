@@ -1,0 +1,262 @@
+"""INDEX of a command: an index in a folder or at a URL, a sharded one, or one of a server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from softcosine._validation import check_choice
+from softcosine.cli.completing import names_of
+from softcosine.cli.derived import MORE
+from softcosine.errors import InvalidInputError, install_command
+
+if TYPE_CHECKING:
+    from softcosine.client import RemoteIndex
+    from softcosine.cluster.opening import ShardOptions
+    from softcosine.index.search.searchable import Searchable
+    from softcosine.index.soft_index import SoftIndex
+
+__all__ = [
+    "Shards",
+    "any_index",
+    "facts_of",
+    "how_to_complete",
+    "in_a_folder",
+    "is_served",
+    "missing_encoder",
+    "name_of",
+    "one_index",
+    "open_index",
+    "open_searchable",
+    "refuse",
+    "weight_of_meaning",
+]
+
+_URL = re.compile(r"(https?):/+(.*)")  # a Path has one slash less
+_TIMEOUT = 600.0  # seconds; a bulk takes as long as to index its documents
+
+
+def _address(index: Path) -> tuple[str, str] | None:
+    """Return the address of a server and the name of an index, if INDEX is a URL."""
+    if (match := _URL.fullmatch(index.as_posix())) is None:
+        return None
+    host, slash, name = match[2].rpartition("/")
+    if not slash:
+        raise InvalidInputError(
+            f"{match[1]}://{name} names no index; add its name: {match[1]}://{name}/faq."
+        )
+    return f"{match[1]}://{host}", name
+
+
+def is_served(index: Path) -> bool:
+    """Return whether INDEX is the address of an index of a server."""
+    return _address(index) is not None
+
+
+def name_of(index: Path) -> str:
+    """Return INDEX as it is shown: an address, a URL, or a path."""
+    from softcosine.storage.remote import url_of
+
+    place = _address(index)
+    return (url_of(index) or str(index)) if place is None else "/".join(place)
+
+
+def in_a_folder(index: Path) -> Path:
+    """Return INDEX; InvalidInputError if it is the address of an index of a server."""
+    if is_served(index):
+        raise InvalidInputError(
+            f"this command needs the files of an index, and {name_of(index)} is on a server; run "
+            "it there, and name the folder."
+        )
+    return index
+
+
+@dataclass(frozen=True)
+class Shards:
+    """How the shards of a sharded index are searched."""
+
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=names_of("ray"),
+            help="Search the shards of a sharded index in actors of 'ray' [threads].",
+            rich_help_panel=MORE,
+        ),
+    ] = None
+    replicas: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Actors for each shard [1].", rich_help_panel=MORE),
+    ] = None
+    shard_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help="Answer without shards that take longer in a step of the search, and name them.",
+            rich_help_panel=MORE,
+        ),
+    ] = None
+
+    def of(self, paths: Iterable[Path]) -> ShardOptions:
+        """Return the options; InvalidInputError if they need a sharded index and there is none."""
+        from softcosine.cluster.opening import ShardOptions, is_sharded
+
+        if self.engine is not None:
+            check_choice("--engine", self.engine, ("ray",))
+        elif (self.replicas or 1) > 1:
+            raise InvalidInputError("--replicas needs --engine ray: threads have no replicas.")
+        if self != Shards() and not any(map(is_sharded, paths)):
+            raise InvalidInputError(
+                "--engine ray, --replicas and --shard-timeout need a sharded index, as 'shards "
+                "build' makes it, and there is none here; leave them out."
+            )
+        return ShardOptions(cast("Any", self.engine), self.replicas or 1, self.shard_timeout)
+
+
+def refuse(**of_folders: object) -> None:
+    """Raise InvalidInputError for options, given for an index of a server, that need its files."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, value in of_folders.items()
+        if value is not None and value is not False
+    ]
+    if given:
+        raise InvalidInputError(
+            f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for an index in a folder; "
+            f"leave {'it' if len(given) == 1 else 'them'} out."
+        )
+
+
+@contextmanager
+def any_index(
+    index: Path, encoder: str | None = None, shards: Shards | None = None, **of_folders: object
+) -> Iterator[Searchable | RemoteIndex]:
+    """Open an index in a folder, or connect to one of a server, which takes no `of_folders`."""
+    if (place := _address(index)) is None:
+        yield open_searchable(index, encoder, shards)
+        return
+    from softcosine.client import Client
+
+    refuse(encoder=encoder, **vars(shards or Shards()), **of_folders)
+    with Client(place[0], timeout=_TIMEOUT) as client:
+        yield client.index(place[1])
+
+
+def open_index(
+    path: Path, encoder: str | None = None, encoder_cache: Path | None = None
+) -> SoftIndex:
+    """Open an index with an encoder and a cache, which need coordinates of documents."""
+    from softcosine.index.soft_index import SoftIndex
+
+    opened = SoftIndex.open(path)
+    if encoder is None and encoder_cache is None:
+        return opened
+    if opened.snapshot.meaning is None:
+        raise InvalidInputError(
+            f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
+            f"admin encode {path} --encoder {encoder or 'minilm'} first, or leave the option out."
+        )
+    return SoftIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
+
+
+def open_searchable(
+    path: Path, encoder: str | None = None, shards: Shards | None = None
+) -> Searchable:
+    """Open an index, or a sharded one."""
+    from softcosine.cluster.opening import is_sharded, open_either
+
+    options = (shards or Shards()).of([path])
+    if not is_sharded(path):
+        return open_index(path, encoder)
+    return open_either(path, shards=options, encoder=encoder)
+
+
+def one_index(opened: Searchable | RemoteIndex) -> SoftIndex:
+    """Return an opened index; InvalidInputError if it is a sharded one."""
+    from softcosine.index.soft_index import SoftIndex
+
+    if isinstance(opened, SoftIndex):
+        return opened
+    raise InvalidInputError(
+        "--engine, --plot and text fields of servers need one index, and this one is sharded; "
+        "leave them out, or name one of its shards."
+    )
+
+
+def facts_of(opened: Searchable | RemoteIndex) -> dict[str, Any] | None:
+    """Return what ``info --json`` shows of meaning; None without coordinates."""
+    from softcosine.index.search.searchable import Searchable
+
+    if not isinstance(opened, Searchable):
+        return cast("dict[str, Any] | None", opened.info()["meaning"])
+    snapshot = opened.snapshot
+    if (meaning := snapshot.meaning) is None:
+        return None
+    return {
+        "encoder": meaning.encoder,
+        "dimensions": meaning.dimensions,
+        "query_table": meaning.table is not None,
+        "encoded": snapshot.n_encoded,
+        "estimated": snapshot.n_estimated,
+        "weights": dict(snapshot.settings.meaning_weights),
+    }
+
+
+def weight_of_meaning(
+    facts: Mapping[str, Any] | None, ranking: str, options: Mapping[str, Any]
+) -> float:
+    """Return the weight of meaning in the scores of a ranking, if queries use it."""
+    if facts is None or options.get("ask") == "words":
+        return 0.0
+    weight = options.get("meaning")
+    return float(facts["weights"].get(ranking, 0.0) if weight is None else weight)
+
+
+def missing_encoder(opened: Searchable | RemoteIndex, encoder: str | None, weight: float) -> str:
+    """Return why queries are not read by the encoder of an index; empty if they are."""
+    from softcosine.index.encoding import light_encoder
+    from softcosine.index.search.searchable import Searchable
+
+    if not weight or encoder is not None or not isinstance(opened, Searchable):
+        return ""
+    meaning = opened.snapshot.meaning
+    if meaning is None or meaning.static or light_encoder(meaning.encoder) is not None:
+        return ""
+    way = "by words alone" if meaning.table is None else "through the query table"
+    return (
+        f"Searched {way}, because the encoder {meaning.encoder} is not installed; "
+        f"{_how_to_get(meaning.encoder)}."
+    )
+
+
+def how_to_complete(opened: Searchable, path: Path, encoder: str | None) -> str:
+    """Return how documents get coordinates by the encoder that it has not read, else ""."""
+    from softcosine.cli.output import counted
+    from softcosine.index.encoding import light_encoder
+
+    meaning = opened.snapshot.meaning
+    if meaning is None or meaning.static or encoder is not None:
+        return ""
+    n_left = len(opened) - opened.snapshot.n_encoded
+    if light_encoder(meaning.encoder) is not None or not n_left:
+        return ""
+    lack = "without coordinates" if meaning.table is None else "with estimated coordinates"
+    return (
+        f"{counted(n_left, 'document')} {lack}, because the encoder {meaning.encoder} is not "
+        f"installed; {_how_to_get(meaning.encoder)}, then run softcosine admin encode {path}."
+    )
+
+
+def _how_to_get(encoder: str) -> str:
+    from softcosine.encoders.loading import MINILM
+
+    if encoder == MINILM:
+        return install_command("encoder")
+    return "pass its folder by --encoder"
