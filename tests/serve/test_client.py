@@ -628,8 +628,8 @@ DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
         (DEEP, "search", ["tea"]),
         (b"{}", "search", ["tea"]),
         (b'{"hits": 3}', "ranked", [["tea"]]),
-        (b'{"documents": [[]], "total": 1, "offset": 0}', "filter", []),
-        (b'{"documents": [], "total": 1, "offset": 0, "facets": 1}', "filter", []),
+        (b'{"documents": [[]], "n_matching": 1, "offset": 0}', "filter", []),
+        (b'{"documents": [], "n_matching": 1, "offset": 0, "facets": 1}', "filter", []),
         (b'{"added": 1, "colour": "red"}', "add", ["x", "tea"]),
         (b'{"scores": ["high"]}', "scores", ["tea", ["x"]]),
         (b'{"deleted": null}', "delete", ["x"]),
@@ -693,7 +693,7 @@ def test_every_problem_of_the_server_has_an_exception():
 def test_a_search_of_many_that_is_refused_is_repeated_alone():
     hits = {
         "hits": [], "offset": 0, "query": "q", "ranking": "soft_bm25", "suggestions": [],
-        "outside_words": [], "unknown_words": [], "left_out_words": [],
+        "outside": [], "unknown": [], "left_out": [],
         "required": [], "excluded": [],
         "plan": {"method": "terms", "reason": "", "ask": "words", "proven": True},
     }  # fmt: skip

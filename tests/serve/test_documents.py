@@ -60,8 +60,8 @@ def test_documents_are_listed_by_filter(client):
     assert [one["id"] for one in answer.json()["documents"]] == ["pot/1", "tea"]
     answer = client.get(f"{FAQ}/documents", params={"offset": 1, "k": 2, "facet": "kind"}).json()
     assert [one["id"] for one in answer["documents"]] == ["tea", "pot/1"]
-    assert answer["total"] == 4
-    assert answer["facets"]["kind"][0] == {"value": "drink", "documents": 2}
+    assert answer["n_matching"] == 4
+    assert answer["facets"]["kind"][0] == {"value": "drink", "n_docs": 2}
     for where in ("{", "[]", '{"n": NaN}', '{"n": {"~": 1}}'):
         answer = client.get(f"{FAQ}/documents", params={"where": where})
         assert answer.status_code in (400, 422), where

@@ -47,15 +47,11 @@ def test_a_search_answers_as_the_index(client, index, asked):
     for shown, hit in zip(answer["hits"], hits, strict=True):
         assert shown["text"] == hit.text
         assert shown["metadata"] == hit.metadata
-        assert shown["highlights"]["text"] == hit.snippet.text
-        marks = [
-            (mark["start"], mark["end"], mark["kind"]) for mark in shown["highlights"]["marks"]
-        ]
+        assert shown["snippet"]["text"] == hit.snippet.text
+        marks = [(mark["start"], mark["end"], mark["kind"]) for mark in shown["snippet"]["marks"]]
         assert marks == [(mark.start, mark.end, mark.kind) for mark in hit.snippet.marks]
     if "facets" in asked:
-        assert answer["facets"] == {
-            "kind": [{"value": one.value, "documents": one.n_docs} for one in hits.facets["kind"]]
-        }
+        assert answer["facets"] == {"kind": [one._asdict() for one in hits.facets["kind"]]}
 
 
 def test_an_explained_hit_has_parts_that_sum_to_its_score(client):
@@ -83,7 +79,7 @@ def test_the_last_page_has_the_total(client):
 
 def test_unknown_words_have_suggestions(client):
     answer = found(client.post(f"{FAQ}/search", json={"q": "grene"}))
-    assert answer["unknown_words"] == ["grene"]
+    assert answer["unknown"] == ["grene"]
     assert answer["suggestions"][0]["candidates"][0]["word"] == "green"
 
 
@@ -119,7 +115,7 @@ def test_an_expanded_query_is_that_of_the_index(client, index):
 
 def test_a_prefix_is_completed_by_the_most_frequent_words(client):
     answer = found(client.post(f"{FAQ}/suggest", json={"prefix": "T"}))
-    assert answer["words"][0]["documents"] == 3  # the
+    assert answer["words"][0]["n_docs"] == 3  # the
     assert {one["word"] for one in answer["words"]} >= {"tea", "tyre"}
     assert found(client.post(f"{FAQ}/suggest", json={"prefix": "zzz"}))["words"] == []
 

@@ -10,8 +10,8 @@
     Calls as generators of requests, and the decorator that makes a method of one.
 ``exchange.py``
     One request: repetitions, replies, and errors as exceptions (``failures.py``).
-``bodies.py``, ``results.py``
-    Parameters as JSON; JSON as `Hits`, `Explanation`, `Listing` and others.
+``bodies.py``
+    Parameters as JSON.
 """
 
 from softcosine.client.client import (

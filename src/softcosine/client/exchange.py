@@ -8,8 +8,10 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote
+
+import msgspec
 
 from softcosine._deadline import check_deadline, seconds_left
 from softcosine._retries import wait_after
@@ -17,10 +19,35 @@ from softcosine.client.calls import Lost, Reply, Request, Steps
 from softcosine.client.failures import error_of
 from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.segment.metadata_values import json_of
+from softcosine.index.wire import form, read
 
-__all__ = ["Exchange", "json_bytes", "segment", "time_limit"]
+__all__ = ["Changed", "Exchange", "json_bytes", "result_of", "segment", "time_limit"]
 
+_T = TypeVar("_T")
 _REFUSED = (429, 503)  # the server has not begun
+
+
+class Changed(NamedTuple):
+    """What a commit has changed.
+
+    Attributes
+    ----------
+    added, replaced : int
+        Numbers of documents.
+    commit : str
+        Checksum of the commit.
+    deleted, updated : int
+        Numbers of documents deleted, and given other metadata.
+    missing : int
+        Number of ids to delete that no document had.
+    """
+
+    added: int
+    replaced: int
+    commit: str
+    deleted: int = 0
+    updated: int = 0
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +180,11 @@ class Exchange:
     def error(self, problem: str) -> ServerError:
         """Return an error of this server."""
         return ServerError("softcosine", self.address, problem)
+
+
+def result_of(kind: type[_T], record: object) -> _T:
+    """Return the result that a reply holds; ValidationError of msgspec for another form."""
+    return read(kind, msgspec.convert(record, form(cast(Any, kind))))
 
 
 def time_limit() -> dict[str, int]:

@@ -18,23 +18,12 @@ from softcosine.client.bodies import (
     search_body,
 )
 from softcosine.client.calls import Steps, call
-from softcosine.client.exchange import Exchange, json_bytes, segment, time_limit
+from softcosine.client.exchange import Changed, Exchange, json_bytes, result_of, segment, time_limit
 from softcosine.client.failures import error_of
-from softcosine.client.results import (
-    Changed,
-    changed_of,
-    document_of,
-    explanation_of,
-    group_of,
-    hits_of,
-    listing_of,
-    pair_of,
-    top_of,
-)
 from softcosine.client.server_calls import ended_task
 from softcosine.client.writer_calls import WriterCalls
 from softcosine.errors import InvalidInputError, UnknownDocumentError, UnknownTermError
-from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
+from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair, SimilarPairs
 from softcosine.index.query.query_vectors import Query
 from softcosine.index.requests import Ask, FirstStage
 from softcosine.index.search.explanation import Explanation
@@ -107,20 +96,31 @@ class IndexCalls:
             fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
             meaning=meaning, first_stage=first_stage,
         )  # fmt: skip
-        return hits_of((yield from self._exchange.search(f"{self._path}/search", body(query))))
+        return result_of(
+            Hits, (yield from self._exchange.search(f"{self._path}/search", body(query)))
+        )
 
     @call
     def search_batch(self, /, queries: Iterable[Query], **options: Any) -> Steps[list[Hits]]:
         """Search many queries, several in one request; the options are those of `search`."""
         check_list("queries", queries, "queries, or call search with a single one")
-        return list(map(hits_of, (yield from self._searched(queries, options))))
+        answers = yield from self._searched(queries, options)
+        return list(result_of(list[Hits], answers))
 
     @call
     def ranked(self, /, queries: Iterable[Query], **options: Any) -> Steps[list[Top]]:
         """Return the numbers and scores of the hits of many queries; see `SoftIndex.ranked`."""
         check_list("queries", queries, "queries")
         own = {**options, "fields": ["number"], "highlight": False}
-        return list(map(top_of, (yield from self._searched(queries, own))))
+        answers = yield from self._searched(queries, own)
+        return [
+            Top(
+                np.array([hit.number for hit in hits], np.int64),
+                np.array([hit.score for hit in hits]),
+                hits.plan,
+            )
+            for hits in result_of(list[Hits], answers)
+        ]
 
     @call
     def similar(
@@ -138,7 +138,7 @@ class IndexCalls:
             "id": id, "k": k, "min_score": min_score, "where": mapping_of(where),
             "ranking": ranking, "meaning": meaning,
         }  # fmt: skip
-        return hits_of((yield from self._exchange.search(f"{self._path}/similar", body)))
+        return result_of(Hits, (yield from self._exchange.search(f"{self._path}/similar", body)))
 
     @call
     def explain(
@@ -160,7 +160,9 @@ class IndexCalls:
             "max_terms": max_terms, "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask,
             "meaning": meaning,
         }  # fmt: skip
-        return explanation_of((yield from self._exchange.search(f"{self._path}/explain", body)))
+        return result_of(
+            Explanation, (yield from self._exchange.search(f"{self._path}/explain", body))
+        )
 
     @call
     def scores(
@@ -195,7 +197,7 @@ class IndexCalls:
         """Return why documents are similar; see `SoftIndex.explain_similar`."""
         body = {"id": id, "other": other, "ranking": ranking, "meaning": meaning}
         answer = yield from self._exchange.search(f"{self._path}/explain-similar", body)
-        return explanation_of(answer)
+        return result_of(Explanation, answer)
 
     @call
     def pairs(
@@ -213,7 +215,7 @@ class IndexCalls:
         body = {"min_similarity": min_similarity, "k": k, "by": by, "ranking": ranking}
         answer = (yield from self._task("pairs", {**body, **time_limit()}, True))["result"]
         what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
-        pairs = list(map(pair_of, answer["pairs"]))
+        pairs = result_of(list[SimilarPair], answer["pairs"])
         return SimilarPairs(lambda: (pair for pair in pairs), what)
 
     @call
@@ -223,7 +225,7 @@ class IndexCalls:
         """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for limits."""
         body = {"min_similarity": min_similarity, "method": method, "by": by}
         answer = (yield from self._task("dedupe", {**body, **time_limit()}, True))["result"]
-        return list(map(group_of, answer["groups"]))
+        return list(result_of(list[SimilarGroup], answer["groups"]))
 
     @call
     def expand(
@@ -245,7 +247,7 @@ class IndexCalls:
             "syntax": syntax, "keep_stop_words": keep_stop_words,
         }  # fmt: skip
         answer = yield from self._exchange.search(f"{self._path}/expand", body)
-        return ServerQuery.from_dict(answer)
+        return result_of(ServerQuery, answer)
 
     @call
     def suggest(self, prefix: str, *, k: int = 10) -> Steps[list[tuple[str, int]]]:
@@ -258,7 +260,7 @@ class IndexCalls:
         """
         body = {"prefix": prefix, "k": k}
         answer = yield from self._exchange.ask("POST", f"{self._path}/suggest", body)
-        return [(one["word"], one["documents"]) for one in answer["words"]]
+        return [(one["word"], one["n_docs"]) for one in answer["words"]]
 
     @call
     def term(self, word: str, *, k: int = 10) -> Steps[dict[str, Any]]:
@@ -296,7 +298,7 @@ class IndexCalls:
                 if not missing_ok:
                     raise
             else:
-                documents.append(document_of(record))
+                documents.append(result_of(Document, record))
         return documents
 
     @call
@@ -361,7 +363,7 @@ class IndexCalls:
         answer = yield from self._exchange.ask(
             "PUT", self._document(id), body, changes=True, if_match=if_match
         )
-        return changed_of(answer)
+        return result_of(Changed, answer)
 
     @call
     def add_many(
@@ -382,7 +384,7 @@ class IndexCalls:
         answer = yield from self._exchange.ask(
             "POST", f"{self._path}/documents", body, changes=True, if_match=if_match
         )
-        return changed_of(answer)
+        return result_of(Changed, answer)
 
     @call
     def delete(
@@ -594,7 +596,9 @@ class IndexCalls:
         keys = [sort] if isinstance(sort, str) else sort or ()
         params += [("sort", key) for key in keys] + [("facet", key) for key in facets]
         path = f"{self._path}/documents"
-        return listing_of((yield from self._exchange.ask("GET", path, params=tuple(params))))
+        return result_of(
+            Listing, (yield from self._exchange.ask("GET", path, params=tuple(params)))
+        )
 
     def _task(self, kind: str, body: Mapping[str, Any] | None, wait: bool) -> Steps[dict[str, Any]]:
         path = f"{self._path}/{kind}"

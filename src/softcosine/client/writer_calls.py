@@ -8,8 +8,7 @@ from typing import Any
 from softcosine._validation import check_flag, check_type
 from softcosine.client.bodies import Text, document_body, mapping_of
 from softcosine.client.calls import Steps, call
-from softcosine.client.exchange import Exchange, json_bytes
-from softcosine.client.results import Changed, changed_of
+from softcosine.client.exchange import Changed, Exchange, json_bytes, result_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.text.weighting import Weighting
@@ -123,7 +122,7 @@ class WriterCalls:
             if_match=self._if_match,
         )  # fmt: skip
         self._lines.clear()
-        changed = changed_of(answer)
+        changed = result_of(Changed, answer)
         if self._if_match is not None:
             self._if_match = changed.commit
         return changed

@@ -33,7 +33,7 @@ from softcosine.serve.models import (
     DocumentBody,
     DocumentsBody,
     NewDocument,
-    ProblemAnswer,
+    answer_schemas,
 )
 from softcosine.serve.problems import add_handlers
 from softcosine.serve.server import Server
@@ -99,7 +99,9 @@ def create_app(settings: ServeSettings) -> FastAPI:
             "default": {
                 "description": "A problem",
                 "content": {
-                    "application/problem+json": {"schema": ProblemAnswer.model_json_schema()}
+                    "application/problem+json": {
+                        "schema": {"$ref": "#/components/schemas/ProblemAnswer"}
+                    }
                 },
             }
         },
@@ -138,6 +140,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             "NewDocument": NewDocument, "DocumentBody": DocumentBody,
             "DocumentsBody": DocumentsBody, "Change": Change,
         }  # fmt: skip
+        schemas |= answer_schemas()
         for name, kind in streamed.items():
             own = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")
             schemas |= own.pop("$defs", {}) | {name: own}

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from softcosine.cluster.opening import EitherIndex
 from softcosine.serve.changing import Changes
 from softcosine.serve.checked_route import CheckedRoute
-from softcosine.serve.models import Addition, BulkAnswer, Change, Deletion, MetadataUpdate
+from softcosine.serve.models import Addition, BulkAnswer, Change, Deletion, MetadataUpdate, returns
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.server import may
@@ -27,7 +27,8 @@ router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
 
 
 @router.post(
-    "/indexes/{i}/changes", response_model=BulkAnswer, dependencies=[may("write", changes=True)],
+    "/indexes/{i}/changes", responses=returns(BulkAnswer),
+    dependencies=[may("write", changes=True)],
     openapi_extra={
         "requestBody": {
             "content": {

@@ -20,6 +20,7 @@ from softcosine.serve.models import (
     SimilaritiesAnswer,
     SimilaritiesBody,
     TaskAnswer,
+    returns,
 )
 from softcosine.serve.repeats import IdempotencyKey, Repeatable, once, replayed
 from softcosine.serve.served_index import Change, EitherWriter
@@ -41,7 +42,7 @@ router = APIRouter(prefix="/v1", route_class=CheckedRoute)
 
 
 @router.get(
-    _INDEX + "/similarities", response_model=SimilaritiesAnswer, dependencies=_reading,
+    _INDEX + "/similarities", responses=returns(SimilaritiesAnswer), dependencies=_reading,
     tags=["similarities"],
 )  # fmt: skip
 async def get_similarities(server: Shared, served: Served) -> Response:
@@ -52,8 +53,8 @@ async def get_similarities(server: Shared, served: Served) -> Response:
 
 
 @router.patch(
-    _INDEX + "/similarities", response_model=SimilaritiesAnswer, dependencies=_writing,
-    tags=["similarities"], responses={202: {"model": TaskAnswer}},
+    _INDEX + "/similarities", dependencies=_writing, tags=["similarities"],
+    responses=returns(SimilaritiesAnswer) | returns(TaskAnswer, 202),
 )  # fmt: skip
 async def change_similarities(
     request: Request,
@@ -98,14 +99,14 @@ async def change_similarities(
     return await once(request, server.store, idempotency_key, change)
 
 
-@router.get("/aliases", response_model=Aliases, dependencies=_reading, tags=["aliases"])
+@router.get("/aliases", responses=returns(Aliases), dependencies=_reading, tags=["aliases"])
 async def list_aliases(server: Shared) -> Response:
     """List the aliases and their indexes."""
     return json_response({"aliases": server.catalog.aliases})
 
 
 @router.put(
-    "/aliases/{name}", response_model=Aliases, dependencies=_administering, tags=["aliases"]
+    "/aliases/{name}", responses=returns(Aliases), dependencies=_administering, tags=["aliases"]
 )
 async def put_alias(server: Shared, name: str, body: AliasBody) -> Response:
     """Let a name stand for an index: searches move to it at once."""
@@ -121,8 +122,8 @@ async def delete_alias(server: Shared, name: str) -> Response:
 
 
 @router.post(
-    _INDEX + "/merge", response_model=TaskAnswer, status_code=202, dependencies=_administering,
-    tags=["tasks"],
+    _INDEX + "/merge", responses=returns(TaskAnswer, 202), status_code=202,
+    dependencies=_administering, tags=["tasks"],
 )  # fmt: skip
 async def merge(
     request: Request, server: Shared, served: Served, idempotency_key: IdempotencyKey = None
@@ -142,8 +143,8 @@ async def merge(
 
 
 @router.post(
-    _INDEX + "/backup", response_model=TaskAnswer, status_code=202, dependencies=_administering,
-    tags=["tasks"],
+    _INDEX + "/backup", responses=returns(TaskAnswer, 202), status_code=202,
+    dependencies=_administering, tags=["tasks"],
 )  # fmt: skip
 async def backup(
     request: Request,
@@ -168,8 +169,8 @@ async def backup(
 
 
 @router.post(
-    _INDEX + "/encode", response_model=TaskAnswer, status_code=202, dependencies=_administering,
-    tags=["tasks"],
+    _INDEX + "/encode", responses=returns(TaskAnswer, 202), status_code=202,
+    dependencies=_administering, tags=["tasks"],
 )  # fmt: skip
 async def encode(
     request: Request,

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from softcosine._deadline import check_deadline
 from softcosine._progress import Progress, Report
 from softcosine.errors import DeadlineExceededError
-from softcosine.serve.answers import explanation_record
+from softcosine.index.wire import wire
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.models import (
     DedupeBody,
@@ -22,6 +22,7 @@ from softcosine.serve.models import (
     ScoresAnswer,
     ScoresBody,
     TaskAnswer,
+    returns,
 )
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import IdempotencyKey
@@ -43,7 +44,7 @@ router = APIRouter(
 )
 
 
-@router.post(_INDEX + "/scores", response_model=ScoresAnswer)
+@router.post(_INDEX + "/scores", responses=returns(ScoresAnswer))
 async def scores(server: Shared, served: Served, body: ScoresBody) -> Response:
     """Return the scores of documents, such as the hits of another engine."""
     served.check_query(body.q)
@@ -66,7 +67,7 @@ async def scores(server: Shared, served: Served, body: ScoresBody) -> Response:
     return await json_answer(server, scored, body.timeout_ms)
 
 
-@router.post(_INDEX + "/explain-similar", response_model=ExplanationAnswer)
+@router.post(_INDEX + "/explain-similar", responses=returns(ExplanationAnswer))
 async def explain_similar(server: Shared, served: Served, body: ExplainSimilarBody) -> Response:
     """Explain the similarity of two documents by pairs of words that sum to it."""
     index = served.view.index
@@ -75,12 +76,12 @@ async def explain_similar(server: Shared, served: Served, body: ExplainSimilarBo
         found = index.explain_similar(
             body.id, body.other, ranking=body.ranking, meaning=body.meaning
         )
-        return {**explanation_record(found), "commit": index.commit}
+        return {**wire(found), "commit": index.commit}
 
     return await json_answer(server, explained, body.timeout_ms)
 
 
-@router.post(_INDEX + "/pairs", response_model=TaskAnswer, status_code=202)
+@router.post(_INDEX + "/pairs", responses=returns(TaskAnswer, 202), status_code=202)
 async def pairs(
     request: Request,
     server: Shared,
@@ -98,15 +99,15 @@ async def pairs(
             min_similarity=body.min_similarity, k=body.k, by=body.by, ranking=body.ranking,
             progress=progress,
         )  # fmt: skip
-        rows = [pair._asdict() for pair in islice(compared, most + 1)]
+        rows = list(islice(compared, most + 1))
         if len(rows) > most:
             raise _too_many(most)
-        return {"pairs": rows, "commit": index.commit}
+        return {"pairs": wire(rows), "commit": index.commit}
 
     return await _compared(request, server, served, body, idempotency_key, "pairs", found)
 
 
-@router.post(_INDEX + "/dedupe", response_model=TaskAnswer, status_code=202)
+@router.post(_INDEX + "/dedupe", responses=returns(TaskAnswer, 202), status_code=202)
 async def dedupe(
     request: Request,
     server: Shared,
@@ -123,11 +124,7 @@ async def dedupe(
         )
         if sum(len(group.others) for group in groups) > most:
             raise _too_many(most)
-        rows = [
-            {"id": group.id, "others": [pair._asdict() for pair in group.others]}
-            for group in groups
-        ]
-        return {"groups": rows, "commit": index.commit}
+        return {"groups": wire(groups), "commit": index.commit}
 
     return await _compared(request, server, served, body, idempotency_key, "dedupe", found)
 

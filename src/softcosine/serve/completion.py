@@ -5,16 +5,23 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.search.searchable import Searchable
 
-__all__ = ["Completions"]
+__all__ = ["Completion", "Completions"]
 
 _MOST = "\U0010ffff"
+
+
+class Completion(NamedTuple):
+    """An indexed word, and the number of documents with its term."""
+
+    word: str
+    n_docs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +53,11 @@ class Completions:
         words = sorted(owners)
         return cls(words, own[[owners[word] for word in words]] if words else own)
 
-    def of_prefix(self, prefix: str, k: int) -> list[tuple[str, int]]:
+    def of_prefix(self, prefix: str, k: int) -> list[Completion]:
         """Return the k most frequent words with a prefix; ties in order of the words."""
         begin = bisect_left(self.words, prefix)
         end = bisect_left(self.words, prefix + _MOST)
         best = heapq.nsmallest(
             k, range(begin, end), key=lambda number: (-int(self.frequencies[number]), number)
         )
-        return [(self.words[number], int(self.frequencies[number])) for number in best]
+        return [Completion(self.words[number], int(self.frequencies[number])) for number in best]

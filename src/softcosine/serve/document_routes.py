@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from softcosine.cluster.opening import EitherIndex
-from softcosine.serve.answers import document_record, listing_answer
+from softcosine.index.wire import wire
 from softcosine.serve.changing import Changes
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_bytes, json_response, json_value
@@ -25,6 +25,7 @@ from softcosine.serve.models import (
     Facets,
     NewDocument,
     Sort,
+    returns,
 )
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import EitherWriter
@@ -42,7 +43,7 @@ _reading, _writing = [may("search")], [may("write", changes=True)]
 router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
 
 
-@router.get(_PATH, response_model=DocumentsAnswer, dependencies=_reading)
+@router.get(_PATH, responses=returns(DocumentsAnswer), dependencies=_reading)
 async def list_documents(
     server: Shared,
     served: Served,
@@ -62,13 +63,13 @@ async def list_documents(
 
     def listed() -> bytes:
         found = index.filter(passing, k=k, offset=offset, sort=sort, facets=facet or ())
-        return json_bytes(listing_answer(index, found))
+        return json_bytes({**wire(found), "commit": index.commit})
 
     content = await server.gate.run(listed)
     return Response(content, media_type="application/json")
 
 
-@router.post(_PATH, response_model=Changed, dependencies=_writing, openapi_extra={
+@router.post(_PATH, responses=returns(Changed), dependencies=_writing, openapi_extra={
     "requestBody": {
         "required": True,
         "content": {
@@ -104,7 +105,7 @@ async def add_documents(request: Request, changes: Changes) -> Response:
         return await changes.make(add, body=body)
 
 
-@router.post(f"{_PATH}/delete", response_model=Deleted, dependencies=_writing)
+@router.post(f"{_PATH}/delete", responses=returns(Deleted), dependencies=_writing)
 async def delete_documents(changes: Changes, body: DeleteBody) -> Response:
     """Delete documents by their ids, by a filter, or by both, in one commit."""
     if body.ids is None and body.where is None:
@@ -119,7 +120,7 @@ async def delete_documents(changes: Changes, body: DeleteBody) -> Response:
     return await changes.make(delete)
 
 
-@router.get(_PATH + "/{id:any_text}", response_model=DocumentAnswer, dependencies=_reading)
+@router.get(_PATH + "/{id:any_text}", responses=returns(DocumentAnswer), dependencies=_reading)
 async def get_document(
     server: Shared, served: Served, id: str, if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -128,12 +129,13 @@ async def get_document(
     if not_modified(if_none_match, index.commit):
         return Response(status_code=304, headers={"ETag": f'"{index.commit}"'})
     (document,) = await server.gate.run(lambda: index.get([id]))
-    return json_response({**document_record(document), "commit": index.commit}, commit=index.commit)
+    return json_response({**wire(document), "commit": index.commit}, commit=index.commit)
 
 
 @router.put(
-    _PATH + "/{id:any_text}", response_model=Changed, dependencies=_writing,
-    responses={201: {"model": Changed}}, openapi_extra={
+    _PATH + "/{id:any_text}", responses=returns(Changed) | returns(Changed, 201),
+    dependencies=_writing,
+    openapi_extra={
         "requestBody": {
             "required": True,
             "content": {
@@ -158,7 +160,7 @@ async def put_document(request: Request, changes: Changes, id: str) -> Response:
         return await changes.make(put, body=body, created=created)
 
 
-@router.delete(_PATH + "/{id:any_text}", response_model=Deleted, dependencies=_writing)
+@router.delete(_PATH + "/{id:any_text}", responses=returns(Deleted), dependencies=_writing)
 async def delete_document(changes: Changes, id: str) -> Response:
     """Delete a document."""
 

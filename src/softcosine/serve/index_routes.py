@@ -12,7 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
-from softcosine.serve.models import CreateBody, IndexAnswer, IndexesAnswer
+from softcosine.serve.models import CreateBody, IndexAnswer, IndexesAnswer, returns
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex
 from softcosine.serve.server import Served, Server, Shared, may
@@ -26,7 +26,7 @@ _PATH = "/indexes/{i}"
 router = APIRouter(prefix="/v1", tags=["indexes"], route_class=CheckedRoute)
 
 
-@router.get("/indexes", response_model=IndexesAnswer, dependencies=[may("search")])
+@router.get("/indexes", responses=returns(IndexesAnswer), dependencies=[may("search")])
 async def list_indexes(server: Shared) -> Response:
     """List the indexes."""
 
@@ -43,7 +43,7 @@ async def list_indexes(server: Shared) -> Response:
     return json_response(await asyncio.to_thread(listed))
 
 
-@router.get(_PATH, response_model=IndexAnswer, dependencies=[may("search")])
+@router.get(_PATH, responses=returns(IndexAnswer), dependencies=[may("search")])
 async def get_index(server: Shared, served: Served, if_none_match: IfNoneMatch = None) -> Response:
     """Return the state and the settings of an index."""
     commit = served.view.commit
@@ -54,8 +54,11 @@ async def get_index(server: Shared, served: Served, if_none_match: IfNoneMatch =
 
 
 @router.put(
-    _PATH, response_model=IndexAnswer, status_code=201, dependencies=[may("admin", changes=True)]
-)
+    _PATH,
+    responses=returns(IndexAnswer, 201),
+    status_code=201,
+    dependencies=[may("admin", changes=True)],
+)  # fmt: skip
 async def create_index(server: Shared, i: str, body: CreateBody) -> Response:
     """Create an index without documents."""
     arguments: dict[str, Any] = {

@@ -6,13 +6,23 @@ Validation of an object, a list or a mapping ends with its first unknown name or
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, is_typeddict
 
+from msgspec import Meta
+from msgspec.json import schema_components
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair
 from softcosine.index.query.filters import MAX_CONDITIONS, MAX_KEYS
 from softcosine.index.query.query_vectors import MAX_RESPELLED
 from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.explanation import Part as ExplanationPart
+from softcosine.index.search.results import Hit, Hits, Listing
+from softcosine.index.search.server_query import ServerQuery
+from softcosine.index.segment.documents import Document
+from softcosine.index.wire import form
+from softcosine.serve.completion import Completion
 
 __all__ = [
     "AliasBody",
@@ -57,6 +67,8 @@ __all__ = [
     "SuggestBody",
     "TaskAnswer",
     "TermAnswer",
+    "answer_schemas",
+    "returns",
 ]
 
 
@@ -92,7 +104,7 @@ Sort = Annotated[list[str], Field(max_length=MAX_SORT_KEYS, fail_fast=True)]
 Facets = Annotated[list[str], Field(max_length=MAX_FACETS, fail_fast=True)]
 Ask = Literal["words", "static", "encoder"]
 By = Literal["words", "meaning", "both"]
-Part = Literal["number", "text", "title", "metadata", "highlights"]
+Part = Literal["number", "text", "title", "metadata", "snippet"]
 K = Annotated[int, Field(ge=0, description="Maximum number of hits.")]
 Metadata = dict[str, Any]
 Timeout = Annotated[
@@ -396,352 +408,107 @@ class SimilaritiesBody(Body):
     remove: Lines[Pair] = Field(default=[], description="Pairs whose decisions are taken back.")
 
 
-class Mark(BaseModel):
-    """A matching word of a passage."""
-
-    start: int
-    end: int
-    kind: Literal["exact", "near"]
+def _typed(name: str, kind: Any, /, **fields: Any) -> Any:
+    """Return the type of a result with further fields."""
+    own = {} if kind is None else form(kind).__annotations__
+    return TypedDict(name, {**own, **fields})  # type: ignore[operator]
 
 
-class Highlights(BaseModel):
-    """The passage of a text that matches best."""
-
-    text: str
-    marks: list[Mark]
+def _answer(name: str, kind: Any = None, /, **fields: Any) -> Any:
+    """Return the type of a result with further fields, and its commit."""
+    return _typed(name, kind, **fields, commit=str)
 
 
-class ExplanationPart(BaseModel):
-    """The contribution of one pair of words to a score."""
-
-    query_word: str
-    document_word: str
-    similarity: float
-    contribution: float
-    exact: bool
-    field: str
-    spelled: bool
-    space: Literal["words", "meaning"]
+_Object = dict[str, Any]
 
 
-class ExplanationAnswer(BaseModel):
-    """A score, and the parts that sum to it, largest first."""
-
-    query: str
-    id: str
-    score: float
-    ranking: str
-    parts: list[ExplanationPart]
-    commit: str
-
-
-class ScoresAnswer(BaseModel):
-    """The scores of documents, in the order of their ids."""
-
-    scores: list[float]
-    commit: str
-
-
-class SimilarPair(BaseModel):
-    """Two documents and their similarity."""
-
-    id: str
-    other: str
-    score: float
-
-
-class PairsAnswer(BaseModel):
-    """Similar pairs, in the order of ``SoftIndex.pairs``."""
-
-    pairs: list[SimilarPair]
-    commit: str
-
-
-class SimilarGroup(BaseModel):
-    """The earliest document of a group, and its near duplicates."""
-
-    id: str
-    others: list[SimilarPair]
-
-
-class GroupsAnswer(BaseModel):
-    """Groups of near duplicates."""
-
-    groups: list[SimilarGroup]
-    commit: str
-
-
-class HitAnswer(BaseModel):
-    """A document that was found; parts that were not asked for are missing."""
-
-    id: str
-    score: float
-    number: int | None = Field(default=None, description="Number of documents inserted before it.")
-    text: str | None = None
-    title: str | None = None
-    metadata: Metadata | None = None
-    highlights: Highlights | None = None
-    explanation: list[ExplanationPart] | None = None
-
-
-class Facet(BaseModel):
-    """A value, and the number of documents that have it."""
-
-    value: str | int | float | bool | None
-    documents: int
-
-
-class Candidate(BaseModel):
-    """An indexed word of similar spelling."""
-
-    word: str
-    distance: int
-    documents: int
-    similarity: float
-
-
-class Suggestion(BaseModel):
-    """An unknown word, and the indexed words of nearest spelling."""
-
-    word: str
-    candidates: list[Candidate]
-
-
-class PlanAnswer(BaseModel):
-    """How a search was executed, and why."""
-
-    method: str
-    reason: str
-    ask: Ask
-    proven: bool
-    n_terms: int | None
-    n_candidates: int | None
-
-
-class SearchAnswer(BaseModel):
-    """Hits, best first."""
-
-    hits: list[HitAnswer]
-    total: int | None = Field(
-        default=None, description="Number of all hits, where it is known: on the last page."
-    )
-    offset: int
-    query: str
-    ranking: str
-    facets: dict[str, list[Facet]] | None = None
-    suggestions: list[Suggestion]
-    outside_words: list[str] = Field(description="In no document; they match by their neighbours.")
-    unknown_words: list[str]
-    left_out_words: list[str] = Field(description="Of a long query, those that were not used.")
-    required: list[str] = Field(description='Words and "phrases" that every hit contains.')
-    excluded: list[str] = Field(description='Words and "phrases" that no hit contains.')
-    plan: PlanAnswer
-    mmr: float | None = None
-    missing_shards: list[str] | None = Field(
-        default=None, description="Shards that did not answer: their documents are missing."
-    )
-    took_ms: float
-    commit: str
-
-
-class ProblemAnswer(BaseModel):
+class ProblemAnswer(TypedDict):
     """An error (RFC 9457); the type does not change between releases."""
 
     type: str
     title: str
     status: int
     detail: str
-    instance: str | None = Field(default=None, description="The id of the request, as in the log.")
-    errors: list[dict[str, str]] | None = None
+    instance: NotRequired[str]
+    errors: NotRequired[list[dict[str, str]]]  # fmt: skip
 
 
-class MultiSearchAnswer(BaseModel):
+HitAnswer = _typed("HitAnswer", Hit, explanation=NotRequired[form(list[ExplanationPart])])
+SearchAnswer = _answer(
+    "SearchAnswer", Hits, total=NotRequired[int], took_ms=float,
+    hits=list[HitAnswer],  # type: ignore[valid-type]
+)  # fmt: skip
+
+
+class MultiSearchAnswer(TypedDict):
     """For each search its answer or its problem."""
 
-    results: list[SearchAnswer | ProblemAnswer]
+    results: Annotated[
+        list[_Object], Meta(description="For each search its SearchAnswer or its ProblemAnswer.")
+    ]
     took_ms: float
 
 
-class BoostedWord(BaseModel):
-    """A word in a field of another server, and its boost."""
-
-    field: str
-    text: str
-    boost: float
-
-
-class Condition(BaseModel):
-    """What documents must, or must not, contain: each word in one of its forms, or a phrase."""
-
-    words: list[list[str]]
-    phrase: str | None
-    excluded: bool
-
-
-class ExpandAnswer(BaseModel):
-    """A query for another server: as text, as JSON if the server takes JSON, and its words."""
-
-    to: str
-    query: str
-    body: dict[str, Any] | None
-    words: list[BoostedWord]
-    conditions: list[Condition]
-    fields: list[str]
-    analyzed: bool = Field(description="Whether the server analyzes the words.")
-    n_terms: int
-    n_left_out: int
-    n_negative: int
-    commit: str
+ExplanationAnswer = _answer("ExplanationAnswer", Explanation)
+ScoresAnswer = _answer("ScoresAnswer", scores=list[float])
+PairsAnswer = _answer("PairsAnswer", pairs=form(list[SimilarPair]))
+GroupsAnswer = _answer("GroupsAnswer", groups=form(list[SimilarGroup]))
+ExpandAnswer = _answer("ExpandAnswer", ServerQuery, query=str, body=_Object | None)
+SuggestAnswer = _answer("SuggestAnswer", words=form(list[Completion]))
+TermAnswer = _answer(
+    "TermAnswer", word=str, indexed=bool, neighbors=list[_Object], forbidden=list[_Object]
+)
+DocumentAnswer = _answer("DocumentAnswer", Document)
+DocumentsAnswer = _answer("DocumentsAnswer", Listing)
+Deleted = _answer("Deleted", deleted=int)
+Changed = _answer("Changed", added=int, replaced=int)
+BulkAnswer = _answer("BulkAnswer", added=int, replaced=int, deleted=int, missing=int, updated=int)
+IndexAnswer = _answer(
+    "IndexAnswer", name=str, aliases=list[str], documents=int, terms=int, segments=int,
+    generation=int, epoch=str, frozen=bool, ranking=str, weighting=_Object, language=str | None,
+    fields=list[_Object], note=str, similarity=_Object, meaning=_Object | None,
+)  # fmt: skip
+SimilaritiesAnswer = _answer(
+    "SimilaritiesAnswer", decisions=list[_Object], lines=list[str], note=str
+)
+IndexesAnswer = _typed(
+    "IndexesAnswer", None, broken=list[str],
+    indexes=list[IndexAnswer],  # type: ignore[valid-type]
+)  # fmt: skip
 
 
-class Completion(BaseModel):
-    """An indexed word, and the number of documents with its term."""
-
-    word: str
-    documents: int
-
-
-class SuggestAnswer(BaseModel):
-    """Words that begin with the prefix, the most frequent first."""
-
-    words: list[Completion]
-    commit: str
-
-
-class Neighbor(BaseModel):
-    """A similar word, its similarity, and where that comes from."""
-
-    word: str
-    similarity: float
-    origin: dict[str, Any] | None = None
-
-
-class Forbidden(BaseModel):
-    """A word that a person forbids as a neighbour."""
-
-    word: str
-    origin: dict[str, Any]
-
-
-class TermAnswer(BaseModel):
-    """The words similar to a word."""
-
-    word: str
-    indexed: bool
-    neighbors: list[Neighbor]
-    forbidden: list[Forbidden]
-    commit: str
-
-
-class DocumentAnswer(BaseModel):
-    """A document; the text of several fields has one line per field."""
-
-    id: str
-    text: str
-    metadata: Metadata
-    commit: str
-
-
-class StoredDocument(BaseModel):
-    """A document of a list."""
-
-    id: str
-    text: str
-    metadata: Metadata
-
-
-class DocumentsAnswer(BaseModel):
-    """Documents in order of insertion, or as sorted."""
-
-    documents: list[StoredDocument]
-    total: int
-    offset: int
-    facets: dict[str, list[Facet]] | None = None
-    commit: str
-
-
-class Changed(BaseModel):
-    """What a commit has changed."""
-
-    added: int
-    replaced: int
-    commit: str
-
-
-class Deleted(BaseModel):
-    """What a commit has deleted."""
-
-    deleted: int
-    commit: str
-
-
-class BulkAnswer(Changed):
-    """What a commit of several changes has changed."""
-
-    deleted: int
-    missing: int = Field(description="Ids to delete that no document had (missing_ok).")
-    updated: int = Field(description="Documents with other metadata.")
-
-
-class FieldAnswer(BaseModel):
-    """A field and its weight."""
-
-    name: str
-    weight: float
-
-
-class IndexAnswer(BaseModel):
-    """State and settings of an index."""
-
-    name: str
-    aliases: list[str]
-    documents: int
-    terms: int
-    segments: int
-    generation: int
-    commit: str
-    epoch: str
-    frozen: bool
-    ranking: str
-    weighting: TermWeights
-    language: str | None
-    fields: list[FieldAnswer]
-    note: str = Field(description="Where the similarities of words come from.")
-    similarity: dict[str, Any] = Field(description="How S was made.")
-    meaning: dict[str, Any] | None = Field(description="The encoder of the documents, if any.")
-
-
-class IndexesAnswer(BaseModel):
-    """The indexes of the server, and the names of those that cannot be opened."""
-
-    indexes: list[IndexAnswer]
-    broken: list[str]
-
-
-class Aliases(BaseModel):
+class Aliases(TypedDict):
     """For each alias its index."""
 
     aliases: dict[str, str]
 
 
-class SimilaritiesAnswer(BaseModel):
-    """Your decisions about words, as lines of a file of decisions and one by one."""
-
-    decisions: list[dict[str, Any]]
-    lines: list[str]
-    note: str
-    commit: str
-
-
-class TaskAnswer(BaseModel):
+class TaskAnswer(TypedDict):
     """A long change or comparison in the background."""
 
     id: str
     kind: str
     index: str
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
-    step: str | None = None
-    done: int | None = None
-    total: int | None = None
-    result: PairsAnswer | GroupsAnswer | dict[str, Any] | None = None
-    problem: ProblemAnswer | None = None
+    step: NotRequired[str]
+    done: NotRequired[int]
+    total: NotRequired[int | None]
+    result: NotRequired[
+        Annotated[_Object, Meta(description="Of comparisons a PairsAnswer or GroupsAnswer.")]
+    ]
+    problem: NotRequired[ProblemAnswer]  # fmt: skip
+
+
+_ANSWERS = [one for name, one in globals().items() if name[0].isupper() and is_typeddict(one)]
+_REFERENCE = "#/components/schemas/{name}"
+
+
+def returns(kind: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """Return the description of an answer, for OpenAPI."""
+    reference = {"$ref": _REFERENCE.format(name=kind.__name__)}
+    return {status: {"content": {"application/json": {"schema": reference}}}}
+
+
+def answer_schemas() -> dict[str, Any]:
+    """Return the JSON schema of every answer."""
+    return schema_components(_ANSWERS, ref_template=_REFERENCE)[1]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, get_type_hints
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from softcosine._deadline import check_deadline
 from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import InvalidInputError, UnknownTermError
-from softcosine.serve.answers import explanation_answer, search_answer, similar_answer
+from softcosine.index.requests import FirstStage, ScoringKeywords, SearchKeywords
+from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.results import Hit, Hits
+from softcosine.index.wire import form, wire
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_bytes, json_response
 from softcosine.serve.models import (
@@ -20,6 +25,7 @@ from softcosine.serve.models import (
     ExpandBody,
     ExplainBody,
     ExplanationAnswer,
+    FirstStageBody,
     MultiSearchAnswer,
     MultiSearchBody,
     NamedSearch,
@@ -29,9 +35,10 @@ from softcosine.serve.models import (
     SuggestAnswer,
     SuggestBody,
     TermAnswer,
+    returns,
 )
 from softcosine.serve.problems import Problem, problem_of
-from softcosine.serve.served_index import ServedIndex
+from softcosine.serve.served_index import ServedIndex, View
 from softcosine.serve.server import Served, Server, Shared, may
 from softcosine.similarity.provenance import origins, overruled
 from softcosine.text.analyzer import shortened
@@ -48,7 +55,7 @@ async def _search(server: Server, served: ServedIndex, body: SearchBody) -> byte
     served.check_query(body.q)
     served.check_page(body.k, body.offset)
     view = served.view
-    return await server.gate.run(lambda: json_bytes(search_answer(view, body)), body.timeout_ms)
+    return await server.gate.run(lambda: json_bytes(_search_answer(view, body)), body.timeout_ms)
 
 
 async def json_answer(server: Server, made: Callable[[], Any], timeout_ms: int | None) -> Response:
@@ -57,7 +64,7 @@ async def json_answer(server: Server, made: Callable[[], Any], timeout_ms: int |
     return Response(content, media_type="application/json")
 
 
-@router.post("/indexes/{i}/search", response_model=SearchAnswer)
+@router.post("/indexes/{i}/search", responses=returns(SearchAnswer))
 async def search(request: Request, server: Shared, served: Served, body: SearchBody) -> Response:
     """Search an index."""
     request.state.query = body.q
@@ -65,7 +72,7 @@ async def search(request: Request, server: Shared, served: Served, body: SearchB
     return Response(content, media_type="application/json")
 
 
-@router.post("/search", response_model=MultiSearchAnswer)
+@router.post("/search", responses=returns(MultiSearchAnswer))
 async def multi_search(server: Shared, body: MultiSearchBody) -> Response:
     """Execute several searches; each gets its answer or its problem."""
     started = time.perf_counter()
@@ -83,12 +90,12 @@ async def multi_search(server: Shared, body: MultiSearchBody) -> Response:
             return json_bytes(problem_of(error).to_dict())
 
     found = await asyncio.gather(*map(one, body.searches))
-    took = round(1000 * (time.perf_counter() - started), 3)
-    content = b'{"results":[' + b",".join(found) + b'],"took_ms":' + json_bytes(took) + b"}"
+    took = json_bytes(_took(started))
+    content = b'{"results":[' + b",".join(found) + b'],"took_ms":' + took + b"}"
     return Response(content, media_type="application/json")
 
 
-@router.post("/indexes/{i}/similar", response_model=SearchAnswer)
+@router.post("/indexes/{i}/similar", responses=returns(SearchAnswer))
 async def similar(server: Shared, served: Served, body: SimilarBody) -> Response:
     """Find the documents most similar to a document of the index, or to a text."""
     if (body.id is None) == (body.text is None):
@@ -97,18 +104,24 @@ async def similar(server: Shared, served: Served, body: SimilarBody) -> Response
     if body.text is not None:
         served.check_query(body.text)
     index = served.view.index
-    return await json_answer(server, lambda: similar_answer(index, body), body.timeout_ms)
+    return await json_answer(server, lambda: _similar_answer(index, body), body.timeout_ms)
 
 
-@router.post("/indexes/{i}/explain", response_model=ExplanationAnswer)
+@router.post("/indexes/{i}/explain", responses=returns(ExplanationAnswer))
 async def explain(server: Shared, served: Served, body: ExplainBody) -> Response:
     """Explain the score of a document by pairs of words that sum to it."""
     served.check_query(body.q)
     index = served.view.index
-    return await json_answer(server, lambda: explanation_answer(index, body), body.timeout_ms)
+
+    def explained() -> dict[str, Any]:
+        scoring = {name: getattr(body, name) for name in get_type_hints(ScoringKeywords)}
+        found = _explained(index, body.q, body.id, scoring)
+        return {**wire(found), "commit": index.commit}
+
+    return await json_answer(server, explained, body.timeout_ms)
 
 
-@router.post("/indexes/{i}/expand", response_model=ExpandAnswer)
+@router.post("/indexes/{i}/expand", responses=returns(ExpandAnswer))
 async def expand(server: Shared, served: Served, body: ExpandBody) -> Response:
     """Return a query as boosted words for a server that ranks by BM25."""
     served.check_query(body.q)
@@ -121,7 +134,7 @@ async def expand(server: Shared, served: Served, body: ExpandBody) -> Response:
         )  # fmt: skip
         takes_json = body.to in ("elasticsearch", "opensearch")
         return {
-            **found.to_dict(),
+            **wire(found),
             "query": str(found),
             "body": found.body if takes_json else None,
             "commit": index.commit,
@@ -130,7 +143,7 @@ async def expand(server: Shared, served: Served, body: ExpandBody) -> Response:
     return await json_answer(server, expanded, body.timeout_ms)
 
 
-@router.post("/indexes/{i}/suggest", response_model=SuggestAnswer)
+@router.post("/indexes/{i}/suggest", responses=returns(SuggestAnswer))
 async def suggest(server: Shared, served: Served, body: SuggestBody) -> Response:
     """Return the indexed words that begin with a prefix, the most frequent first."""
     served.check_page(body.k)
@@ -138,11 +151,10 @@ async def suggest(server: Shared, served: Served, body: SuggestBody) -> Response
     words = await server.gate.run(
         lambda: view.completions.of_prefix(body.prefix.lower(), body.k), None
     )
-    shown = [{"word": word, "documents": n_docs} for word, n_docs in words]
-    return json_response({"words": shown, "commit": view.commit})
+    return json_response({"words": wire(words), "commit": view.commit})
 
 
-@router.get("/indexes/{i}/terms/{t:any_text}", response_model=TermAnswer)
+@router.get("/indexes/{i}/terms/{t:any_text}", responses=returns(TermAnswer))
 async def term(server: Shared, served: Served, t: str, k: int = Query(10, ge=1)) -> Response:
     """Return the words similar to a word, and where the similarities come from."""
     served.check_query(t)
@@ -186,3 +198,67 @@ def _neighbors(index: EitherIndex, word: str, k: int) -> dict[str, Any]:
         "forbidden": forbidden,
         "commit": index.commit,
     }
+
+
+def _search_answer(view: View, body: SearchBody) -> dict[str, Any]:
+    """Return the answer of a search."""
+    index = view.plain if body.plain else view.index
+    started = time.perf_counter()
+    options: dict[str, Any] = {name: getattr(body, name) for name in get_type_hints(SearchKeywords)}
+    stage = body.first_stage
+    if isinstance(stage, FirstStageBody):
+        options["first_stage"] = FirstStage(stage.terms, stage.candidates)
+    if body.plain:
+        options["ask"] = "words"
+    hits = index.search(body.q, **options)
+    why = None
+    if body.explain:
+        scoring = {name: options[name] for name in get_type_hints(ScoringKeywords)}
+        why = [_explained(index, body.q, hit.id, scoring).parts for hit in hits]
+    return {**_hits_record(hits, body, why), "commit": view.commit, "took_ms": _took(started)}
+
+
+def _similar_answer(index: EitherIndex, body: SimilarBody) -> dict[str, Any]:
+    """Return the documents similar to a document or a text."""
+    started = time.perf_counter()
+    options: dict[str, Any] = {
+        "k": body.k, "where": body.where, "min_score": body.min_score, "ranking": body.ranking,
+        "meaning": body.meaning,
+    }  # fmt: skip
+    if body.id is not None:
+        hits = index.similar(body.id, **options)
+    else:
+        hits = index.search(body.text or "", **options, syntax=False, max_terms=None)
+    return {**_hits_record(hits, body), "commit": index.commit, "took_ms": _took(started)}
+
+
+def _explained(index: EitherIndex, q: Any, id: str, scoring: dict[str, Any]) -> Explanation:
+    check_deadline()
+    return index.explain(q, id, **scoring)
+
+
+def _hits_record(
+    hits: Hits, body: SearchBody | SimilarBody, why: Sequence[tuple[Part, ...]] | None = None
+) -> dict[str, Any]:
+    """Return hits with the parts that a request names, and perhaps with explanations."""
+    names = form(Hit).__annotations__
+    if body.fields is not None:
+        names = ["id", "score", *body.fields]
+    if not body.highlight:
+        names = [name for name in names if name != "snippet"]
+    records = list[dict[str, Any]]()
+    for number, hit in enumerate(hits):
+        check_deadline()
+        records.append({name: wire(getattr(hit, name)) for name in names})
+        if why is not None:
+            records[-1]["explanation"] = wire(why[number])
+    record = {**wire(replace(hits, hits=())), "hits": records}
+    last = len(hits) < body.k and (len(hits) or not hits.offset)
+    if last and hits.plan.proven and not hits.missing_shards:
+        record["total"] = hits.offset + len(hits)
+    return record
+
+
+def _took(started: float) -> float:
+    """Return the milliseconds since a time."""
+    return round(1000 * (time.perf_counter() - started), 3)

@@ -12,12 +12,11 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
 from softcosine.errors import SoftCosineError
-from softcosine.serve.answers import search_answer
+from softcosine.index.wire import wire
 from softcosine.serve.catalog import Catalog
 from softcosine.serve.gate import SearchGate
 from softcosine.serve.keys import KeyRing, Scope
 from softcosine.serve.metrics import Metrics
-from softcosine.serve.models import SearchBody
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex
 from softcosine.serve.sessions import SAFE, Sessions
@@ -72,7 +71,7 @@ class Server:
         """Open the first index and search it, so that the first request does not wait for that."""
         for name in self.catalog.names[:1]:
             try:
-                search_answer(self.catalog.get(name).view, SearchBody(q="warm", k=1))
+                wire(self.catalog.get(name).view.index.search("warm", k=1))
             except (SoftCosineError, OSError):
                 _log.exception("the index %s cannot be opened", name)
 

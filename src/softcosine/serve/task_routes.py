@@ -12,7 +12,7 @@ from softcosine._progress import Report
 from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
 from softcosine.serve.keys import Scope
-from softcosine.serve.models import TaskAnswer
+from softcosine.serve.models import TaskAnswer, returns
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, once
 from softcosine.serve.server import Server, Shared, may, require
@@ -25,7 +25,7 @@ _SCOPES: dict[str, Scope] = {"pairs": "search", "dedupe": "search", "similaritie
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"], route_class=CheckedRoute)
 
 
-@router.get("/{id}", response_model=TaskAnswer, dependencies=[may(None)])
+@router.get("/{id}", responses=returns(TaskAnswer), dependencies=[may(None)])
 async def get_task(request: Request, server: Shared, id: str) -> Response:
     """Return the state of a task, and its result if it is done."""
     record = await server.tasks.get(id)
@@ -34,7 +34,7 @@ async def get_task(request: Request, server: Shared, id: str) -> Response:
     return json_response(record)
 
 
-@router.delete("/{id}", response_model=TaskAnswer, dependencies=[may(None)])
+@router.delete("/{id}", responses=returns(TaskAnswer), dependencies=[may(None)])
 async def cancel_task(request: Request, server: Shared, id: str) -> Response:
     """Cancel a task: what it has not committed is rolled back."""
     scope = _SCOPES.get((await server.tasks.get(id))["kind"], "admin")

@@ -12,9 +12,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
@@ -80,6 +80,12 @@ class ServerQuery:
         Number of those that `max_terms` left out.
     n_negative : int
         Number of those with a negative weight, which a server cannot take.
+    conditions : tuple of conditions
+        What documents must, or must not, contain.
+    fields : tuple of str
+        Fields of the server.
+    analyzed : bool
+        Whether the server analyzes the words.
     """
 
     to: str
@@ -87,9 +93,9 @@ class ServerQuery:
     n_terms: int
     n_left_out: int
     n_negative: int
-    _conditions: tuple[_Condition, ...] = field(repr=False)
-    _fields: tuple[str, ...] = field(repr=False)
-    _analyzed: bool = field(repr=False)
+    conditions: tuple[_Condition, ...] = field(repr=False)
+    fields: tuple[str, ...] = field(repr=False)
+    analyzed: bool = field(repr=False)
 
     def __str__(self) -> str:
         if SERVERS[self.to].json:
@@ -116,7 +122,7 @@ class ServerQuery:
             "should": [self._clause(word.field, word.text, word.boost) for word in self.words],
             "minimum_should_match": 1,
         }
-        for one in self._conditions:
+        for one in self.conditions:
             kind = "must_not" if one.excluded else "filter"
             clauses = self._required(one)
             if one.excluded and len(clauses) > 1:
@@ -124,41 +130,20 @@ class ServerQuery:
             parts.setdefault(kind, []).extend(clauses)
         return {"query": {"bool": parts}}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the query as JSON types."""
-        return {name.removeprefix("_"): value for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the query of `to_dict`."""
-        return cls(
-            record["to"],
-            tuple(_Word(**one) for one in record["words"]),
-            record["n_terms"],
-            record["n_left_out"],
-            record["n_negative"],
-            tuple(
-                _Condition(tuple(map(tuple, one["words"])), one["phrase"], one["excluded"])
-                for one in record["conditions"]
-            ),
-            tuple(record["fields"]),
-            record["analyzed"],
-        )
-
     def _clause(self, name: str, text: str, boost: float | None = None) -> dict[str, Any]:
         weight = {} if boost is None else {"boost": boost}
         if " " in text:
             return _phrase_clause(name, text, weight)
-        if self._analyzed:
+        if self.analyzed:
             return {"match": {name: {"query": text, **weight}}}
         return {"term": {name: {"value": text, **weight}}}
 
     def _required(self, one: _Condition) -> list[dict[str, Any]]:
         """Return the clauses of a condition, all of which must hold."""
         if one.phrase is not None:
-            return [_any_of([_phrase_clause(name, one.phrase, {}) for name in self._fields])]
+            return [_any_of([_phrase_clause(name, one.phrase, {}) for name in self.fields])]
         return [
-            _any_of([self._clause(name, text) for name in self._fields for text in forms])
+            _any_of([self._clause(name, text) for name in self.fields for text in forms])
             for forms in one.words
         ]
 
@@ -170,9 +155,9 @@ class ServerQuery:
             f"{_escaped(word.field)}:{_in_syntax(word.text)}^{Decimal(repr(word.boost)):f}"
             for word in self.words
         )
-        parts = [f"+({should})" if self._conditions else should]
-        for one in self._conditions:
-            names = [_escaped(name) for name in self._fields]
+        parts = [f"+({should})" if self.conditions else should]
+        for one in self.conditions:
+            names = [_escaped(name) for name in self.fields]
             if one.phrase is not None:
                 every = [" ".join(f"{name}:{_quoted(one.phrase)}" for name in names)]
             else:

@@ -108,14 +108,14 @@ async function whole(index, id) {
 /** Return a hit. */
 function item(hit, rank, { index, query, badge, openLike, showWord }) {
   const below = el("div");
-  const title = hit.title && hit.title !== hit.highlights?.text ? hit.title : "";
+  const title = hit.title && hit.title !== hit.snippet?.text ? hit.title : "";
   const actions = [];
   if (query) {
     actions.push(opener("Why", below, async () => bars(await ask("POST", at(index, "explain"), { ...query, id: hit.id }), showWord)));
   }
   actions.push(
     el("button", { type: "button", class: "quiet", onclick: () => openLike(hit.id) }, "Similar to this"));
-  if (title || /^…|…$/.test(hit.highlights?.text ?? "…")) {
+  if (title || /^…|…$/.test(hit.snippet?.text ?? "…")) {
     actions.push(opener("Whole text", below, () => whole(index, hit.id)));
   }
   return el("li", {}, el("article", { class: "hit" },
@@ -123,7 +123,7 @@ function item(hit, rank, { index, query, badge, openLike, showWord }) {
       el("h3", {}, el("span", { class: "soft" }, `${rank}. `), short(title || hit.id, 300)),
       badge ? el("span", { class: "badge" }, badge) : null,
       el("span", { class: "score", title: "score" }, score(hit.score))),
-    hit.highlights?.text ? passage(hit.highlights) : null,
+    hit.snippet?.text ? passage(hit.snippet) : null,
     title ? el("ul", { class: "facts" }, el("li", {}, "id: ", short(hit.id))) : null,
     facts(hit.metadata, title),
     el("div", { class: "actions" }, actions),
@@ -140,7 +140,7 @@ export function list(answer, context) {
 export function nothing(answer, choose) {
   const others = answer.suggestions.flatMap((one) => one.candidates.slice(0, 3).map((candidate) => [one.word, candidate.word]));
   return el("div", { class: "empty" }, el("p", {}, "Nothing found."),
-    answer.unknown_words.length ? el("p", {}, "No document and no source has: ", text(answer.unknown_words.join(", ")), ".") : null,
+    answer.unknown.length ? el("p", {}, "No document and no source has: ", text(answer.unknown.join(", ")), ".") : null,
     others.length ? el("p", {}, "Did you mean ", others.map(([word, other], number) => [number ? ", " : "",
       el("button", { type: "button", class: "link", onclick: () => choose(word, other) }, text(other))]), "?") : null);
 }
@@ -150,9 +150,9 @@ export function showFacets(facets, filters, change) {
   const place = byId("facets");
   const groups = Object.entries(facets ?? Object.fromEntries(Object.keys(filters).map((name) => [name, []]))).map(([name, counts]) => {
     const chosen = filters[name] ?? [];
-    const missing = chosen.filter((value) => !counts.some((one) => one.value === value)).map((value) => ({ value, documents: facets && 0 }));
+    const missing = chosen.filter((value) => !counts.some((one) => one.value === value)).map((value) => ({ value, n_docs: facets && 0 }));
     const telling = counts.length > 1 || chosen.length;
-    const scattered = counts.length > 30 && counts[0].documents < 3;
+    const scattered = counts.length > 30 && counts[0].n_docs < 3;
     if (!telling || (scattered && !chosen.length)) return null;
     return el("fieldset", {}, el("legend", {}, short(name)), [...missing, ...counts].slice(0, 10).map((one) => {
       const box = el("input", { type: "checkbox", name, value: one.value, checked: chosen.includes(one.value) });
@@ -160,7 +160,7 @@ export function showFacets(facets, filters, change) {
         const others = chosen.filter((value) => value !== one.value);
         change(name, box.checked ? [...others, one.value] : others);
       });
-      return el("label", { class: "switch" }, box, el("span", {}, short(one.value)), one.documents === null ? null : el("b", {}, number(one.documents)));
+      return el("label", { class: "switch" }, box, el("span", {}, short(one.value)), one.n_docs === null ? null : el("b", {}, number(one.n_docs)));
     }), counts.length > 10 ? el("p", { class: "small" }, `and ${number(counts.length - 10)} more values`) : null);
   }).filter(Boolean);
   place.hidden = !groups.length;

@@ -9,7 +9,7 @@ import { openWords } from "./words.js";
 const PAGE = 10;
 const PAUSE = 150; // milliseconds without a key before a search while typing
 const LONG_PAUSE = 600; // and before documents are counted for filters, which takes longer than a search
-const TALL = ["title", "metadata", "highlights"];
+const TALL = ["title", "metadata", "snippet"];
 
 let wanted = address.read();
 let indexes = [];
@@ -140,10 +140,10 @@ function show(answer, plain, milliseconds) {
   byId("status").replaceChildren(...[
     wanted.like ? ["Similar to ", text(wanted.like), ". "] : "",
     summary(answer, plain), `, in ${Math.max(1, Math.round(milliseconds))} ms`,
-    answer.outside_words.length ? [". In no document, found by similar words: ", text(answer.outside_words.join(", "))] : "",
-    answer.unknown_words.length && full ? [". Unknown and ignored: ", text(answer.unknown_words.join(", "))] : "",
+    answer.outside.length ? [". In no document, found by similar words: ", text(answer.outside.join(", "))] : "",
+    answer.unknown.length && full ? [". Unknown and ignored: ", text(answer.unknown.join(", "))] : "",
     chips("with", "\\+?", answer.required), chips("without", "-", answer.excluded),
-    answer.left_out_words.length ? `. ${counted(answer.left_out_words.length, "word")} of the query not used` : "",
+    answer.left_out.length ? `. ${counted(answer.left_out.length, "word")} of the query not used` : "",
     ".",
     full && !wanted.like ? el("span", { class: "legend" }, el("mark", { class: "exact" }, "exact"), " ", el("mark", { class: "near" }, "near")) : "",
   ].flat());
