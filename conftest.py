@@ -50,6 +50,11 @@ def _cache() -> Path:
 
 os.environ["NUMBA_CACHE_DIR"] = str(_cache())
 
+# Where Python may not write byte code, each of the processes that tests start would compile all
+# sources anew, four times as long as an import takes, and pytest all tests.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell without job control, such as that of cron, lets commands in the background ignore SIGINT,
 # and children inherit that: tests could not interrupt them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

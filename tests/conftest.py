@@ -71,19 +71,26 @@ def required() -> set[str]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--all``."""
     parser.addoption("--all", action="store_true", help="run all tests of all doors")
-    parser.addoption("--quick", action="store_true", help="the opposite; a run without paths")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what is wrong with the environment before any test runs; choose which tests do."""
     required()
-    if not hasattr(config, "workerinput"):  # workers of xdist get the options of this process
-        config.option.quick |= config.args_source is config.ArgsSource.TESTPATHS
+    without_paths = config.args_source is config.ArgsSource.TESTPATHS  # also in workers of xdist
+    config.option.quick = without_paths and not config.option.all
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import what has no test for a quick run."""
+    if not config.option.quick or collection_path.is_dir():
+        return None
+    door = collection_path.relative_to(ROOT).as_posix().startswith(_DOORS)
+    return (door and "smoke" not in collection_path.read_text(errors="ignore")) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of doors in a quick run, except those marked `smoke`."""
-    if config.option.quick and not config.option.all:
+    if config.option.quick:
         doors = [
             item
             for item in items

@@ -31,7 +31,11 @@ TOPICS = ["sport", "sport", "food", "food"]
 
 
 @parametrize_with_checks(
-    [SoftMetric(), SoftMetric(objective="closeness", learn="both"), SoftMetric(learn="full")]
+    [
+        SoftMetric(),
+        SoftMetric(objective="closeness", learn="both"),
+        SoftMetric(learn="full", max_iterations=5),
+    ]
 )
 def test_scikit_learn_finds_no_fault(estimator, check):
     check(estimator)

@@ -21,7 +21,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.directory.check import check_index
-from softcosine.index.directory.receipts import Receipt
+from softcosine.index.directory.receipts import Receipt, with_receipt
 from softcosine.index.directory.store import Store
 from softcosine.index.query.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
@@ -789,6 +789,9 @@ def test_a_merge_that_cuts_a_segment_in_two_takes_each_document_once(tmp_path, m
 
 
 def test_a_commit_remembers_what_its_writer_gave_it(store, monkeypatch):
+    many = {str(number): Receipt(str(number), number) for number in range(70)}
+    assert [one["key"] for one in with_receipt(many, None)] == list(many)[6:]
+    monkeypatch.setattr("softcosine.index.directory.receipts._MOST", 4)
     with writing(store) as writer:
         writer.add("a", "tire wheel")
         writer.remember("first", {"n": 1})
@@ -805,21 +808,21 @@ def test_a_commit_remembers_what_its_writer_gave_it(store, monkeypatch):
         assert writer.remembered("lost") is None
     with writing(store) as writer:
         writer.remember("nothing", 3)  # no change, no commit
-    for number in range(70):
+    for number in range(7):
         with writing(store) as writer:
             writer.add("a", f"tire {number}")
             writer.remember(f"key {number}", number)
     with writing(store) as writer:
         assert writer.remembered("first") is writer.remembered("nothing") is None
-        known = [number for number in range(70) if writer.remembered(f"key {number}")]
-        assert known == list(range(6, 70))
-    for key in ("key 6", "new"):  # a key that is used again is the last
+        known = [number for number in range(7) if writer.remembered(f"key {number}")]
+        assert known == list(range(3, 7))
+    for key in ("key 3", "new"):  # a key that is used again is the last
         with writing(store) as writer:
             writer.add("a", key)
             writer.remember(key, True)
     with writing(store) as writer:
-        assert writer.remembered("key 6").value is True
-        assert writer.remembered("key 7") is None
+        assert writer.remembered("key 3").value is True
+        assert writer.remembered("key 4") is None
     check_index(store)
     with SoftIndex.from_texts(["tea"], plain=True).writer() as writer:
         writer.add("b", "tea")
