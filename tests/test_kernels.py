@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from softcosine.index.segment.dense_columns import Columns
 
 import oracle
 import strategies as own
 from softcosine.index.search.parts import Part
 from softcosine.index.search.rankings import prepare
 from softcosine.index.search.segment_table import SegmentTable
+from softcosine.index.segment.dense_columns import Columns
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import (
     COUNTS,

@@ -158,7 +158,7 @@ def test_specs_joined_by_commas_are_told_apart(text, specs):
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, spec, package, extra):
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingDependencyError, match=rf"pip install 'softcosine\[{extra}\]'"):
+    with pytest.raises(MissingDependencyError, match=rf"pip install .*\[{extra}\]'"):
         from_spec(spec).fit(DOCUMENTS)
 
 

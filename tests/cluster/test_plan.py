@@ -14,7 +14,6 @@ import pytest
 from hypothesis import strategies as st
 
 from conftest import need_ray
-from softcosine.cluster import plan as plans
 from softcosine.cluster import splitting
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.ownership import owners_of

@@ -168,8 +168,10 @@ def test_the_field_decides_about_stop_words_and_words_that_it_stems_otherwise():
 
     def sent(query):
         tokens = field_search._tokens(other, field, query)
-        made = server_query(other.snapshot, query, to="opensearch", field="body", tokens=tokens)
-        return {word.text for word in made.words}, [one.words for one in made._conditions]
+        made = server_query(
+            other.snapshot, query, to="opensearch", field="body", tokens=tokens, syntax=True
+        )
+        return {word.text for word in made.words}, [one.words for one in made.conditions]
 
     assert sent("ps prints") == ({"ps", "print"}, [])
     assert sent("+ps p") == ({"ps", "p"}, [(("ps", "p"),)])
