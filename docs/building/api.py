@@ -13,6 +13,8 @@ import softcosine
 # Folders of the package, and the headings under which their public names stand.
 FOLDERS = {
     "index": "The index",
+    "cluster": "Shards",
+    "encoders": "Sentence encoders",
     "similarity": "Sources of term similarity",
     "matrix": "The term similarity matrix",
     "text": "Texts",
@@ -39,7 +41,7 @@ RESULTS = (
 def homes() -> dict[str, list[str]]:
     """Return the public names of the package by the folder that each is defined in."""
     names: dict[str, list[str]] = {}
-    for name in sorted(softcosine.__all__, key=str.lower):
+    for name in sorted(softcosine.__all__, key=lambda name: (name != "SoftIndex", name.lower())):
         home = getattr(getattr(softcosine, name), "__module__", "")
         folder = home.split(".")[1] if home.count(".") else ""
         if folder in FOLDERS:
@@ -61,14 +63,12 @@ def write_reference(app: Sphinx) -> None:
     """Write the pages of the reference."""
     folder = Path(app.srcdir, "reference")
     folder.mkdir(exist_ok=True)
-    pages = {
-        key: page(FOLDERS[key], [f"softcosine.{name}" for name in names])
-        for key, names in homes().items()
-    }
+    names = {key: [f"softcosine.{name}" for name in found] for key, found in homes().items()}
+    pages = {"index": page(FOLDERS["index"], names["index"]), "results": page("Results", RESULTS)}
+    pages |= {key: page(FOLDERS[key], names[key]) for key in FOLDERS if key in names}
     for door, title in (("sklearn", "Estimators of scikit-learn"), ("lab", "The laboratory")):
-        names = sorted(import_module(f"softcosine.{door}").__all__, key=str.lower)
-        pages[door] = page(title, [f"softcosine.{door}.{name}" for name in names])
-    pages |= {"results": page("Results", RESULTS)}
+        own = sorted(import_module(f"softcosine.{door}").__all__, key=str.lower)
+        pages[door] = page(title, [f"softcosine.{door}.{name}" for name in own])
     errors = ["Errors", "======", "", ".. automodule:: softcosine.errors", ""]
     pages |= {"errors": "\n".join(errors)}
     for key, text in pages.items():

@@ -392,7 +392,7 @@ def test_single_changes_of_metadata_and_weights(remote, root):
     assert sc.SoftIndex.open(root / "faq").ranking == faq.info()["ranking"] == "inner_product"
 
 
-# What the client lacks, by reason; docs/serve.md has the same list.
+# What the client lacks, by reason; docs/serve.md says so.
 _OBJECTS = {
     "document_vectors",
     "query_vectors",  # of the index in process
