@@ -148,7 +148,6 @@ def makers(*, all_pairs: bool) -> dict[str, Maker]:
         "strongest(English, WordNet path)": sc.strongest(english, wordnet),
         "mean(English, WordNet path)": sc.mean(english, wordnet),
         "noisy_or(English, WordNet path)": sc.noisy_or(english, wordnet),
-        "the same, calibrated": sc.noisy_or(sc.calibrated(english), sc.calibrated(wordnet)),
         "first(English, WordNet path)": sc.first(english, wordnet),
         "noisy_or(English, PPDB)": sc.noisy_or(english, ppdb),
         "noisy_or(English, scaled(PPDB, 0.1))": sc.noisy_or(english, sc.scaled(ppdb, 0.1)),
@@ -238,8 +237,6 @@ def main() -> None:
                 "Without thresholds, which make equal what lies below them: vectors and character "
                 "n-grams say all cosines above 0, and what is learned keeps 1,000 neighbours a "
                 "term. Exponents do not matter but where sources are joined.",
-                "Calibrations were fitted on these very judgements, so the calibrated join is not "
-                "judged fairly here.",
             ),
             script="sources",
         )

@@ -85,10 +85,9 @@ def spaces(
         )
         made["static"] = space(static, 100)
     if encode is not None:
-        terms = encode(list(vocabulary.terms))
-        words = sc.EmbeddingSimilarity(
-            list(vocabulary.terms), terms, threshold=0.25, exponent=2, centered=True
-        )
+        terms = np.asarray(encode(list(vocabulary.terms)), np.float64)
+        terms -= terms.mean(axis=0)
+        words = sc.EmbeddingSimilarity(list(vocabulary.terms), terms, threshold=0.25, exponent=2)
         made["words"] = space(words, 100)
         report("learning the terms' vectors")
         taught = taught_by(questions, vocabulary, encode, penalty=0.3)

@@ -391,7 +391,6 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["wordnt", "--vocabulary", "nowhere.txt"], 2, "the source 'wordnt' is not understood"),
         (["vectors:no.vec", "--vocabulary", "nowhere.txt"], 1, "there is no file no.vec, which"),
         (["V", "--join", "best"], 2, "join is 'best'"),
-        (["V", "--calibrate"], 2, "--calibrate needs named sources"),
         (["english", "--words", "words.txt", "--min-df", "2"], 2, "--words is a list"),
         (["nowhere.vec", "V"], 1, "there is no file nowhere.vec. A source is one of"),
         (["english"], 2, "come from --vocabulary FILE"),
@@ -498,12 +497,3 @@ def test_documents_may_come_from_standard_input(run, folder, monkeypatch):
     monkeypatch.setattr("sys.stdin", Stdin)
     S = built(run, "vectors.txt", "--vocabulary", "-", "--stemmer", "none")
     assert S.vocabulary.terms == ("and", "cocoa", "tea", "the", "tyre")
-
-
-def test_on_one_scale_what_cannot_be_calibrated_is_named(run, folder):
-    shown = run(
-        "similarity", "build", "english", "edit-distance", "--calibrate", "--vocabulary",
-        "docs.jsonl", "-o", "s.matrix",
-    )  # fmt: skip
-    assert "no calibration for edit-distance" in " ".join(shown.split())
-    assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["calibrate"]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from importlib.resources import files
 
 import numpy as np
@@ -226,57 +223,6 @@ def test_words_of_many_documents_outvote_the_names_in_few() -> None:
     assert english_share(Vocabulary.from_texts([names, *["green water"] * 20])) > 0.6
 
 
-def all_but_the_top(vectors: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
-    """Mu and Viswanath 2018, algorithm 1, by the singular value decomposition."""
-    centered = vectors - vectors.mean(axis=0)
-    first = np.linalg.svd(centered, full_matrices=False)[2][:n_components]
-    return centered - centered @ first.T @ first
-
-
-@pytest.mark.parametrize("n_components", [0, 1, 3])
-def test_the_mean_and_the_first_components_are_removed(n_components: int) -> None:
-    random = np.random.default_rng(4)
-    vectors = random.standard_normal((40, 9)) * np.arange(9, 0, -1) + 5.0
-    words = names(40)
-    source = EmbeddingSimilarity(
-        words, vectors, centered=True, remove_components=n_components, threshold=0.0, exponent=1.0
-    )
-    other = EmbeddingSimilarity(
-        words, all_but_the_top(vectors, n_components), threshold=0.0, exponent=1.0
-    )
-    np.testing.assert_allclose(all_pairs(source, words), all_pairs(other, words), atol=1e-5)
-
-
-def test_removing_components_centres_first() -> None:
-    vectors = np.random.default_rng(5).standard_normal((30, 6)) + 2.0
-    words = names(30)
-    with_both = EmbeddingSimilarity(words, vectors, centered=True, remove_components=2)
-    alone = EmbeddingSimilarity(words, vectors, remove_components=2)
-    assert all_pairs(with_both, words).tobytes() == all_pairs(alone, words).tobytes()
-
-
-def test_centring_knows_scales_weights_and_shared_vectors() -> None:
-    random = np.random.default_rng(6)
-    vectors = random.integers(-90, 90, (12, 5)).astype(np.int8)
-    vectors[3] = 0
-    scales, weights = random.random(5) + 0.5, random.random(12) / 2 + 0.5
-    rows = np.array([*range(12), 0, 1])
-    words = names(14)
-    table = WordVectors(words, vectors, scales=scales, weights=weights, rows=rows)
-    source = EmbeddingSimilarity.of_table(table, centered=True, threshold=0.0, exponent=1.0)
-    there = [i for i in range(12) if i != 3]
-    centered = np.zeros((12, 5))
-    centered[there] = (vectors[there] * scales) - (vectors[there] * scales).mean(axis=0)
-    C = np.maximum(cosines(centered), 0.0) * np.outer(weights, weights)
-    expected = C[np.ix_(rows, rows)]
-    expected[~source.knows(words)] = 0.0
-    np.fill_diagonal(expected, 1.0)
-    np.testing.assert_allclose(all_pairs(source, words), expected, atol=1e-5)
-    assert source.knows(words).tolist() == [row != 3 for row in rows.tolist()]
-    again = source_from_state(source.state())
-    assert all_pairs(again, words).tobytes() == all_pairs(source, words).tobytes()
-
-
 def test_scales_beyond_the_range_of_float32_keep_directions() -> None:
     for size in (1e-38, 1e38):
         table = WordVectors(["a", "b"], np.array([[9, 12], [12, 9]], np.int8), scales=[size, size])
@@ -287,48 +233,6 @@ def test_scales_beyond_the_range_of_float32_keep_directions() -> None:
 def test_weights_above_1_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="weights are at most 1; the greatest given is 2"):
         WordVectors(["a", "b"], np.eye(2), weights=[1.0, 2.0])
-
-
-def test_centring_is_the_same_with_any_number_of_threads() -> None:
-    script = (
-        "import sys, numpy as np\n"
-        "from softcosine.similarity.embeddings.components import without_components\n"
-        "vectors = np.random.default_rng(0).standard_normal((40_000, 64)).astype(np.float32)\n"
-        "sys.stdout.buffer.write(without_components(vectors, 2).tobytes())\n"
-    )
-    answers = set()
-    for n_threads in ("1", "2"):
-        settings = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-        environment = {**os.environ, **dict.fromkeys(settings, n_threads)}
-        run = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, check=True
-        )
-        answers.add(run.stdout)
-    assert len(answers) == 1
-
-
-def test_what_centring_leaves_of_rounding_is_no_direction() -> None:
-    words = names(6)
-    same = np.tile([0.1, 0.2, 0.7], (6, 1)) * np.arange(1, 7)[:, None]
-    along = EmbeddingSimilarity(words, same, remove_components=1)
-    assert not along.knows(words).any()
-    equal = EmbeddingSimilarity([*words, "other"], [*[[0.1, 0.2, 0.7]] * 6, [1, 1, 1]])
-    assert equal.knows(words).all()
-    all_equal = EmbeddingSimilarity(words, np.tile([0.1, 0.2, 0.7], (6, 1)), centered=True)
-    assert not all_equal.knows(words).any()
-
-
-def test_components_that_are_not_there_cannot_be_removed() -> None:
-    with pytest.raises(
-        InvalidInputError, match="remove_components is 3; it must be a whole number from 0 to 2"
-    ):
-        EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=3)
-    for wrong in (-1, 1.5, "1"):
-        with pytest.raises(
-            InvalidInputError, match=f"remove_components is {wrong!r}; it must be a"
-        ):
-            EmbeddingSimilarity(["a", "b"], [[1, 2], [2, 1]], remove_components=wrong)  # type: ignore[arg-type]
-    assert len(EmbeddingSimilarity([], [], centered=True)) == 0
 
 
 def test_vectors_beyond_the_range_of_float32_keep_their_directions() -> None:

@@ -21,7 +21,6 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.matrix.list_use import list_use
 from softcosine.matrix.recipe import SimilarityRecipe
-from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration
 from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.in_terms import TermKeys, in_terms
@@ -58,7 +57,6 @@ JOINS: dict[str, Callable[[TermSimilaritySource], TermSimilaritySource]] = {
     "mean": lambda source: mean(source, TOY),
     "noisy or": lambda source: noisy_or(TOY, source),
     "scaled": lambda source: scaled(source, 0.5),
-    "calibrated": lambda source: CalibratedSimilarity(source, Calibration((0, 1), (0, 0.9))),
     "guarded": lambda source: Guarded(source, antonyms=None),
     "decided": lambda source: sc.decided(source, sc.Decisions.of(isolated=["weather"])),
     "deep": lambda source: scaled(Guarded(strongest(TOY, first(source, TOY))), 0.9),

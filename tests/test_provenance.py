@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration, calibrated
 from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.naming import name_of
@@ -84,7 +83,7 @@ def test_a_persons_decisions_are_named() -> None:
     assert overruled(GLOVE, "a") == []
 
 
-def test_guards_scales_and_calibrations_are_told() -> None:
+def test_guards_and_scales_are_told() -> None:
     guard = Guarded(
         ToySource({("a", "b"): 0.5, ("e1", "e2"): 0.5}), antonyms=Antonyms([("A", "b")])
     )
@@ -92,9 +91,6 @@ def test_guards_scales_and_calibrations_are_told() -> None:
     assert told(guard, "e1", "e2") == "digits (toy source 0.50)"
     assert told(guard, "a", "a") == "same word 1.00"
     assert told(scaled(GLOVE, 0.5), "a", "b") == "glove 0.50, times 0.5"
-    read = CalibratedSimilarity(GLOVE, Calibration((0, 0.5, 1), (0, 0.75, 0.9)))
-    assert told(read, "a", "b") == "glove 0.75"
-    assert told(strongest(read, SYNONYMS), "a", "c") == "glove 0.38"
 
 
 def test_sources_of_one_name_are_numbered() -> None:
@@ -123,11 +119,9 @@ def test_a_thesaurus_has_the_name_of_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-def test_wordnet_has_the_name_of_its_measure_and_a_calibration(data: Path) -> None:
+def test_wordnet_has_the_name_of_its_measure(data: Path) -> None:
     source = ThesaurusSimilarity.from_wordnet(data / "wordnet")
     assert name_of(source) == "wordnet by path"
-    assert calibrated(source).similarities(["car"], ["automobile"]).item() < 0.9
-    assert told(calibrated(source), "car", "automobile").startswith("wordnet by path 0.")
 
 
 @given(several)

@@ -177,7 +177,6 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         ({"combine": "best"}, "combine is 'best'"),
         ({"combine": ["first"]}, r"combine is \['first'\]"),
         ({"guard": "false"}, "guard is 'false'; it must be True or False"),
-        ({"calibrate": "no", "sources": ["english"]}, "calibrate is 'no'"),
         ({"sources": [], "overrides": Decisions.of(isolated=["car"])}, "S = I, whatever"),
         ({"order": "best"}, "order is 'best'"),
         ({"scaling": "best"}, "scaling is 'best'; it must be one of auto, none"),
@@ -187,7 +186,6 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         ({"max_neighbors": -1}, "max_neighbors is -1"),
         ({"min_similarity": 2}, "min_similarity is 2"),
         ({"sources": ["edit-distance"], "exponent": 2}, "threshold and exponent are of vectors"),
-        ({"calibrate": True}, "calibrate is of sources that are named"),
         ({"overrides": ["car ! cat"]}, "overrides"),
     ],
 )
@@ -206,6 +204,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(settings, messag
         ({"overrides": ["car"]}, "car"),
         ({1: 2, "nope": 3}, "a recipe has no setting 1"),
         ({"proposer": "faiss"}, "names the proposer 'faiss', .* delete \"proposer\""),
+        ({"calibrate": True}, 'delete "calibrate" from the recipe'),
     ],
 )
 def test_what_is_no_recipe_is_refused(given, message):
@@ -213,15 +212,16 @@ def test_what_is_no_recipe_is_refused(given, message):
         SimilarityRecipe.from_dict(given)
 
 
-def test_a_recipe_of_an_earlier_release_without_a_proposer_is_read():
+def test_a_recipe_of_an_earlier_release_is_read():
     recipe = SimilarityRecipe(sources=["english"])
-    assert SimilarityRecipe.from_dict({**recipe.to_dict(), "proposer": None}) == recipe
+    earlier = {**recipe.to_dict(), "proposer": None, "calibrate": False}
+    assert SimilarityRecipe.from_dict(earlier) == recipe
 
 
 def test_an_index_whose_recipe_named_a_proposer_opens():
     recipe = SimilarityRecipe(sources=["english"])
     settings = SoftIndex.create(plain=True).snapshot.settings.to_dict()
-    settings["recipe"] = {**recipe.to_dict(), "proposer": "faiss"}
+    settings["recipe"] = {**recipe.to_dict(), "proposer": "faiss", "calibrate": True}
     assert IndexSettings.from_dict(settings).recipe == recipe
 
 

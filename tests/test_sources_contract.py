@@ -16,7 +16,6 @@ from softcosine.lab.phonetic import PhoneticSimilarity
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.lab.snos.source import SnosSimilarity
 from softcosine.lab.syntactic.source import SyntacticSimilarity
-from softcosine.similarity.combine.calibration import CalibratedSimilarity, Calibration
 from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
@@ -143,7 +142,7 @@ def token_pieces() -> EmbeddingSimilarity:
 def ngrams() -> EmbeddingSimilarity:
     subwords = Subwords(WORDS[2:9], min_n=2, max_n=3, n_buckets=20)
     vectors = np.random.default_rng(8).integers(-2, 4, (27, 3)).astype(np.float32)
-    return EmbeddingSimilarity.of_table(ComposedVectors(subwords, vectors), remove_components=1)
+    return EmbeddingSimilarity.of_table(ComposedVectors(subwords, vectors))
 
 
 def encoder() -> EncoderSimilarity:
@@ -189,9 +188,6 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "strongest": lambda: strongest(embedding(), scaled(other_embedding(), 0.75), cooccurrence()),
     "mean": lambda: mean(embedding(), other_embedding(), weights=[1, 3]),
     "noisy or": lambda: noisy_or(embedding(), other_embedding(), cooccurrence()),
-    "calibrated": lambda: CalibratedSimilarity(
-        other_embedding(), Calibration((0, 0.25, 0.8, 1), (0, 0.5, 0.5000001, 0.75))
-    ),
     "decided": lambda: decided(embedding(), DECISIONS),
     "first": lambda: first(other_embedding(), cooccurrence(), embedding()),
     "all together": lambda: Guarded(
@@ -384,7 +380,7 @@ class Letters:
         )
 
 
-@pytest.mark.parametrize("wrap", ["guarded", "scaled", "calibrated", "decided"])
+@pytest.mark.parametrize("wrap", ["guarded", "scaled", "decided"])
 def test_what_a_source_advises_is_passed_on_by_what_changes_it(wrap: str) -> None:
     assert usual_neighbors(cooccurrence()) == 10
     assert usual_neighbors(WRAPPERS[wrap](cooccurrence())) == 10
@@ -455,7 +451,6 @@ WRAPPERS = {
     "noisy_or": lambda source: noisy_or(source, ToySource({})),
     "first": lambda source: first(source, ToySource({})),
     "scaled": lambda source: scaled(source, 0.5),
-    "calibrated": lambda source: CalibratedSimilarity(source, Calibration()),
     "decided": lambda source: decided(source, Decisions.of(pinned={("y", "z"): 0.5})),
 }
 

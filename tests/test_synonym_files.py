@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.thesaurus.synonym_files import read_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 
@@ -160,17 +159,7 @@ def test_wrong_settings_are_refused(tmp_path: Path) -> None:
         ThesaurusSimilarity.load(tmp_path / "missing.txt")
 
 
-def test_antonyms_are_read_from_the_same_formats(tmp_path: Path) -> None:
-    path = tmp_path / "antonyms.txt"
-    path.write_text("hot cold \nravel ravel\nwell-off poor\n")
-    antonyms = Antonyms.load(path)
-    assert antonyms.pairs == {("cold", "hot"), ("poor", "well-off"), ("poor", "well off")}
-    path.write_text("# opposites\nhot, cold, icy\n")
-    assert Antonyms.load(path).pairs == {("cold", "hot"), ("hot", "icy")}
-
-
 @pytest.mark.data
 def test_the_lists_of_the_evaluation_data_are_read(data: Path) -> None:
     source = ThesaurusSimilarity.load(data / "lexica" / "counterfit_ppdb_synonyms.txt.gz")
     assert source.similarities(["modelling"], ["modeling"]).tolist() == [np.float32(0.8)]
-    assert len(Antonyms.load(data / "lexica" / "counterfit_wordnet_antonyms.txt.gz")) > 6000

@@ -76,11 +76,8 @@ def test_by_default_it_is_what_soft_index_does():
         ("soft:sources=edit-distance+english,join=first", {
             "source": sc.first(sc.EditDistanceSimilarity(), sc.EmbeddingSimilarity.english()),
         }),
-        ("soft:sources=edit-distance+english,join=mean,calibrate=true", {
-            "source": sc.mean(
-                sc.EditDistanceSimilarity(),  # which has no calibration
-                sc.calibrated(sc.EmbeddingSimilarity.english()),
-            ),
+        ("soft:sources=edit-distance+english,join=mean", {
+            "source": sc.mean(sc.EditDistanceSimilarity(), sc.EmbeddingSimilarity.english()),
         }),
     ],
 )  # fmt: skip

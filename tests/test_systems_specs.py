@@ -88,7 +88,6 @@ def test_paths_may_hold_what_joins_names(tmp_path, monkeypatch):
         ("soft:sources=wordnt", "the source 'wordnt' is not understood"),
         ("soft:sources=edit-distance,exponent=2", "threshold and exponent are of vectors"),
         ("soft:sources=english,plain=true", "source, sources and plain of 'soft' exclude"),
-        ("soft:calibrate=true", "soft: calibrate is of sources that are named"),
         ("soft:match=fields", "match of 'soft' is 'fields', and no fields are given"),
         ("soft:fields=title:x", "fields of 'soft' is 'title:x'; it must be names with their"),
         ("soft:fields=title:0", "the weight of field 'title' is 0"),

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.lab.wordnet import weighing, wordnet_similarity
-from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.thesaurus import wordnet_files
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
-from softcosine.similarity.thesaurus.wordnet import KINDS, WordNet
-from softcosine.similarity.thesaurus.wordnet_concepts import by_paths, concepts_of_wordnet
+from softcosine.similarity.thesaurus.wordnet import WordNet, by_paths, concepts_of_wordnet
 from softcosine.similarity.thesaurus.wordnet_files import find_wordnet, read_wordnet
 from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, brute_force
@@ -41,18 +39,10 @@ def wordnets(draw: st.DrawFn) -> WordNet:
     up = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=12))
     # The parent is the earlier one, so there are no cycles.
     up = [(max(p), min(p)) for p in up if p[0] != p[1] and letters[p[0]] == letters[p[1]]]
-    side = draw(
-        st.lists(
-            st.tuples(st.integers(0, n - 1), st.integers(0, 1), st.integers(0, n - 1)), max_size=3
-        )
-    )
-    relations = {
-        "hypernym": np.array([(c, 0, p, 0) for c, p in up[::2]], np.int32).reshape(-1, 4),
-        "instance_hypernym": np.array([(c, 0, p, 0) for c, p in up[1::2]], np.int32).reshape(-1, 4),
-        "derivation": np.array([(s, w, t, w) for s, w, t in side], np.int32).reshape(-1, 4),
-    }
+    side = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=3))
+    hypernyms, similar = (np.array(pairs, np.int32).reshape(-1, 2) for pairs in (up, side))
     synsets = tuple(f"{i:08d}-{letter}" for i, letter in enumerate(letters))
-    return WordNet(Path("x"), synsets, tuple(words), relations)
+    return WordNet(Path("x"), synsets, tuple(words), hypernyms, similar)
 
 
 class Oracle:
@@ -61,9 +51,8 @@ class Oracle:
     def __init__(self, net: WordNet) -> None:
         self.net = net
         self.parents: dict[str, set[str]] = {s: set() for s in net.synsets}
-        for kind in KINDS:
-            for child, _, parent, _ in net.relations[kind].tolist():
-                self.parents[net.synsets[child]].add(net.synsets[parent])
+        for child, parent in net.hypernyms.tolist():
+            self.parents[net.synsets[child]].add(net.synsets[parent])
         for letter in "nv":
             own = [s for s in net.synsets if s.endswith(letter)]
             roots = [s for s in own if not self.parents[s]]
@@ -140,7 +129,7 @@ def test_measures_are_those_of_their_definitions(
 ) -> None:
     counts = {"a": 7.0, "c": 2.0, "elsewhere": 5.0} if counted and measure == "lin" else {}
     weigh = by_paths if measure == "path" else weighing(measure, net, counts)
-    table = concepts_of_wordnet(net, weigh, relations=KINDS, threshold=threshold)
+    table = concepts_of_wordnet(net, weigh, threshold=threshold)
     source = ThesaurusSimilarity(table, name="x", threshold=threshold)
     oracle = Oracle(net)
     words = [word for word in LEMMAS if oracle.synsets(word)]
@@ -154,37 +143,6 @@ def test_measures_are_those_of_their_definitions(
                 assert found == pytest.approx(value, abs=1e-6)
     found = source.neighbors(words, words, max_neighbors=3)
     assert as_lists(found) == brute_force(source, words, words, 3)
-
-
-@given(wordnets())
-def test_a_path_may_begin_and_end_with_one_step_along_another_relation(net: WordNet) -> None:
-    relations = (*KINDS, "derivation")
-    table = concepts_of_wordnet(net, by_paths, relations=relations, threshold=0.0)
-    source = ThesaurusSimilarity(table, name="x")
-    oracle = Oracle(net)
-
-    def ways(word: str) -> dict[str, int]:
-        """Synsets that a path from a word can begin its climb at."""
-        starts = dict.fromkeys(oracle.synsets(word), 0)
-        for s, i, t, j in net.relations["derivation"].tolist():
-            for source_, place, target in ((s, i, t), (t, j, s)):
-                words = net.words[source_]
-                if word in (words if place == 0 else (words[place - 1],)):
-                    starts.setdefault(net.synsets[target], 1)
-        return starts
-
-    words = [word for word in LEMMAS if oracle.synsets(word)]
-    for left in words:
-        for right in words:
-            steps = [
-                a + b + up_a + oracle.up(t)[c]
-                for s, a in ways(left).items()
-                for t, b in ways(right).items()
-                for c, up_a in oracle.up(s).items()
-                if c in oracle.up(t)
-            ]
-            value = 1.0 if left == right else 1.0 / (1.0 + min(steps)) if steps else 0.0
-            assert source.similarities([left], [right]).item() == np.float32(value)
 
 
 # Invented for these tests, in Princeton's format: offset, file, type, words, pointers, gloss.
@@ -206,16 +164,6 @@ ADJ = """\
 00000020 00 a 02 cold(p) 0 chilled 0 001 ! 00000010 a 0101 | of little heat
 00000030 00 s 01 tropical(a) 0 001 & 00000010 a 0000 | as near the equator
 """
-INDEX = {
-    "noun": (
-        "  1 This software\n"
-        "car n 1 1 @ 1 1 00000040\ncolour n 1 1 @ 1 1 00000030\nconveyance n 1 0 1 0 00000020\n"
-        "motor_car n 1 1 @ 1 0 00000040\nthing n 1 1 ~ 1 0 00000010\n"
-        "titanic n 1 1 @i 1 0 00000050\nvehicle n 1 1 @ 1 0 00000020\n"
-    ),
-    "verb": "go v 1 1 ~ 1 0 00000030\nmotor v 1 1 @ 1 0 00000010\nthink v 1 0 1 0 00000020\n",
-    "adj": "hot a 1 1 ! 1 0 00000010\ncold a 1 1 ! 1 0 00000020\n",
-}
 
 
 @pytest.fixture
@@ -224,7 +172,6 @@ def folder(tmp_path: Path) -> Path:
     place.mkdir()
     for name, text in (("noun", NOUN), ("verb", VERB), ("adj", ADJ)):
         (place / f"data.{name}").write_text(text)
-        (place / f"index.{name}").write_text(INDEX[name])
     return place
 
 
@@ -237,9 +184,10 @@ def test_princetons_files_are_read(folder: Path) -> None:
     assert net.synsets[:2] == ("00000010-n", "00000020-n")
     assert net.words[3] == ("car", "motor_car")
     assert net.words[-2:] == (("cold", "chilled"), ("tropical",))
-    assert net.related("instance_hypernym").tolist() == [[4, 0, 1, 0]]
-    assert net.related("derivation").tolist() == [[3, 2, 5, 1], [5, 1, 3, 2]]
-    assert net.related("domain").shape == (0, 4)
+    assert [4, 1] in net.hypernyms.tolist()
+    assert [net.synsets[i] for i in net.similar.ravel()] == [
+        *("00000010-a", "00000030-a"), *("00000030-a", "00000010-a"),
+    ]  # fmt: skip
     source = ThesaurusSimilarity.from_wordnet(folder, threshold=0.1)
     assert source.knows(["motor car", "colour", "Colour", "titanic", "ship"]).tolist() == [
         *(True, True, True, True),
@@ -253,10 +201,6 @@ def test_princetons_files_are_read(folder: Path) -> None:
     assert similarity(source, "car", "motor") == 0.0
     # The verbs have two roots: one is put above them, so think is two and motor three from it.
     assert similarity(source, "motor", "think") == 0.25
-    derived = ThesaurusSimilarity.from_wordnet(folder, relations=[*KINDS, "derivation"])
-    assert similarity(derived, "motor car", "motor") == 0.5
-    # The relation is of motor_car; car, of the same synset, is as near to motor as motor_car is.
-    assert similarity(derived, "car", "motor") == 0.5
 
 
 def test_wu_palmer_and_lin_on_the_files(folder: Path) -> None:
@@ -288,21 +232,6 @@ def test_counts_of_a_vocabulary_are_its_document_frequencies(folder: Path) -> No
         wordnet_similarity(folder, measure="lin", counts={"car": -1})
 
 
-def test_only_the_first_senses_count_if_asked(folder: Path) -> None:
-    index = folder / "index.noun"
-    index.write_text(index.read_text().replace("car n 1 1 @ 1 1", "car n 2 1 @ 2 1 00000020"))
-    noun = folder / "data.noun"
-    noun.write_text(noun.read_text().replace("02 vehicle 0", "03 car 5 vehicle 0"))
-    (folder / "index.adj").write_text("hot a 1 1 ! 1 0 00000010\n")
-    everything = ThesaurusSimilarity.from_wordnet(folder)
-    assert similarity(everything, "car", "motor car") == 1.0
-    assert similarity(everything, "car", "vehicle") == 1.0
-    first = ThesaurusSimilarity.from_wordnet(folder, max_senses=1)
-    assert similarity(first, "car", "motor car") == 0.5
-    assert similarity(first, "car", "vehicle") == 1.0
-    assert not first.knows(["cold"])[0]  # the index does not have it
-
-
 def test_zip_files_and_tables_hold_the_same(folder: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "wordnet.zip", "w") as archive:
         for file in folder.iterdir():
@@ -315,26 +244,18 @@ def test_zip_files_and_tables_hold_the_same(folder: Path, tmp_path: Path) -> Non
         f"{s}\t{'|'.join(w)}\tgloss\n" for s, w in zip(plain.synsets, plain.words, strict=True)
     ]
     (tables / "synsets.tsv").write_text("".join(synsets).replace("30-a", "30-s"))
-    rows = []
-    for sign, name in wordnet_files._POINTERS.items():
-        if sign not in ("#m", "#p", ";c", ";r"):
-            rows += [
-                f"{plain.synsets[s]}\t{sign}\t{plain.synsets[t]}\t{i:02x}{j:02x}\n"
-                for s, i, t, j in plain.related(name).tolist()
-            ]
+    rows = [
+        f"{plain.synsets[s]}\t{sign}\t{plain.synsets[t]}\t0000\n"
+        for sign, pairs in (("@", plain.hypernyms), ("&", plain.similar))
+        for s, t in pairs.tolist()
+    ]
     (tables / "relations.tsv.gz").write_bytes(gzip.compress("".join(rows).encode()))
     table = read_wordnet(tables)
     for other in (packed, table):
         assert other.synsets == plain.synsets
         assert other.words == plain.words
-        for name in plain.relations:
-            assert sorted(other.related(name).tolist()) == sorted(plain.related(name).tolist())
-    with pytest.raises(InvalidInputError, match="do not say what senses are frequent"):
-        read_wordnet(tables, max_senses=2)
-
-
-def test_antonyms_are_those_of_the_words_not_of_the_synsets(folder: Path) -> None:
-    assert Antonyms.from_wordnet(folder).pairs == {("cold", "hot")}
+        assert sorted(other.hypernyms.tolist()) == sorted(plain.hypernyms.tolist())
+        assert sorted(other.similar.tolist()) == sorted(plain.similar.tolist())
 
 
 @pytest.mark.parametrize(
@@ -352,8 +273,6 @@ def test_antonyms_are_those_of_the_words_not_of_the_synsets(folder: Path) -> Non
         ("data.noun", "n 01 Colour 0 001", "n 01 Colour 0 002", 4, "is no synset"),
         ("data.noun", "n 01 Colour", "n zz Colour", 4, "is no synset"),
         ("data.verb", "38 v 01 go 0 001 ~", "38 v 01 go 0 001 ~~", 3, "no pointer sign '~~'"),
-        ("data.verb", "n 0102", "n 0103", 1, "word numbers '0103' do not fit"),
-        ("data.verb", "n 0102", "n 01x2", 1, "word numbers '01x2' do not fit"),
     ],
 )
 def test_malformed_files_are_refused_by_line(
@@ -368,16 +287,7 @@ def test_malformed_files_are_refused_by_line(
     assert caught.value.path == folder / file
 
 
-def test_malformed_indexes_tables_and_bytes_are_refused_by_line(folder: Path) -> None:
-    (folder / "index.verb").write_text("go v 1 1 ~ 1 0 00000030\nmotor v x\n")
-    with pytest.raises(MalformedFileError, match=r"index.verb, line 2: .* is no word"):
-        read_wordnet(folder, max_senses=1)
-    (folder / "index.verb").write_text("go v 1 1 ~ 1 0 00000031\n")
-    with pytest.raises(MalformedFileError, match="line 1: it names the synset 00000031-v"):
-        read_wordnet(folder, max_senses=1)
-    (folder / "index.verb").unlink()
-    with pytest.raises(FileNotFoundError, match=r"no index.verb in .* max_senses needs it"):
-        read_wordnet(folder, max_senses=1)
+def test_malformed_tables_and_bytes_are_refused_by_line(folder: Path) -> None:
     (folder / "data.verb").write_bytes(b"\xff\xfe")
     with pytest.raises(MalformedFileError, match=r"data.verb, line 1: cannot be read"):
         read_wordnet(folder)
@@ -407,8 +317,6 @@ def test_cycles_are_refused_by_their_synsets(folder: Path) -> None:
 
 def test_wrong_settings_are_refused(folder: Path) -> None:
     load = ThesaurusSimilarity.from_wordnet
-    with pytest.raises(InvalidInputError, match="relation is 'friend'; it must be one of hypernym"):
-        load(folder, relations=["friend"])
     with pytest.raises(
         InvalidInputError, match="measure is 'jcn'; it must be one of wu_palmer, lin"
     ):
@@ -419,19 +327,13 @@ def test_wrong_settings_are_refused(folder: Path) -> None:
         wordnet_similarity(folder, measure="lin", counts="abc")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="the count of 'car' is 'many'"):
         wordnet_similarity(folder, measure="lin", counts={"car": "many"})  # type: ignore[dict-item]
-    for senses in (0, "x"):
-        with pytest.raises(
-            InvalidInputError, match=f"max_senses is {senses!r}; it must be a whole"
-        ):
-            load(folder, max_senses=senses)  # type: ignore[arg-type]
     for threshold in (2.0, "x", math.nan):
         with pytest.raises(InvalidInputError, match=f"threshold is {threshold!r}; it must be a"):
             load(folder, threshold=threshold)  # type: ignore[arg-type]
     # All this is found out before anything is read.
     nowhere = folder / "nowhere"
-    for wrong in ({"relations": "hypernym"}, {"exponent": 0.0}):
-        with pytest.raises(InvalidInputError):
-            load(nowhere, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError):
+        load(nowhere, exponent=0.0)
     for wrong in ({"measure": []}, {"measure": "lin", "counts": {"car": -1}},
                   {"measure": "lin", "exponent": 0.0}):  # fmt: skip
         with pytest.raises(InvalidInputError):
@@ -502,15 +404,14 @@ def test_wordnet_3_has_its_published_size_and_similarities(real: WordNet) -> Non
     # Of synsets with one way to the root, nltk's path_similarity and wup_similarity.
     for measure, values in (("path", [0.2, 1.0]), ("wu_palmer", [0.857143, 1.0])):
         weigh = by_paths if measure == "path" else weighing(measure, real, {})
-        table = concepts_of_wordnet(real, weigh, relations=KINDS, threshold=0.0)
+        table = concepts_of_wordnet(real, weigh, threshold=0.0)
         source = ThesaurusSimilarity(table, name=measure)
         assert source.similarities(left, right).round(6).tolist()[:2] == pytest.approx(values)
-    assert len(Antonyms.from_wordnet(real.path)) > 3_700
 
 
 @pytest.mark.data
 def test_neighbors_in_wordnet_are_those_of_brute_force(real: WordNet) -> None:
-    table = concepts_of_wordnet(real, weighing("lin", real, {}), relations=KINDS, threshold=0.6)
+    table = concepts_of_wordnet(real, weighing("lin", real, {}), threshold=0.6)
     source = ThesaurusSimilarity(table, name="lin", threshold=0.6, exponent=2.0)
     random = np.random.default_rng(5)
     among = tuple(np.array(source.words)[random.choice(len(source), 4000, replace=False)].tolist())

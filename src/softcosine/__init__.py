@@ -18,7 +18,6 @@ _HOMES = {
     "Analyzer": "softcosine.text.analyzer",
     "Antonyms": "softcosine.similarity.overrides.antonyms",
     "AsyncClient": "softcosine.client",
-    "Calibration": "softcosine.similarity.combine.isotonic",
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
     "Client": "softcosine.client",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
@@ -51,7 +50,6 @@ _HOMES = {
     "Weighting": "softcosine.text.weighting",
     "Where": "softcosine.index.query.filters",
     "analyze": "softcosine.text.corpus",
-    "calibrated": "softcosine.similarity.combine.calibration",
     "cosine_documents": "softcosine.space.transforms",
     "cosine_queries": "softcosine.space.transforms",
     "decided": "softcosine.similarity.overrides.decisions",
@@ -75,10 +73,8 @@ _HOMES = {
     "soft_cosine_similarity": "softcosine.space.measures",
     "soft_inner_product": "softcosine.space.measures",
     "soft_norm": "softcosine.space.measures",
-    "spacy_lemmas": "softcosine.text.spacy_lemmas",
     "sparse_soft_cosine_similarity": "softcosine.space.measures",
     "strongest": "softcosine.similarity.combine.combined",
-    "uncalibrated": "softcosine.similarity.combine.calibration",
     "unit_documents": "softcosine.space.transforms",
     "using_deadline": "softcosine._deadline",
     "using_threads": "softcosine._threads",
@@ -113,14 +109,11 @@ if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import (
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
-    from softcosine.similarity.combine.calibration import calibrated as calibrated
-    from softcosine.similarity.combine.calibration import uncalibrated as uncalibrated
     from softcosine.similarity.combine.combined import first as first
     from softcosine.similarity.combine.combined import mean as mean
     from softcosine.similarity.combine.combined import noisy_or as noisy_or
     from softcosine.similarity.combine.combined import scaled as scaled
     from softcosine.similarity.combine.combined import strongest as strongest
-    from softcosine.similarity.combine.isotonic import Calibration as Calibration
     from softcosine.similarity.cooccurrence.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
     )
@@ -174,7 +167,6 @@ if TYPE_CHECKING:
     from softcosine.space.transforms import unit_documents as unit_documents
     from softcosine.text.analyzer import Analyzer as Analyzer
     from softcosine.text.corpus import analyze as analyze
-    from softcosine.text.spacy_lemmas import spacy_lemmas as spacy_lemmas
     from softcosine.text.stream import TextStream as TextStream
     from softcosine.text.vocabulary import Vocabulary as Vocabulary
     from softcosine.text.weighting import Weighting as Weighting

@@ -50,7 +50,6 @@ def recipe_of(
     *,
     sources: Sequence[str],
     join: str,
-    calibrate: bool,
     decisions: Path | None,
     max_neighbors: int | None,
     min_similarity: float,
@@ -75,11 +74,9 @@ def recipe_of(
             f"{'made definite' if definite else 'balanced'}; leave {told} out, or choose another "
             "strategy."
         )
-    if calibrate and not sources:
-        raise InvalidInputError("--calibrate needs named sources; name at least one.")
     scaling = "definite" if definite else {None: "auto", True: "balanced", False: "none"}[balanced]
     return SimilarityRecipe(
-        sources=tuple(sources) or None, combine=join, calibrate=calibrate,
+        sources=tuple(sources) or None, combine=join,
         threshold=threshold, exponent=exponent, overrides=decisions_in(decisions), guard=guard,
         max_neighbors=max_neighbors, min_similarity=min_similarity,
         strategy=strategy, order=ORDERS[order], scaling=scaling,  # type: ignore[arg-type]

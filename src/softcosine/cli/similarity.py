@@ -67,10 +67,6 @@ def build(
         ),
     ] = None,
     join: Join = "strongest",
-    calibrate: Annotated[
-        bool,
-        typer.Option("--calibrate", help="Map all sources to one scale before combining them."),
-    ] = False,
     decisions: DecisionsFile = None,
     max_neighbors: MaxNeighbors = None,
     min_similarity: Annotated[
@@ -147,7 +143,7 @@ def build(
       softcosine similarity build --vocabulary faq.jsonl -o faq.matrix
       softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
       softcosine similarity build glove.6B.100d.txt wordnet edit-distance --join noisy-or \
-          --calibrate --decisions pins.txt --vocabulary faq.index -o faq.matrix
+          --decisions pins.txt --vocabulary faq.index -o faq.matrix
       softcosine index faq.jsonl -o faq.index --similarity faq.matrix
 
     Files of vectors and of synonyms are recognised by their endings, .txt files by their content;
@@ -176,7 +172,7 @@ def build(
             "FILE (a list); give one of the two."
         )
     recipe = recipe_of(
-        sources=sources or (), join=join, calibrate=calibrate, decisions=decisions,
+        sources=sources or (), join=join, decisions=decisions,
         max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
         exponent=exponent, strategy=strategy, order=order,
         balanced=balanced, definite=definite, guard=guard,

@@ -14,8 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.compared_vectors import check_scale
 from softcosine.similarity.thesaurus.synonyms import written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
-from softcosine.similarity.thesaurus.wordnet import KINDS, Ancestors, WordNet
-from softcosine.similarity.thesaurus.wordnet_concepts import Weighed, concepts_of_wordnet
+from softcosine.similarity.thesaurus.wordnet import Ancestors, Weighed, WordNet, concepts_of_wordnet
 from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
 from softcosine.text.vocabulary import Vocabulary
 
@@ -33,7 +32,6 @@ def wordnet_similarity(
     measure: str,
     threshold: float | None = None,
     exponent: float = 1.0,
-    max_senses: int | None = None,
     counts: Counts | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ThesaurusSimilarity:
@@ -53,7 +51,7 @@ def wordnet_similarity(
 
     Parameters
     ----------
-    path, exponent, max_senses, progress
+    path, exponent, progress
         See `softcosine.ThesaurusSimilarity.from_wordnet`.
     measure : {"wu_palmer", "lin"}
     threshold : float, optional
@@ -75,9 +73,9 @@ def wordnet_similarity(
     numbers = {} if counts is None else _word_counts(counts)
     least = _THRESHOLDS[measure] if threshold is None else threshold
     check_scale(threshold=least, exponent=exponent)
-    wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
+    wordnet = read_wordnet(path, progress=progress)
     weigh = weighing(measure, wordnet, numbers)
-    concepts = concepts_of_wordnet(wordnet, weigh, relations=KINDS, threshold=least)
+    concepts = concepts_of_wordnet(wordnet, weigh, threshold=least)
     return ThesaurusSimilarity(
         concepts, name=f"wordnet by {measure}", threshold=least, exponent=exponent
     )
@@ -109,7 +107,7 @@ def _by_information(own: NDArray[np.float64], above: Ancestors) -> Weighed:
 
 def _synset_counts(wordnet: WordNet, counts: Mapping[str, float]) -> NDArray[np.float64]:
     """Occurrences of every synset: 1, plus its share of those of its words."""
-    words, of, synsets, _ = wordnet.senses
+    words, of, synsets = wordnet.senses
     numbers = np.array(
         [sum(counts.get(name, 0.0) for name in written_terms(word)[-1:]) for word in words]
     )

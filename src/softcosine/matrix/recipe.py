@@ -22,7 +22,6 @@ from softcosine._validation import (
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.similarity.combine.by_name import JOINS, join_by
-from softcosine.similarity.combine.calibration import CalibratedSimilarity, default_calibration
 from softcosine.similarity.default import antonyms_of, default_source
 from softcosine.similarity.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.similarity.overrides.decision_files import decisions_of_lines
@@ -88,8 +87,6 @@ class SimilarityRecipe:
         texts. An empty sequence gives S = I.
     combine : {"strongest", "mean", "noisy-or", "first"}
         How the similarities by several sources are joined.
-    calibrate : bool
-        Whether to calibrate named sources to the scale of human judgements first.
     threshold, exponent : float, optional
         For named sources that compare vectors; by default those of each source.
     overrides : Decisions, optional
@@ -119,7 +116,6 @@ class SimilarityRecipe:
 
     sources: Sequence[str | TermSimilaritySource] | None = None
     combine: str = "strongest"
-    calibrate: bool = False
     threshold: float | None = None
     exponent: float | None = None
     overrides: Decisions | None = None
@@ -141,8 +137,7 @@ class SimilarityRecipe:
             Decisions | None,
             "pass Decisions, or read them by read_decisions(path)",
         )
-        for name in ("calibrate", "guard"):
-            check_flag(name, getattr(self, name))
+        check_flag("guard", self.guard)
         Rules(self.max_neighbors or 0, self.min_similarity, self.strategy)
         for name, possible in (("order", _ORDERS), ("scaling", get_args(Scaling))):
             check_choice(name, getattr(self, name), possible)
@@ -175,8 +170,6 @@ class SimilarityRecipe:
                 f"threshold and exponent are of vectors that are named, and none of {shown} has "
                 "any; leave them out, or set the least similarity."
             )
-        if self.calibrate and not self.names:
-            raise InvalidInputError("calibrate is of sources that are named; name some.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -301,23 +294,12 @@ class SimilarityRecipe:
                 progress=partial(settings.report, "learning from the texts"), **self._of_cosines(),
             )  # fmt: skip
             return chosen.source, chosen.note
-        made: list[TermSimilaritySource] = []
-        uncalibrated = []
-        for one in self.sources:
-            if not isinstance(one, str):
-                made.append(one)
-                continue
-            source = source_named(one, settings)
-            if self.calibrate:
-                try:
-                    source = CalibratedSimilarity(source, default_calibration(source))
-                except InvalidInputError:
-                    uncalibrated.append(one)
-            made.append(source)
+        made = [
+            source_named(source, settings) if isinstance(source, str) else source
+            for source in self.sources
+        ]
         note = f"Similarities come from {', '.join(map(_noted, self.sources))}"
         note += f", joined by {self.combine}." if len(made) > 1 else "."
-        if uncalibrated:
-            note += f" There is no calibration for {', '.join(uncalibrated)}: taken as they are."
         return made[0] if len(made) == 1 else join_by(self.combine)(*made), note
 
     def finished(
@@ -447,6 +429,11 @@ class SimilarityRecipe:
             raise InvalidInputError(
                 f"the recipe names the proposer {proposer!r}, and this release compares all pairs; "
                 'delete "proposer" from the recipe: S is then exact.'
+            )
+        if values.pop("calibrate", False):
+            raise InvalidInputError(
+                "the recipe calibrates its sources, which this release does not; delete "
+                '"calibrate" from the recipe, and combine the sources by "first".'
             )
         known = [one.name for one in fields(cls)]
         if unknown := [name for name in values if name not in known]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.similarity.combine.calibration import CalibratedSimilarity
 from softcosine.similarity.combine.combined import (
     FirstSimilarity,
     MeanSimilarity,
@@ -75,16 +74,12 @@ class Origin:
         return f"{line} ({', '.join(others)})" if others else line
 
     def _voices(self) -> Iterator[tuple[str, bool]]:
-        """Return name, similarity (calibrated where it was) and whether it counts, per leaf."""
-        leaves = list(self.leaves())
-        if len(leaves) == 1 and (leaves[0] is self or self.name == "calibrated"):
-            if self.similarity > 0.0:
-                yield f"{leaves[0].name} {self.similarity:.2f}", self.counts
-            elif self.counts:
-                yield leaves[0].name, True
-        else:
-            for part in self.parts:
-                yield from part._voices()
+        """Return name, similarity and whether it counts, of each leaf."""
+        for leaf in self.leaves():
+            if leaf.similarity > 0.0:
+                yield f"{leaf.name} {leaf.similarity:.2f}", leaf.counts
+            elif leaf.counts:
+                yield leaf.name, True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the origin as JSON types, without empty notes and parts."""
@@ -184,8 +179,6 @@ def _parts(source: TermSimilaritySource) -> tuple[TermSimilaritySource, ...]:
     """Return the sources directly inside a source of the library."""
     if isinstance(source, tuple(_JOINED)):
         return tuple(source.sources)  # type: ignore[attr-defined]
-    if isinstance(source, CalibratedSimilarity):
-        return (source.raw,)
     if isinstance(source, ScaledSimilarity | Guarded | DecidedSimilarity):
         return (source.source,)
     return ()

@@ -90,14 +90,6 @@ def _model(name: str, settings: SourceSettings) -> TermSimilaritySource:
     return EmbeddingSimilarity.from_pretrained(name, words=settings.words, **settings.of_cosines())
 
 
-def _spacy(name: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-    from softcosine.similarity.embeddings.spacy_vectors import load_pipeline
-
-    settings.report(f"loading {name}", 0, None)
-    return EmbeddingSimilarity.from_spacy(load_pipeline(name), **settings.of_cosines())
-
-
 def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.similarity.embeddings.encoder import EncoderSimilarity
     from softcosine.storage.home import kept_file
@@ -229,7 +221,6 @@ KINDS = {
     "list": SourceKind(partial(_synonyms, pinned=True), **_FILE),
     "thesaurus": SourceKind(partial(_synonyms, pinned=False), **_FILE),
     "model": SourceKind(_model, placed=True, **_VECTORS),
-    "spacy": SourceKind(_spacy, placed=True, **_VECTORS),
     "encoder": SourceKind(_encoder, placed=True, **_VECTORS),
 }
 NAMES = tuple(name for name, kind in KINDS.items() if kind.named)
@@ -237,7 +228,7 @@ PREFIXES = tuple(name for name, kind in KINDS.items() if kind.placed)
 # For estimators only: their documents are a matrix.
 _DOCUMENTS = SourceKind(_documents, named=True, placed=True, learned=True, of_cosines=True)
 
-_VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".npy", ".kv", ".model", ".safetensors", ".glove")
+_VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".kv", ".model", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
 
 

@@ -129,7 +129,6 @@ _LIBRARY_KINDS = {
     "noisy_or": "softcosine.similarity.combine.combined:NoisyOrSimilarity",
     "first": "softcosine.similarity.combine.combined:FirstSimilarity",
     "scaled": "softcosine.similarity.combine.combined:ScaledSimilarity",
-    "calibrated": "softcosine.similarity.combine.calibration:CalibratedSimilarity",
     "decided": "softcosine.similarity.overrides.decisions:DecidedSimilarity",
     "guarded": "softcosine.similarity.overrides.guard:Guarded",
 }
@@ -168,7 +167,8 @@ def check_kinds(state: SourceState) -> None:
     if not known:
         raise InvalidInputError(
             f"a source of kind {state.kind!r} was saved, but no such kind is known here; install "
-            "the package that has it, or import the module that calls register_source for it first."
+            "the package that has it, import the module that calls register_source for it, or "
+            "build what was saved anew."
         )
     for part in state.parts:
         check_kinds(part)

@@ -4,6 +4,5 @@
 - ``corpus.py``: `analyze`, a whole corpus at once; ``stream.py``: corpora larger than memory;
 - ``vocabulary.py``: `Vocabulary`, the numbered terms with their document frequencies;
 - ``weighting.py``: `Weighting`, tf-idf and BM25;
-- ``language.py``: language detection; ``stop_words.py``: stop word lists;
-- ``spacy_lemmas.py``: lemmas by a spaCy pipeline.
+- ``language.py``: language detection; ``stop_words.py``: stop word lists.
 """

@@ -53,7 +53,7 @@ class Analyzer:
         with fewer than two remaining words is dropped.
     lemmas : mapping of str to str, optional
         The stems of some words, such as ``{"went": "go"}``; other words are stemmed by `stemmer`
-        (Lucene: stemmer override). Stored as sorted pairs. See `softcosine.spacy_lemmas`.
+        (Lucene: stemmer override). Stored as sorted pairs.
 
     Raises
     ------

@@ -40,8 +40,6 @@ class SimilaritySettings(TextSettings):
         default of `SoftIndex`: the English table, or co-occurrence in the texts.
     join : str
         Method to combine several sources.
-    calibrate : bool
-        Whether to map each source to the scale of human judgements first.
     threshold, exponent : float or None
         Minimum and exponent of cosines of vectors; None for the default of each source.
     max_neighbors : int or None
@@ -64,7 +62,6 @@ class SimilaritySettings(TextSettings):
         None, optional(several, none="default"), "sources of term similarity"
     )
     join: str = setting("strongest", choice(*JOINS), "method to combine several sources")
-    calibrate: bool = setting(False, flag, "maps sources to the scale of human judgements")
     threshold: float | None = setting(
         None, optional(number(0.0, 1.0), none="default"), "minimum cosine of vectors"
     )
@@ -121,7 +118,7 @@ class SimilaritySettings(TextSettings):
         elif given is not None:
             sources = (given,)
         return SimilarityRecipe(
-            sources=sources, combine=self.join, calibrate=self.calibrate,
+            sources=sources, combine=self.join,
             threshold=self.threshold, exponent=self.exponent, guard=self.guard,
             max_neighbors=self.max_neighbors, min_similarity=self.min_similarity,
             strategy=self.strategy, order=self.order,  # type: ignore[arg-type]

@@ -261,7 +261,7 @@ def _recipe(stated: Any) -> SimilarityRecipe | None:
         if not needs_nothing(name):  # before anything could look for a file of that name
             raise InvalidInputError(f"the recipe of an index names the source {name!r:.80}.")
     # Earlier versions could propose neighbours; now all are compared, and S is exact.
-    return SimilarityRecipe.from_dict({**stated, "proposer": None})
+    return SimilarityRecipe.from_dict({**stated, "proposer": None, "calibrate": False})
 
 
 def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:

@@ -1,6 +1,4 @@
-"""Joins of several sources into one, and calibration to one scale.
+"""Joins of several sources into one.
 
-- ``combined.py``: `strongest`, `mean`, `noisy_or`, `first`, `scaled`;
-- ``calibration.py``: `calibrated`, the scale of human judgements; ``isotonic.py``: its fit;
-- ``joining.py``: exact neighbours under a join.
+- ``combined.py``: `strongest`, `mean`, `noisy_or`, `first`, `scaled`; ``by_name.py``: their names.
 """

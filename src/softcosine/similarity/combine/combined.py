@@ -427,7 +427,7 @@ class NoisyOrSimilarity(SourceOfSources):
     The result is at least the greatest similarity, and greater where several sources agree. A
     source that does not know a term has no effect. Different strings stay below 1 by at least the
     spacing of float32, even if a source gives them similarity 1. The sources should share one scale
-    (`calibrated`) on which 0 means "not similar". The join does not preserve positive
+    on which 0 means "not similar" (`scaled`). The join does not preserve positive
     semidefiniteness.
 
     Neighbours are exact if those of the joined sources are (see `joined_neighbors`).

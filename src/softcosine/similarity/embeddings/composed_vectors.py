@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import unit_rows
-from softcosine.similarity.embeddings.components import without_components
 from softcosine.similarity.embeddings.subwords import Subwords
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.similarity.embeddings.word_vectors import WordVectors, as_matrix, in_float32
@@ -174,16 +173,6 @@ class ComposedVectors:
         for part, sums in compositions.sums(numbers[known]):
             vectors[part] = sums
         return WordVectors([terms[i] for i in known.tolist()], vectors)
-
-    def centered(self, *, remove_components: int = 0) -> ComposedVectors:
-        """Return the table with the mean and the first components of its pieces removed.
-
-        The mean of centred pieces is a centred mean, so words need not be enumerated. See
-        `softcosine.similarity.embeddings.components.without_components`. The vectors become
-        float32, in memory.
-        """
-        vectors = without_components(self._vectors, remove_components)
-        return ComposedVectors(self._composer, vectors, weights=self._weights, rows=self._rows)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the table, for storage."""

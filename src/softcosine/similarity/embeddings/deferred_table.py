@@ -64,10 +64,6 @@ class DeferredTable:
         """Return the stored settings."""
         return dict(self._settings)
 
-    def centered(self, *, remove_components: int = 0) -> VectorTable:
-        """See `VectorTable.centered`."""
-        return self.whole().centered(remove_components=remove_components)
-
     def whole(self) -> VectorTable:
         """Return the table, built on first use."""
         return self._table.get()

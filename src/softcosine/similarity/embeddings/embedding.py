@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine._progress import Progress
 from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk, takes_threads
-from softcosine._validation import check_number, check_whole
+from softcosine._validation import check_number
 from softcosine.kernels.selection import pair_similarities
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
@@ -30,7 +30,6 @@ from softcosine.similarity.source import (
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
-    from spacy.language import Language
 
 __all__ = ["EmbeddingSimilarity"]
 
@@ -40,8 +39,6 @@ class Settings(TypedDict, total=False):
 
     threshold: float
     exponent: float
-    centered: bool
-    remove_components: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +47,10 @@ class _Checked:
 
     threshold: float = 0.3
     exponent: float = 4.0
-    centered: bool = False
-    remove_components: int = 0
 
     def __post_init__(self) -> None:
-        threshold, exponent, n_removed = self.threshold, self.exponent, self.remove_components
-        check_number("threshold", threshold, least=0, most=1)
-        check_number("exponent", exponent, above=0)
-        check_whole("remove_components", n_removed, least=0)
+        check_number("threshold", self.threshold, least=0, most=1)
+        check_number("exponent", self.exponent, above=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +85,6 @@ class EmbeddingSimilarity:
         Above 0. A larger exponent lowers the weight of similar terms relative to equal terms. The 2
         of the literature suits soft cosine of short texts, but lowers the quality of soft BM25
         rankings (docs/similarity.md).
-    centered : bool, default False
-        Whether to subtract the mean of all vectors first.
-    remove_components : int, default 0
-        Number of leading principal components to remove, after centring ("all-but-the-top"; see
-        `softcosine.similarity.embeddings.components`).
 
     Raises
     ------
@@ -119,15 +107,10 @@ class EmbeddingSimilarity:
         *,
         threshold: float = 0.3,
         exponent: float = 4.0,
-        centered: bool = False,
-        remove_components: int = 0,
     ) -> None:
-        checked = _Checked(threshold, exponent, centered, remove_components)
-        self._set(WordVectors(words, vectors), checked)
+        self._set(WordVectors(words, vectors), _Checked(threshold, exponent))
 
     def _set(self, table: VectorTable, checked: _Checked) -> None:
-        if checked.centered or checked.remove_components:
-            table = table.centered(remove_components=checked.remove_components)
         self._table = table
         self._threshold = float(checked.threshold)
         self._exponent = float(checked.exponent)
@@ -161,7 +144,7 @@ class EmbeddingSimilarity:
         ----------
         path : path
             word2vec text or binary, GloVe text (each also gzipped), fastText ``.vec`` and ``.bin``,
-            ``.npz``, ``.npy``, ``.safetensors``, files saved by gensim, or a model2vec folder. The
+            ``.npz``, ``.safetensors``, files saved by gensim, or a model2vec folder. The
             format is detected from the content.
         words : collection of str, optional
             Keep only these words, in any letter case.
@@ -170,8 +153,7 @@ class EmbeddingSimilarity:
         progress : callable, optional
             Called as ``progress(done, total)``, in bytes of the file.
         **settings
-            ``threshold``, ``exponent``, ``centered`` and ``remove_components``, as for the class.
-            Centring uses the selected words only.
+            ``threshold`` and ``exponent``, as for the class.
 
         Raises
         ------
@@ -213,19 +195,6 @@ class EmbeddingSimilarity:
         from softcosine.similarity.embeddings.gensim_files import table_of
 
         return cls.of_table(table_of(vectors), **settings)
-
-    @classmethod
-    def from_spacy(cls, pipeline: Language, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
-        """Return a source over the word vectors of a spaCy pipeline.
-
-        Raises
-        ------
-        InvalidInputError
-            If the pipeline has no table of vectors, as the small ones.
-        """
-        from softcosine.similarity.embeddings.spacy_vectors import vectors_of
-
-        return cls.of_table(vectors_of(pipeline), **settings)
 
     @classmethod
     def from_pretrained(

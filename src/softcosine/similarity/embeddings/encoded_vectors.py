@@ -156,12 +156,6 @@ class EncodedVectors:
             self._rows[term] = row
             self._folded.setdefault(term.casefold(), row)
 
-    def centered(self, *, remove_components: int = 0) -> WordVectors:
-        """Return a table of the terms so far, with mean and first components removed."""
-        return WordVectors(self.words, self._vectors[: len(self)]).centered(
-            remove_components=remove_components
-        )
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return terms and vectors in the form of `WordVectors`."""
         return WordVectors(self.words, self._vectors[: len(self)]).arrays()

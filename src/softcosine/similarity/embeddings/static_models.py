@@ -1,4 +1,4 @@
-"""Static vectors in safetensors files, with the tokenizer or words beside them."""
+"""Static vectors of word pieces in safetensors files, with the tokenizer beside them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
-from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pieces
-from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.embeddings.word_pieces import WordPieces
 
 __all__ = ["HUB_FILES", "is_safetensors", "read_folder", "read_safetensors"]
 
@@ -25,7 +24,7 @@ _VECTORS = ("embeddings", "embedding.weight", "vectors", "weight")
 _FILES = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
 # The files of a table of static vectors on the hub.
 HUB_FILES = (
-    *("config.json", "model.safetensors", "tokenizer.json", "vocab.txt", "modules.json"),
+    *("config.json", "model.safetensors", "tokenizer.json", "modules.json"),
     "0_StaticEmbedding/*",
 )
 _LONGEST_HEADER = 100_000_000  # as in the reference implementation
@@ -40,7 +39,7 @@ def is_safetensors(magic: bytes) -> bool:
     )
 
 
-def read_folder(folder: Path) -> WordVectors | ComposedVectors:
+def read_folder(folder: Path) -> ComposedVectors:
     """Return the vectors of a model2vec folder, or of a static sentence-transformers model.
 
     Raises
@@ -56,12 +55,10 @@ def read_folder(folder: Path) -> WordVectors | ComposedVectors:
     )
 
 
-def read_safetensors(path: Path) -> WordVectors | ComposedVectors:
-    """Return the vectors of a safetensors file, with the tokens or words from a file beside it.
+def read_safetensors(path: Path) -> ComposedVectors:
+    """Return the vectors of a safetensors file, with ``tokenizer.json`` beside it.
 
-    The file beside it is a ``tokenizer.json`` with word pieces, a ``vocab.txt``, or a list of
-    words: ``x.words.txt``, ``words.txt`` or ``words.json``. model2vec's ``weights`` and ``mapping``
-    of tokens are applied.
+    model2vec's ``weights`` and ``mapping`` of tokens are applied.
 
     Raises
     ------
@@ -80,20 +77,16 @@ def read_safetensors(path: Path) -> WordVectors | ComposedVectors:
             f"the file holds {names or 'nothing'}; needed is a matrix of vectors, named "
             f"{' or '.join(_VECTORS)}. A neural encoder is for EncoderSimilarity.",
         )
-    vectors = arrays[name]
-    beside = path.parent
+    tokenizer = path.parent / "tokenizer.json"
+    if not tokenizer.is_file():
+        raise MalformedFileError(
+            path, "there is no tokenizer.json beside it, which names the pieces of its vectors."
+        )
+    pieces = _pieces_of_tokenizer(tokenizer)
     try:
-        if (beside / "tokenizer.json").is_file():
-            pieces = _pieces_of_tokenizer(beside / "tokenizer.json")
-            return ComposedVectors(
-                pieces, vectors, weights=arrays.get("weights"), rows=arrays.get("mapping")
-            )
-        words = _words_beside(path)
-        if has_word_pieces(words):
-            return ComposedVectors(WordPieces(words), vectors)
-        return WordVectors(words, vectors)
-    except MalformedFileError:
-        raise
+        return ComposedVectors(
+            pieces, arrays[name], weights=arrays.get("weights"), rows=arrays.get("mapping")
+        )
     except InvalidInputError as error:
         raise MalformedFileError(path, str(error)) from None
 
@@ -151,26 +144,3 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
         ) from None
     except (ValueError, RecursionError) as error:
         raise MalformedFileError(path, f"not a readable tokenizer: {error!r}") from None
-
-
-def _words_beside(path: Path) -> list[str]:
-    """Return the words or tokens of a file with one per line, or a JSON list."""
-    names = (f"{path.stem}.words.txt", "words.txt", "vocab.txt", "words.json")
-    found = next((name for name in names if (path.parent / name).is_file()), None)
-    if found is None:
-        raise MalformedFileError(
-            path,
-            "what the vectors are of is missing; put tokenizer.json or a list of words "
-            f"({', '.join(names)}) beside it.",
-        )
-    content = (path.parent / found).read_bytes()
-    if found.endswith(".json"):
-        try:
-            words = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise MalformedFileError(path.parent / found, f"not JSON: {error}") from None
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise MalformedFileError(path.parent / found, "needed is a list of strings.")
-        return words
-    text = content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
-    return text.removesuffix("\n").split("\n") if text else []

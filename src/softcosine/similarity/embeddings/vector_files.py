@@ -47,7 +47,6 @@ _NPZ_WORDS = ("words", "tokens", "vocab", "vocabulary", "terms", "keys", "labels
 _NPZ_VECTORS = ("vectors", "v", "embeddings", "embedding", "matrix", "X", "q")
 _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an empty one
-_BESIDE_NPY = (".words.txt", ".words", ".vocab", ".txt")
 
 
 def read_vectors(
@@ -67,12 +66,8 @@ def read_vectors(
     fastText binary  ``.bin``, not quantised; unknown words are composed of their n-grams
     ``.npz``         an array of words (``words``, ``tokens``, ``vocab``, ...; strings, or the bytes
                      of a text with one word per line), an array of vectors (``vectors``, ``v``,
-                     ``q``, ...), and optionally ``scales``, a factor per component, or ``lo`` and
-                     ``hi``, the values of 0 and 255
-    ``.npy``         the vectors; the words, one per line, in a text file beside it: ``x.npy`` with
-                     ``x.words.txt``, ``x.words``, ``x.vocab`` or ``x.txt``
-    safetensors      the vectors; beside it ``tokenizer.json``, ``vocab.txt``, or a list of words
-                     (see `softcosine.similarity.embeddings.static_models`)
+                     ``q``, ...), and optionally ``scales``, a factor per component
+    safetensors      the vectors of word pieces, with ``tokenizer.json`` beside it
     gensim           a file saved by KeyedVectors, Word2Vec or FastText; its pickle is not executed
     a folder         a model2vec model, or a static model of sentence-transformers
     ================ ============================================================================
@@ -112,8 +107,6 @@ def read_vectors(
     table: WordVectors | ComposedVectors
     if magic.startswith(_ZIP):
         table = _read_npz(path, words)
-    elif magic.startswith(b"\x93NUMPY"):
-        table = _selected(*_read_npy(path), None, words=words)
     elif magic.startswith(FASTTEXT_MAGIC):
         table = _kept(path, read_fasttext(path), words)
     elif is_safetensors(magic):
@@ -192,7 +185,7 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
             "it is UTF-16 text; convert it: iconv -f utf-16 -t utf-8."
             if sample.startswith((b"\xff\xfe", b"\xfe\xff"))
             else f"the file begins with {sample[:8]!r}, which is neither text nor a known format; "
-            "needed is word2vec text or binary, GloVe text (each also gzipped), .npz or .npy.",
+            "needed is word2vec text or binary, GloVe text (each also gzipped) or .npz.",
         )
     if promised is not None and promised[1] == 0:
         raise MalformedFileError(path, "the header promises vectors of 0 dimensions.", line=1)
@@ -299,7 +292,6 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
             their_words = np.asarray(archive[words_name])
             vectors = np.asarray(archive[vectors_name])
             scales = archive["scales"] if "scales" in names else None
-            bounds = (archive["lo"], archive["hi"]) if {"lo", "hi"} <= {*names} else None
     except MalformedFileError:
         raise
     except ValueError as error:
@@ -312,12 +304,6 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
     # RuntimeError: encrypted, or compressed in a way that zipfile does not support.
     except (zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, *ARRAY_ERRORS) as error:
         raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
-    if bounds is not None and vectors.dtype == np.uint8:
-        try:
-            lowest, highest = (np.asarray(bound, np.float32) for bound in bounds)
-            vectors = vectors * ((highest - lowest) / np.float32(255)) + lowest
-        except ValueError as error:
-            raise MalformedFileError(path, f"lo and hi do not fit the vectors: {error}") from None
     strings = _word_list(path, words_name, their_words)
     return _selected(path, strings, vectors, scales, words=words)
 
@@ -336,26 +322,6 @@ def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
         f"the array {name!r} is of type {words.dtype} and shape {words.shape}; needed are strings, "
         "or the bytes (uint8) of a text with one word a line.",
     )
-
-
-def _read_npy(path: Path) -> tuple[Path, list[str], NDArray[Any]]:
-    """Return the vectors of an ``.npy`` file with the words of the text file beside it."""
-    try:
-        with path.open("rb") as file:
-            vectors = np.load(file, allow_pickle=False)
-    except ARRAY_ERRORS as error:
-        raise MalformedFileError(path, f"not a readable .npy array: {error}") from error
-    beside = [path.with_suffix(suffix) for suffix in _BESIDE_NPY]
-    found = next((candidate for candidate in beside if candidate.is_file()), None)
-    if found is None:
-        raise MalformedFileError(
-            path,
-            "the words are missing; put them, one a line, into "
-            + " or ".join(candidate.name for candidate in beside)
-            + " beside it.",
-        )
-    text = found.read_bytes().decode("utf-8-sig", "replace").replace("\r\n", "\n")
-    return path, text.removesuffix("\n").split("\n") if text else [], vectors
 
 
 def _selected(

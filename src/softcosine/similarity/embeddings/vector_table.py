@@ -53,7 +53,3 @@ class VectorTable(Protocol):
     def settings(self) -> dict[str, Any]:
         """Return the settings of the composition as JSON types; empty for stored vectors."""
         ...
-
-    def centered(self, *, remove_components: int = 0) -> VectorTable:
-        """Return the table with the mean and the first principal components removed."""
-        ...

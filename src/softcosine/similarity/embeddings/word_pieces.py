@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,8 @@ class WordPieces:
     tokens : sequence of str
         Token ``i`` has vector ``i``. Tokens in square brackets are special tokens and never match.
     tokenizer : mapping, default `BERT_UNCASED`
-        ``normalizer`` and ``pre_tokenizer`` as in a Hugging Face ``tokenizer.json``, or None.
+        ``normalizer`` and ``pre_tokenizer`` as in a Hugging Face ``tokenizer.json``. The latter is
+        that of BERT.
     prefix : str, default "##"
         Prefix of all pieces of a word except the first.
     max_characters : int, default 100
@@ -81,7 +81,7 @@ class WordPieces:
     """
 
     __slots__ = (
-        "_classes", "_cut", "_found", "_longest", "_max_characters", "_normalize", "_prefix",
+        "_classes", "_found", "_longest", "_max_characters", "_normalize", "_prefix",
         "_suffixes", "_table", "_tokenizer", "_tokens", "words",
     )  # fmt: skip
 
@@ -102,8 +102,12 @@ class WordPieces:
             "pre_tokenizer": tokenizer.get("pre_tokenizer"),
         }
         self._normalize = _normalizer(self._tokenizer["normalizer"])
-        self._cut = _pre_tokenizer(self._tokenizer["pre_tokenizer"])
-        self._classes = _byte_classes(**self._tokenizer)
+        kind = (self._tokenizer["pre_tokenizer"] or {}).get("type")
+        if kind != "BertPreTokenizer":
+            raise InvalidInputError(
+                f"the tokenizer cuts text by {kind!r}; needed is BertPreTokenizer."
+            )
+        self._classes = _byte_classes(self._tokenizer["normalizer"] or {})
         self._table: tuple[StringTable, NDArray[np.int32], int] | None = None
         self._prefix = prefix
         self._max_characters = max_characters
@@ -223,7 +227,7 @@ class WordPieces:
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text, normalised; a punctuation mark can be a word."""
-        return self._cut(self._normalize(text))
+        return _words_and_marks(self._normalize(text))
 
     def numbers(self, word: str) -> list[int]:
         """Return the tokens of one of the words that `split` returns."""
@@ -271,20 +275,17 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _byte_classes(
-    normalizer: Mapping[str, Any] | None, pre_tokenizer: Mapping[str, Any] | None
-) -> NDArray[np.uint8] | None:
+def _byte_classes(normalizer: Mapping[str, Any]) -> NDArray[np.uint8] | None:
     """Return the classes of bytes by which BERT's tokenizers split ASCII text; None for others.
 
     What they do with a word between spaces does not depend on other words.
     """
-    steps = normalizer or {}, pre_tokenizer or {}
-    if [step.get("type") for step in steps] != ["BertNormalizer", "BertPreTokenizer"]:
+    if normalizer.get("type") != "BertNormalizer":
         return None
     classes = _CLASSES.copy()
     classes[[*b" \t\n\r"]] = 0
     classes[[*map(ord, _PUNCTUATION)]] = 1
-    if steps[0].get("lowercase", True):
+    if normalizer.get("lowercase", True):
         classes[ord("A") : ord("Z") + 1] += 32
     return classes
 
@@ -307,17 +308,11 @@ def _normalizer(step: Mapping[str, Any] | None) -> Callable[[str], str]:
         return _bert_normalizer(step)
     if name in ("NFC", "NFD", "NFKC", "NFKD"):
         return lambda text: unicodedata.normalize(name, text)
-    if name == "Replace" and "String" in step.get("pattern", {}):
-        old, new = step["pattern"]["String"], step["content"]
-        return lambda text: text.replace(old, new)
-    if name == "Strip":
-        return str.strip
     simple = {"Lowercase": str.lower, "StripAccents": _without_marks}
     if name not in simple:
         raise InvalidInputError(
             f"the tokenizer normalises text by {name!r}, which is not known here; needed is one of "
-            "BertNormalizer, Lowercase, StripAccents, Strip, NFC, NFD, NFKC, NFKD, Replace of a "
-            "string, or a Sequence of them."
+            "BertNormalizer, Lowercase, StripAccents, NFC, NFD, NFKC, NFKD, or a Sequence of them."
         )
     return simple[name]
 
@@ -363,35 +358,6 @@ def _without_marks(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) != "Mn")
 
 
-def _pre_tokenizer(step: Mapping[str, Any] | None) -> Callable[[str], list[str]]:
-    """Return the function of a tokenizer that splits text into words."""
-    if step is None:
-        return lambda text: [text] if text else []
-    name = step.get("type")
-    if name == "Sequence":
-        steps = [_pre_tokenizer(inner) for inner in step["pretokenizers"]]
-
-        def in_turn(text: str) -> list[str]:
-            words = [text]
-            for cut in steps:
-                words = [part for word in words for part in cut(word)]
-            return words
-
-        return in_turn
-    known: dict[Any, Callable[[str], list[str]]] = {
-        "BertPreTokenizer": _words_and_marks,
-        "Whitespace": _words_and_runs,
-        "WhitespaceSplit": str.split,
-        "Punctuation": _around_marks,
-    }
-    if name not in known:
-        raise InvalidInputError(
-            f"the tokenizer cuts text by {name!r}, which is not known here; needed is one of "
-            f"{', '.join(known)}, or a Sequence of them."
-        )
-    return known[name]
-
-
 def _words_and_marks(text: str) -> list[str]:
     """Split at white space, and around every punctuation mark."""
     if text.isalnum():
@@ -405,20 +371,6 @@ def _words_and_marks(text: str) -> list[str]:
         else:
             parts += _around_marks(word)
     return parts
-
-
-def _words_and_runs(text: str) -> list[str]:
-    """Split into runs of letters, marks, digits and connectors, and runs of other characters."""
-    runs = (
-        ("".join(run), kind)
-        for kind, run in groupby(text, lambda c: None if c.isspace() else _in_word(c))
-    )
-    return [run for run, kind in runs if kind is not None]
-
-
-def _in_word(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category[0] in "LM" or category in ("Nd", "Nl", "Pc")
 
 
 def _around_marks(text: str) -> list[str]:

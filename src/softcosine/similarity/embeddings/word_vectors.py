@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine._validation import check_list
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.kernels.selection import unit_rows
-from softcosine.similarity.embeddings.components import without_components
 from softcosine.text.packing import PackedStrings
 from softcosine.text.terms import Terms
 
@@ -275,17 +274,6 @@ class WordVectors:
             weights=None if self._weights is None else self._weights[used],
             rows=rows,
         )
-
-    def centered(self, *, remove_components: int = 0) -> WordVectors:
-        """Return the table with the mean and the first principal components removed.
-
-        See `softcosine.similarity.embeddings.components.without_components`. The vectors become
-        float32.
-        """
-        used, rows = np.unique(self._names.rows, return_inverse=True)
-        vectors = without_components(self._rows_of(used), remove_components, scales=self._scales)
-        weights = None if self._weights is None else self._weights[used]
-        return WordVectors(self.words, vectors, weights=weights, rows=rows)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that `from_arrays` reads."""

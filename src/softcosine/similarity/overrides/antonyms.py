@@ -72,60 +72,6 @@ class Antonyms:
         path = checked_path(path)
         return cls(_read_pairs(numbered_lines(path), str(path)))
 
-    @classmethod
-    def load(cls, path: str | PathLike[str], *, format: str | None = None) -> Antonyms:
-        """Read a list of antonyms in any format of synonym files, gzipped or not.
-
-        Parameters
-        ----------
-        path : path
-            The first term of a line is the opposite of each other term of the line. A term that is
-            paired with itself (*ravel* in some dictionaries) is skipped; weights are ignored.
-        format : str, optional
-            See `softcosine.similarity.thesaurus.synonym_files.read_groups`. By default detected
-            from the suffix and the first line.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the file does not exist.
-        MalformedFileError
-            If a line violates the format. The message names the line.
-        """
-        from softcosine.similarity.thesaurus.synonym_files import read_groups
-
-        groups = read_groups(path, weight=1.0, format=format)
-        pairs = ((terms[0], other) for terms, _ in groups for other in terms[1:])
-        return cls(_written(pairs))
-
-    @classmethod
-    def from_wordnet(cls, path: str | PathLike[str] | None = None) -> Antonyms:
-        """Read the antonyms of a WordNet.
-
-        Parameters
-        ----------
-        path : path, optional
-            See `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
-            places are searched.
-
-        Raises
-        ------
-        FileNotFoundError
-            If no WordNet is found. The message lists the searched places.
-        MalformedFileError
-            If a file violates its format. The message names the line.
-        """
-        from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
-
-        wordnet = read_wordnet(path)
-        pairs = (
-            (left, right)
-            for source, a, target, b in wordnet.related("antonym").tolist()
-            for left in (wordnet.words[source] if a == 0 else (wordnet.words[source][a - 1],))
-            for right in (wordnet.words[target] if b == 0 else (wordnet.words[target][b - 1],))
-        )
-        return cls(_written(pairs))
-
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Every pair once, casefolded, sorted within the pair."""
@@ -160,17 +106,6 @@ class Antonyms:
             np.bool_,
             len(left),
         )
-
-
-def _written(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    """Yield pairs in all written forms of their terms, without pairs of equal strings."""
-    from softcosine.similarity.thesaurus.synonyms import written_terms
-
-    for left, right in pairs:
-        for a in written_terms(left):
-            for b in written_terms(right):
-                if a.casefold() != b.casefold():
-                    yield a, b
 
 
 def _read_pairs(lines: Iterable[tuple[int, str]], path: str) -> Iterable[tuple[str, str]]:

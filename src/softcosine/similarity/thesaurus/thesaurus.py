@@ -31,8 +31,7 @@ from softcosine.similarity.source import (
     rows_of,
 )
 from softcosine.similarity.thesaurus.concepts import Concepts
-from softcosine.similarity.thesaurus.wordnet import KINDS, check_relation
-from softcosine.similarity.thesaurus.wordnet_concepts import by_paths, concepts_of_wordnet
+from softcosine.similarity.thesaurus.wordnet import by_paths, concepts_of_wordnet
 
 if TYPE_CHECKING:
     from softcosine.similarity.thesaurus.synonym_files import Group
@@ -326,10 +325,8 @@ class ThesaurusSimilarity(PersonsList):
         cls,
         path: str | PathLike[str] | None = None,
         *,
-        relations: Sequence[str] = (*KINDS, "similar"),
         threshold: float = 0.25,
         exponent: float = 1.0,
-        max_senses: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> ThesaurusSimilarity:
         """Return a source over WordNet: two words are as similar as their most similar synsets.
@@ -338,7 +335,8 @@ class ThesaurusSimilarity(PersonsList):
         from one up to a common ancestor and down to the other (Rada et al. 1989). A synset is an
         ancestor of itself, so words of one synset have similarity 1. Ancestors follow hypernyms and
         instance hypernyms within a part of speech; verbs, which have many roots, get a virtual
-        root. `softcosine.lab.wordnet_similarity` has other measures.
+        root. A path may begin and end with a step to a similar adjective.
+        `softcosine.lab.wordnet_similarity` has other measures.
 
         Parameters
         ----------
@@ -347,18 +345,11 @@ class ThesaurusSimilarity(PersonsList):
             ``wordnet-base`` and in nltk, or a folder of two tables. See
             `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
             places are searched.
-        relations : sequence of str, default ("hypernym", "instance_hypernym", "similar")
-            Relations that count as a step. A path may begin and end with one step along a further
-            relation, in either direction, also to another part of speech: also_see, attribute,
-            cause, derivation, domain, entailment, holonym, participle, pertainym, verb_group.
         threshold : float, default 0.25
             Lower similarities count as 0. Applies before the exponent; a lower threshold allows
             longer paths.
         exponent : float, default 1.0
             Power that similarities are raised to.
-        max_senses : int, optional
-            Limit of synsets per word and part of speech, the most frequent first. Princeton's
-            format then needs the files ``index.noun``, ..., too. By default all count.
         progress : callable, optional
             Called as ``progress(done, total)`` in synsets while the files are read.
 
@@ -385,13 +376,9 @@ class ThesaurusSimilarity(PersonsList):
         """
         from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
 
-        for relation in relations:
-            check_relation(relation)
         _check_settings(threshold, exponent)
-        wordnet = read_wordnet(path, max_senses=max_senses, progress=progress)
-        concepts = concepts_of_wordnet(
-            wordnet, by_paths, relations=tuple(relations), threshold=threshold
-        )
+        wordnet = read_wordnet(path, progress=progress)
+        concepts = concepts_of_wordnet(wordnet, by_paths, threshold=threshold, similar=True)
         return cls(concepts, name="wordnet by path", threshold=threshold, exponent=exponent)
 
     @property

@@ -1,8 +1,8 @@
-"""WordNet as a graph: synsets, their words, and relations."""
+"""WordNet: its graph of synsets, and the graph as a table of concepts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,25 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._ragged import slices
-from softcosine._validation import check_choice
+from softcosine._ragged import running_sum, slices
 from softcosine.errors import MalformedFileError
+from softcosine.similarity.thesaurus.concepts import Concepts
+from softcosine.similarity.thesaurus.synonyms import written_terms
 
-__all__ = ["KINDS", "RELATIONS", "Ancestors", "WordNet", "check_relation"]
-
-# Relations from a synset to a more general one.
-KINDS = ("hypernym", "instance_hypernym")
-# All relations by their names in this library; of two inverse relations, one.
-RELATIONS = (
-    *KINDS,
-    *("holonym", "similar", "also_see", "attribute", "derivation", "pertainym", "participle"),
-    *("entailment", "cause", "verb_group", "domain", "antonym"),
-)
-
-
-def check_relation(name: str) -> None:
-    """Raise InvalidInputError if the relation is unknown."""
-    check_choice("relation", name, RELATIONS)
+__all__ = ["Ancestors", "Weighed", "WordNet", "by_paths", "concepts_of_wordnet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +55,18 @@ class WordNet:
     synsets : tuple of str
         Ids such as ``"02084071-n"``; the last letter is the part of speech (n, v, a or r).
     words : tuple of tuple of str
-        Words of each synset as written, with underscores for spaces; empty strings for omitted
-        words.
-    relations : mapping of str to ndarray of shape (n, 4), int32
-        By name: source synset, its word or 0 for all words, target synset, its word or 0.
+        Words of each synset as written, with underscores for spaces.
+    hypernyms : ndarray of shape (n, 2), int32
+        Synsets, and more general ones (also of instances).
+    similar : ndarray of shape (n, 2), int32
+        Adjectives, and similar ones.
     """
 
     path: Path
     synsets: tuple[str, ...]
     words: tuple[tuple[str, ...], ...]
-    relations: Mapping[str, NDArray[np.int32]]
+    hypernyms: NDArray[np.int32]
+    similar: NDArray[np.int32]
 
     def __len__(self) -> int:
         """Return the number of synsets."""
@@ -87,39 +76,23 @@ class WordNet:
         return f"WordNet({self.path}, {len(self)} synsets)"
 
     @cached_property
-    def senses(self) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Return the distinct words; then word, synset and position (from 1) of each sense."""
+    def senses(self) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the distinct words; then word and synset of each sense."""
         numbers: dict[str, int] = {}
-        found = [
-            (numbers.setdefault(word, len(numbers)), synset, place)
+        senses = [
+            (numbers.setdefault(word, len(numbers)), synset)
             for synset, words in enumerate(self.words)
-            for place, word in enumerate(words, start=1)
+            for word in words
             if word
         ]
-        of, synsets, places = np.array(found, np.int32).reshape(-1, 3).T
-        return list(numbers), of, synsets, places
+        of, synsets = np.array(senses, np.int32).reshape(-1, 2).T
+        return list(numbers), of, synsets
 
-    def related(self, name: str) -> NDArray[np.int32]:
-        """Return the pairs of synsets in a relation, with their words, shape (n, 4).
-
-        Raises
-        ------
-        InvalidInputError
-            If the relation is unknown.
-        """
-        check_relation(name)
-        return self.relations.get(name, np.empty((0, 4), np.int32))
-
-    def ancestors(self, relations: tuple[str, ...] = KINDS) -> Ancestors:
+    def ancestors(self) -> Ancestors:
         """Return the ancestors of every synset.
 
         A part of speech with hypernyms but several roots gets a virtual root above them (in WordNet
         3.0: verbs).
-
-        Parameters
-        ----------
-        relations : tuple of str
-            Some of `KINDS`.
 
         Raises
         ------
@@ -127,8 +100,7 @@ class WordNet:
             If a synset is its own ancestor. The message names the cycle.
         """
         taxonomies = self._taxonomies()
-        edges = [self.related(name)[:, [0, 2]].astype(np.int64) for name in relations]
-        up = np.unique(np.concatenate([*edges, np.empty((0, 2), np.int64)]), axis=0)
+        up = np.unique(self.hypernyms.astype(np.int64), axis=0)
         is_root = np.bincount(up[:, 0], minlength=len(self)) == 0
         n_all = len(self)
         for number in np.unique(taxonomies[up[:, 0]]).tolist():
@@ -196,3 +168,73 @@ class WordNet:
         raise MalformedFileError(
             self.path, f"the hypernyms go round in a circle: {names}; take one of them out."
         )
+
+
+# Computes the weight of every synset, and the cost of every pair of a synset and an ancestor.
+Weighed = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def by_paths(above: Ancestors) -> Weighed:
+    """Measure 1 / (1 + d), with d the length of the path up and down (Rada et al. 1989)."""
+    return np.full(len(above.depths), 0.5), above.distances.astype(np.float64) + 0.5
+
+
+def concepts_of_wordnet(
+    wordnet: WordNet,
+    weigh: Callable[[Ancestors], Weighed],
+    *,
+    threshold: float,
+    similar: bool = False,
+) -> Concepts:
+    """Return the concepts of all words of a WordNet.
+
+    Parameters
+    ----------
+    wordnet : WordNet
+    weigh : callable
+        The measure of similarity, such as `by_paths`.
+    threshold : float
+        Minimum similarity.
+    similar : bool, default False
+        Whether a path may begin and end with a step to a similar adjective.
+    """
+    above = wordnet.ancestors()
+    weights, costs = weigh(above)
+    # No synset is nearer to an ancestor than the ancestor itself.
+    near = 2.0 * weights[above.ancestors] >= threshold * (costs + weights[above.ancestors]) * (
+        1.0 - 1e-6
+    )
+    of, ancestors, costs = above.of[near], above.ancestors[near], costs[near]
+    starts = np.searchsorted(of, np.arange(len(above.depths) + 1))
+    names, words, synsets, extra = _ways(wordnet, similar=similar)
+    entry, places = slices(starts, synsets)
+    return Concepts.of_entries(
+        names,
+        words[entry],
+        ancestors[places],
+        costs[places] + extra[entry],
+        weights,
+        threshold=threshold,
+    )
+
+
+def _ways(
+    wordnet: WordNet, *, similar: bool
+) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return terms; and term, synset and sideways steps of each path from a term to a synset."""
+    lemmas, of, synsets = wordnet.senses
+    words, targets = of.astype(np.int64), synsets.astype(np.int64)
+    steps = np.zeros(len(of), np.int64)
+    if similar:
+        starts = np.searchsorted(synsets, np.arange(len(wordnet) + 1))
+        both = np.concatenate((wordnet.similar, wordnet.similar[:, ::-1])).astype(np.int64)
+        entry, senses = slices(starts, both[:, 0])
+        words = np.concatenate((words, words[senses]))
+        targets = np.concatenate((targets, both[entry, 1]))
+        steps = np.concatenate((steps, np.ones(len(entry), np.int64)))
+    written = [written_terms(lemma) for lemma in lemmas]
+    numbers: dict[str, int] = {}
+    flat = np.array([numbers.setdefault(n, len(numbers)) for names in written for n in names])
+    ends = running_sum(map(len, written))
+    entry, names = slices(ends, words)
+    return list(numbers), flat.astype(np.int64)[names], targets[entry], steps[entry]

@@ -19,8 +19,7 @@ from typing import IO, cast
 import numpy as np
 
 from softcosine._progress import Progress
-from softcosine._validation import check_whole
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import MalformedFileError
 from softcosine.similarity.thesaurus.wordnet import WordNet
 from softcosine.storage import checked_path
 
@@ -28,28 +27,12 @@ __all__ = ["find_wordnet", "read_wordnet"]
 
 _FILES = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}
 _TABLES = ("synsets.tsv", "relations.tsv")
-_POINTERS = {
-    "@": "hypernym",
-    "@i": "instance_hypernym",
-    "#m": "holonym",
-    "#p": "holonym",
-    "#s": "holonym",
-    "&": "similar",
-    "^": "also_see",
-    "=": "attribute",
-    "+": "derivation",
-    "\\": "pertainym",
-    "<": "participle",
-    "*": "entailment",
-    ">": "cause",
-    "$": "verb_group",
-    ";c": "domain",
-    ";r": "domain",
-    ";u": "domain",
-    "!": "antonym",
-}
-# Inverses of the relations above.
-_INVERSE = frozenset(["~", "~i", "%m", "%p", "%s", "-c", "-r", "-u"])
+_POINTERS = {"@": "hypernyms", "@i": "hypernyms", "&": "similar"}
+# Signs of the other pointers, which are not used.
+_OTHERS = frozenset([
+    *("~", "~i", "#m", "#p", "#s", "%m", "%p", "%s", "^", "=", "+", "\\", "<", "*", ">", "$", "!"),
+    *(";c", ";r", ";u", "-c", "-r", "-u"),
+])  # fmt: skip
 _MARKER = re.compile(r"\((?:a|p|ip)\)$")  # position of an adjective
 _NLTK_NAMES = ("wordnet", "wordnet.zip", "wordnet31", "wordnet31.zip")
 _REPORTED = 10_000
@@ -106,7 +89,6 @@ def _is_wordnet(place: Path) -> bool:
 def read_wordnet(
     path: str | PathLike[str] | None = None,
     *,
-    max_senses: int | None = None,
     progress: Progress | None = None,
 ) -> WordNet:
     """Read a WordNet.
@@ -116,11 +98,8 @@ def read_wordnet(
     path : path, optional
         One of: a folder or zip file with at least one of Princeton's files ``data.noun``,
         ``data.verb``, ``data.adj`` and ``data.adv``; a folder with the tables ``synsets.tsv``
-        (synset, words separated by ``|``) and ``relations.tsv`` (synset, pointer, synset, word
-        numbers), gzipped or not. By default the first of the usual places (`find_wordnet`).
-    max_senses : int, optional
-        Limit of synsets per word and part of speech, the most frequent first. Only this needs the
-        files ``index.noun``, ....
+        (synset, words separated by ``|``) and ``relations.tsv`` (synset, pointer, synset),
+        gzipped or not. By default the first of the usual places (`find_wordnet`).
     progress : callable, optional
         Called as ``progress(done, total)``, in synsets; the total is an estimate.
 
@@ -130,10 +109,7 @@ def read_wordnet(
         If no WordNet is found.
     MalformedFileError
         If a line violates the format, or refers to a missing synset. The message names the line.
-    InvalidInputError
-        If `max_senses` is out of range.
     """
-    check_whole("max_senses", max_senses, optional=True)
     place = find_wordnet() if path is None else checked_path(path)
     if not place.exists():
         raise FileNotFoundError(f"there is no WordNet at {place}.")
@@ -144,22 +120,7 @@ def read_wordnet(
             for name, letter in _FILES.items():
                 if name in files:
                     reading.read_data(place / name, letter, files[name])
-            if max_senses is not None:
-                for name, letter in _FILES.items():
-                    index = name.replace("data", "index")
-                    if name in files and index in files:
-                        reading.read_index(place / index, letter, files[index], max_senses)
-                    elif name in files:
-                        raise FileNotFoundError(
-                            f"there is no {index} in {place}, which says what senses are frequent; "
-                            "max_senses needs it."
-                        )
         elif all(name in files for name in _TABLES):
-            if max_senses is not None:
-                raise InvalidInputError(
-                    f"max_senses is {max_senses}, but the tables in {place} do not say what senses "
-                    "are frequent; take Princeton's files."
-                )
             reading.read_synsets(place / _TABLES[0], files[_TABLES[0]])
             reading.read_relations(place / _TABLES[1], files[_TABLES[1]])
         else:
@@ -175,7 +136,7 @@ def read_wordnet(
 def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
     """Open the possibly needed files, by name, as text."""
     files: dict[str, IO[str]] = {}
-    wanted = (*_FILES, *(name.replace("data", "index") for name in _FILES), *_TABLES)
+    wanted = (*_FILES, *_TABLES)
     if place.is_dir():
         for name in wanted:
             plain, packed = place / name, place / f"{name}.gz"
@@ -207,8 +168,8 @@ class _Reading:
     progress: Progress | None
     numbers: dict[str, int] = field(default_factory=dict)
     words: list[tuple[str, ...]] = field(default_factory=list)
-    # Relation, source, target by name, word numbers, file and line.
-    pointers: list[tuple[str, int, str, str, Path, int]] = field(default_factory=list)
+    # Relation (None: unused), source, target by name, file and line.
+    pointers: list[tuple[str | None, int, str, Path, int]] = field(default_factory=list)
 
     def add_synset(self, synset: str, words: Iterable[str], file: Path, line: int) -> int:
         number = len(self.numbers)
@@ -246,40 +207,8 @@ class _Reading:
                 words = [_MARKER.sub("", word) for word in words]
             number = self.add_synset(f"{fields[0]}-{letter}", words, file, line)
             for i in range(0, len(pointers), 4):
-                sign, offset, kind, of_words = pointers[i : i + 4]
-                kind = "a" if kind == "s" else kind
-                self.add_pointer(sign, number, f"{offset}-{kind}", of_words, file, line)
-
-    def read_index(self, file: Path, letter: str, lines: IO[str], max_senses: int) -> None:
-        """Remove words from all but their first synsets, in the order of an index file."""
-        first: set[tuple[str, int]] = set()
-        for line, text in _numbered(file, lines):
-            if text.startswith("  "):
-                continue
-            fields = text.split()
-            try:
-                n_synsets = int(fields[2])
-                synsets = [f"{offset}-{letter}" for offset in fields[-n_synsets:]]
-            except (IndexError, ValueError):
-                raise MalformedFileError(
-                    file,
-                    f"{text[:60]!r}... is no word; needed are the word, its part of speech, the "
-                    "number of its synsets, and, at the end, their offsets.",
-                    line=line,
-                ) from None
-            for synset in synsets[:max_senses]:
-                number = self.numbers.get(synset)
-                if number is None:
-                    raise MalformedFileError(
-                        file, f"it names the synset {synset}, which is not there.", line=line
-                    )
-                first.add((fields[0], number))
-        for synset, number in self.numbers.items():
-            if synset.endswith(letter):
-                # Positions stay, because pointers refer to words by position.
-                self.words[number] = tuple(
-                    word if (word.lower(), number) in first else "" for word in self.words[number]
-                )
+                sign, offset, kind, _ = pointers[i : i + 4]
+                self.add_pointer(sign, number, _satellite(f"{offset}-{kind}"), file, line)
 
     def read_synsets(self, file: Path, lines: IO[str]) -> None:
         """Read the table of synsets."""
@@ -311,21 +240,18 @@ class _Reading:
                 raise MalformedFileError(
                     file, f"the synset {fields[0]} is not in {_TABLES[0]}.", line=line
                 )
-            of_words = fields[3] if len(fields) == 4 else "0000"
-            self.add_pointer(fields[1], source, _satellite(fields[2]), of_words, file, line)
+            self.add_pointer(fields[1], source, _satellite(fields[2]), file, line)
 
-    def add_pointer(
-        self, sign: str, source: int, target: str, of_words: str, file: Path, line: int
-    ) -> None:
-        name = _POINTERS.get(sign, "" if sign in _INVERSE else None)
-        if name is None:
+    def add_pointer(self, sign: str, source: int, target: str, file: Path, line: int) -> None:
+        if sign in _POINTERS or sign in _OTHERS:
+            self.pointers.append((_POINTERS.get(sign), source, target, file, line))
+        else:
             raise MalformedFileError(file, f"there is no pointer sign {sign!r}.", line=line)
-        self.pointers.append((name, source, target, of_words, file, line))
 
     def wordnet(self) -> WordNet:
         """Return the WordNet, with pointers resolved."""
-        found: dict[str, list[tuple[int, int, int, int]]] = {}
-        for name, source, target, of_words, file, line in self.pointers:
+        relations: dict[str, list[tuple[int, int]]] = {"hypernyms": [], "similar": []}
+        for name, source, target, file, line in self.pointers:
             number = self.numbers.get(target)
             if number is None:
                 raise MalformedFileError(
@@ -334,24 +260,12 @@ class _Reading:
                     "different versions, or one is missing.",
                     line=line,
                 )
-            if not name:
-                continue
-            try:
-                words = int(of_words[:2], 16), int(of_words[2:], 16)
-            except ValueError:
-                words = -1, -1
-            if not (
-                0 <= words[0] <= len(self.words[source])
-                and 0 <= words[1] <= len(self.words[number])
-            ):
-                raise MalformedFileError(
-                    file, f"the word numbers {of_words!r} do not fit the synsets.", line=line
-                )
-            found.setdefault(name, []).append((source, words[0], number, words[1]))
-        relations = {name: np.array(rows, np.int32) for name, rows in found.items()}
+            if name is not None:
+                relations[name].append((source, number))
         if self.progress is not None:
             self.progress(len(self.words), len(self.words))
-        return WordNet(self.place, tuple(self.numbers), tuple(self.words), relations)
+        pairs = {name: np.array(r, np.int32).reshape(-1, 2) for name, r in relations.items()}
+        return WordNet(self.place, tuple(self.numbers), tuple(self.words), **pairs)
 
 
 def _satellite(synset: str) -> str:
