@@ -38,8 +38,6 @@ with interrupted_quietly():  # these imports take a moment
     from softcosine.cli.streams import prepare_streams
     from softcosine.version import __version__
 
-__all__ = ["app", "main"]
-
 
 class _Commands(TyperGroup):
     """A group that prints each error as one line on standard error."""

@@ -8,8 +8,6 @@ import shutil
 import sys
 from pathlib import Path
 
-__all__ = ["program"]
-
 _NAME = "softcosine"
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["complete_index", "complete_named_index", "names_of"]
+from softcosine.cli.vocabularies import stored_kind
 
 
 def names_of(*tables: str) -> Callable[[str], list[str]]:
@@ -33,8 +33,6 @@ def names_of(*tables: str) -> Callable[[str], list[str]]:
 
 def complete_index(incomplete: str) -> list[str]:
     """Return the indexes whose paths begin like this; without any, a shell completes files."""
-    from softcosine.cli.vocabularies import stored_kind
-
     head, slash, start = incomplete.rpartition("/")
     try:
         inside = list(Path(f"{head}{slash}" or ".").iterdir())

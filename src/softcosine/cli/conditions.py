@@ -14,7 +14,6 @@ from softcosine.files import parsed_json, type_of
 if TYPE_CHECKING:
     from softcosine.index.search.searchable import Searchable
 
-__all__ = ["read_where", "why_none_passes"]
 
 _OPERATORS = ("=", "==", "!=", "<", "<=", ">", ">=")
 # The operator takes all signs up to the value, so that an unknown operator is noticed.

@@ -10,8 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.calling import program
+from softcosine.cli.http_server import serve_page
 from softcosine.cli.options import Json
+from softcosine.cli.output import (
+    console,
+    duration,
+    marked,
+    pairs_shown,
+    print_json,
+    print_table,
+    printable,
+    score_shown,
+)
+from softcosine.cli.progress import Reporter
+from softcosine.cli.symbols import open_symbols
 from softcosine.errors import InvalidInputError
+from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
     from softcosine.cli.symbols import OpenedSymbols
@@ -20,7 +35,6 @@ if TYPE_CHECKING:
     from softcosine.index.soft_index import SoftIndex
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["CANDIDATES", "answer", "choose_questions", "demo"]
 
 # The demo searches the first of these that share no word and no stem with any name.
 CANDIDATES = (
@@ -70,10 +84,6 @@ def demo(
     JSON: unicode, symbols, index, built_seconds, and answers of query, seconds, outside, unknown,
     hits and plain; a hit is rank, character, code_point, name and score, with parts as in 'search'.
     """
-    from softcosine.cli.http_server import serve_page
-    from softcosine.cli.output import console, print_json
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.symbols import open_symbols
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
     with Reporter() as report:
@@ -144,7 +154,6 @@ def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer
 
 
 def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
-    from softcosine.index.wire import wire
 
     def hits_of(hits: Hits) -> list[dict[str, Any]]:
         return [
@@ -184,15 +193,6 @@ def _show(one: _Answer) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from softcosine.cli.output import (
-        console,
-        marked,
-        pairs_shown,
-        print_table,
-        printable,
-        score_shown,
-    )
-
     out = console()
     out.print(printable(one.hits.query), style="bold")
     table = Table.grid(padding=(0, 2, 0, 0), expand=False)
@@ -218,8 +218,6 @@ def _show(one: _Answer) -> None:
 
 
 def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> None:
-    from softcosine.cli.calling import program
-    from softcosine.cli.output import console, duration
 
     out = console()
     seconds = sorted(one.seconds for one in answers)[len(answers) // 2]

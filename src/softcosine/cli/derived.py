@@ -23,8 +23,6 @@ from softcosine.cli.conditions import read_where
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import FirstStage, Request
 
-__all__ = ["MORE", "Command", "FromRequest", "expanded"]
-
 MORE = "More options"  # the panel that only --help-all shows
 _SHORT = "softcosine.short_help"
 

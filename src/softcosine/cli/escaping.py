@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["is_harmless", "printable"]
-
 
 def printable(text: str) -> str:
     r"""Return a text with escapes for characters that disturb a terminal or its text direction.

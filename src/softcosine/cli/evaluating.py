@@ -24,7 +24,9 @@ from softcosine.cli.judged import (
     read_parts,
 )
 from softcosine.cli.options import Encoding
+from softcosine.cli.output import console, print_json, print_table
 from softcosine.cli.pictures import Plot, check_plot
+from softcosine.cli.progress import Reporter
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from softcosine.evaluate.evaluation import Evaluation
     from softcosine.evaluate.runs import Run
 
-__all__ = ["evaluate"]
 
 USUAL_SYSTEMS = "cosine,bm25,soft"
 _LONGEST_NAME = 90  # of a data set or a system in a file name, which may have 255 bytes
@@ -166,8 +167,6 @@ def evaluate(
     values), seconds of NAME: fit and answer; and differences, with --differences. For several data
     sets: systems (means), intervals, gains (relative) and datasets, with all of this per data set.
     """
-    from softcosine.cli.output import print_json
-    from softcosine.cli.progress import Reporter
     from softcosine.evaluate.evaluation import evaluate as evaluated
     from softcosine.evaluate.overall import check_together
     from softcosine.evaluate.systems.table import from_spec, split_specs
@@ -226,7 +225,6 @@ def evaluate(
 
 
 def _conclude_several(made: Sequence[Evaluation], markdown: Path | None, *, as_json: bool) -> None:
-    from softcosine.cli.output import console, print_json
     from softcosine.evaluate.overall import overall
     from softcosine.storage import write_text
 
@@ -360,7 +358,6 @@ def _tell_systems(one: str | None) -> None:
     """Print the systems, or the settings of one."""
     from rich.table import Table
 
-    from softcosine.cli.output import console, print_table
     from softcosine.evaluate.systems.table import SYSTEMS, described, from_spec
 
     if one is not None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softcosine.cli.output import console, printable, show_table
+
 if TYPE_CHECKING:
     from softcosine.evaluate.differences import Differences
     from softcosine.evaluate.evaluation import Evaluation
     from softcosine.evaluate.overall import Overall
 
-__all__ = ["show_differences", "show_evaluation", "show_overall"]
-
 
 def show_evaluation(made: Evaluation) -> None:
     """Print a table of values with the best in bold, then the differences to the baseline."""
-    from softcosine.cli.output import console, printable, show_table
     from softcosine.evaluate.reports import evaluation_table, intervals_table
 
     out, table = console(), evaluation_table(made)
@@ -30,7 +29,6 @@ def show_evaluation(made: Evaluation) -> None:
 
 def show_differences(found: Differences) -> None:
     """Print the largest wins and losses, and the pairs of words behind them."""
-    from softcosine.cli.output import console, printable
     from softcosine.evaluate.differences import headline, reasons, shown_line
 
     out = console()
@@ -49,7 +47,5 @@ def show_differences(found: Differences) -> None:
 
 def show_overall(together: Overall) -> None:
     """Print means over data sets, their differences and relative gains."""
-    from softcosine.cli.output import console, show_table
-
     console().print(f"{together.title}:", style="bold")
     show_table(together.table())

@@ -25,8 +25,6 @@ from softcosine.errors import (
     SoftCosineError,
 )
 
-__all__ = ["clear_errors", "saying_how_to_go_on", "show_warning"]
-
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _LONGEST = 1200  # characters of a message
 # Commands with words as arguments.

@@ -10,8 +10,6 @@ from pathlib import Path
 from softcosine.errors import InvalidInputError
 from softcosine.files import Record, opened
 
-__all__ = ["read_folder"]
-
 # Text files if no pattern is given.
 _TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex")
 

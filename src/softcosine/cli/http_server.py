@@ -15,10 +15,8 @@ import typer
 from softcosine.cli.completing import names_of
 from softcosine.cli.opening import Shards
 from softcosine.cli.options import Json, bytes_in
-from softcosine.cli.output import printable
+from softcosine.cli.output import print_json, printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
-
-__all__ = ["add_key", "list_keys", "remove_key", "serve", "serve_page"]
 
 _KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
 _KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.")]
@@ -203,7 +201,6 @@ def list_keys(file: _KeyFile, as_json: Json = False) -> None:
 
     JSON: for each key name, scopes and made.
     """
-    from softcosine.cli.output import print_json
     from softcosine.serve.keys import KeyRing
 
     if not file.exists():

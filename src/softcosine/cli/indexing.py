@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine._validation import check_choice
+from softcosine.cli.calling import program
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import MORE
+from softcosine.cli.failures import saying_how_to_go_on
+from softcosine.cli.maintenance import bytes_of
+from softcosine.cli.matrix_building import document_limit
+from softcosine.cli.matrix_index import SavedMatrix
 from softcosine.cli.opening import facts_of, in_a_folder
 from softcosine.cli.options import (
     DecisionsFile,
@@ -34,6 +39,19 @@ from softcosine.cli.options import (
     TypesOfColumns,
     bytes_in,
 )
+from softcosine.cli.output import (
+    console,
+    counted,
+    duration,
+    print_json,
+    print_note,
+    printable,
+    size,
+)
+from softcosine.cli.progress import Reporter
+from softcosine.cli.reading import Types, fields_named, types_named
+from softcosine.cli.sources import decisions_in, words_outside
+from softcosine.cli.vocabularies import rules_of
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -41,7 +59,6 @@ if TYPE_CHECKING:
     from softcosine.evaluate.tuning.settings import Settings
     from softcosine.similarity.overrides.decision_list import Decisions
 
-__all__ = ["build_shards", "check_one", "field_weights", "index", "plan_shards"]
 
 _NO_WORDS = "The index has no terms, so searches find nothing: "
 _NO_WORDS_BY = {
@@ -128,9 +145,6 @@ class Making:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of an index, as `SoftIndex.create` takes them."""
-        from softcosine.cli.matrix_building import document_limit
-        from softcosine.cli.sources import decisions_in
-        from softcosine.cli.vocabularies import rules_of
         from softcosine.index.defaults import RANKING
         from softcosine.matrix.recipe import SimilarityRecipe
 
@@ -225,10 +239,6 @@ def index(
     or as in 'info': encoder, dimensions, query_table, encoded, estimated, weights),
     list_use (null without lists): entries, used, in_queries, reasons, unused; types (of columns).
     """
-    from softcosine.cli.failures import saying_how_to_go_on
-    from softcosine.cli.matrix_index import SavedMatrix
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Types, fields_named, types_named
     from softcosine.index.writer.creation import creating
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.storage import check_target
@@ -362,18 +372,6 @@ def _show(
     *,
     limited: bool,
 ) -> None:
-    from softcosine.cli.calling import program
-    from softcosine.cli.maintenance import bytes_of
-    from softcosine.cli.output import (
-        console,
-        counted,
-        duration,
-        print_json,
-        print_note,
-        printable,
-        size,
-    )
-    from softcosine.cli.sources import words_outside
     from softcosine.index.soft_index import SoftIndex
     from softcosine.space.meaning import STATIC
 
@@ -444,7 +442,6 @@ def plan_shards(
 
     JSON: documents, shards, chunks (tasks that read the files), bytes.
     """
-    from softcosine.cli.output import console, counted, print_json, size
     from softcosine.cluster.plan import ShardPlan
 
     found = ShardPlan(
@@ -495,9 +492,6 @@ def build_shards(
     (of columns).
     """
     from softcosine._threads import usable_cpus
-    from softcosine.cli.failures import saying_how_to_go_on
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import types_named
     from softcosine.cluster.plan import ShardPlan
 
     making.check()
@@ -516,16 +510,6 @@ def build_shards(
 
 
 def _show_shards(output: Path, types: dict[str, str], seconds: float, as_json: bool) -> None:
-    from softcosine.cli.output import (
-        console,
-        counted,
-        duration,
-        print_json,
-        print_note,
-        printable,
-        size,
-    )
-    from softcosine.cli.reading import Types
     from softcosine.cluster.manifest import ShardsManifest
     from softcosine.index.soft_index import SoftIndex
 

@@ -14,16 +14,6 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from softcosine.evaluate.datasets import RankingSet
 
-__all__ = [
-    "Grades",
-    "JudgedDocuments",
-    "JudgedQrels",
-    "JudgedQueries",
-    "TopicFields",
-    "check_named",
-    "names_in",
-    "read_parts",
-]
 
 JudgedDocuments = Annotated[
     list[Path] | None,

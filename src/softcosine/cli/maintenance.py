@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from softcosine.cli.failures import show_warning
 from softcosine.cli.opening import any_index, facts_of, is_served, name_of
 from softcosine.cli.options import AnyIndex, Index, Json
-from softcosine.cli.output import counted, printable
+from softcosine.cli.output import (
+    RANKINGS,
+    console,
+    counted,
+    duration,
+    print_json,
+    print_table,
+    printable,
+    size,
+)
+from softcosine.cli.progress import Reporter
 from softcosine.errors import CorruptIndexError
 
 if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
     from softcosine.index.directory.commit import Commit
     from softcosine.index.soft_index import SoftIndex
-
-__all__ = ["backup", "bytes_of", "check", "files_of", "info", "salvage"]
 
 
 def info(
@@ -40,7 +49,6 @@ def info(
     and the first hundred unused, of left, right and reason. Of an index of a server: what that
     answers. Of a sharded index also shards, of folder and documents.
     """
-    from softcosine.cli.output import print_json
     from softcosine.cluster.opening import epoch_path
     from softcosine.index.soft_index import SoftIndex
 
@@ -79,8 +87,6 @@ def check(index: Index, as_json: Json = False) -> None:
     place of generation. At the first error, for a sharded index the first of each shard, the
     command prints the file or array and ends with exit code 1.
     """
-    from softcosine.cli.output import console, duration, print_json, size
-    from softcosine.cli.progress import Reporter
     from softcosine.cluster.opening import is_sharded
     from softcosine.index.directory.check import check_index
     from softcosine.index.directory.remote_store import open_store
@@ -120,8 +126,6 @@ def check(index: Index, as_json: Json = False) -> None:
 
 def _checked_shards(index: Path) -> list[Commit]:
     """Return the commits of the epoch and of all shards; print what is wrong with each."""
-    from softcosine.cli.failures import show_warning
-    from softcosine.cli.progress import Reporter
     from softcosine.cluster.sharded_check import check_shards
 
     with Reporter() as report:
@@ -171,8 +175,6 @@ def backup(
 
     JSON: index, backup, commit (its checksum), documents, bytes, seconds.
     """
-    from softcosine.cli.output import console, duration, print_json, size
-    from softcosine.cli.progress import Reporter
     from softcosine.cluster.opening import is_sharded
     from softcosine.cluster.sharded_backup import back_up_shards
     from softcosine.index.directory.backup import back_up
@@ -225,7 +227,6 @@ def salvage(
 
     JSON: index, documents, lost (documents of the segments left out), damage (a list of messages).
     """
-    from softcosine.cli.output import console, print_json
     from softcosine.index.soft_index import SoftIndex
 
     report = SoftIndex.salvage(index, output, overwrite=overwrite)
@@ -328,7 +329,6 @@ def _facts_of_shards(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    from softcosine.cli.output import size
 
     on_disk = (
         f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, generation "
@@ -374,8 +374,6 @@ def _show_served(facts: dict[str, Any], name: str) -> None:
 
 def _show_lines(name: str, lines: dict[str, str]) -> None:
     from rich.table import Table
-
-    from softcosine.cli.output import console, print_table
 
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
@@ -432,7 +430,6 @@ def _kept(facts: dict[str, Any]) -> str:
 
 
 def _ranked(facts: dict[str, Any]) -> dict[str, str]:
-    from softcosine.cli.output import RANKINGS
 
     ranking, weighting = facts["ranking"], facts["weighting"]
     named = ("k1", "b") if ranking.endswith("bm25") else ("tf", "idf")

@@ -7,20 +7,25 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine.cli.calling import program
+from softcosine.cli.maintenance import bytes_of
+from softcosine.cli.output import (
+    console,
+    duration,
+    print_json,
+    print_note,
+    print_table,
+    printable,
+    show_table,
+    size,
+)
+
 if TYPE_CHECKING:
     from softcosine.matrix.difference import MatrixDifference
     from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.picture import Histogram
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = [
-    "definiteness_told",
-    "difference_record",
-    "show_built",
-    "show_difference",
-    "show_facts",
-    "show_histogram",
-]
 
 _BAR_WIDTH = 50
 
@@ -34,16 +39,6 @@ def show_built(
     as_json: bool,
 ) -> None:
     """Print the summary of a matrix that was built."""
-    from softcosine.cli.calling import program
-    from softcosine.cli.maintenance import bytes_of
-    from softcosine.cli.output import (
-        console,
-        duration,
-        print_json,
-        print_note,
-        printable,
-        size,
-    )
     from softcosine.text.analyzer import Analyzer
 
     figures = S.statistics(eigenvalue=False)
@@ -90,8 +85,6 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     """Print the figures of a matrix and how it was made."""
     from rich.table import Table
 
-    from softcosine.cli.output import console, print_table, printable, size
-
     figures, settings = S.statistics(eigenvalue=False), S.settings
     limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
     if settings.get("min_similarity"):
@@ -134,8 +127,6 @@ def show_histogram(histogram: Histogram) -> None:
     """Print a histogram as horizontal bars."""
     from rich.bar import Bar
     from rich.table import Table
-
-    from softcosine.cli.output import console, print_table
 
     most = max(histogram.counts, default=0) or 1
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -188,7 +179,6 @@ def difference_record(
 
 def show_difference(found: MatrixDifference, limit: int) -> None:
     """Print the pairs with the largest changes, the added and removed terms, and a summary."""
-    from softcosine.cli.output import console, printable, show_table
     from softcosine.evaluate.tables import Cell, Row, Table
 
     rows: list[Row] = []

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from softcosine._validation import check_choice
+from softcosine.cli.completing import names_of
+from softcosine.cli.options import (
+    DecisionsFile,
+    Join,
+    Language,
+    MaxNeighbors,
+    MinDf,
+    Reading,
+    Stemmer,
+)
+from softcosine.cli.sources import decisions_in, words_outside
+from softcosine.cli.vocabularies import read_corpus, read_words
 from softcosine.errors import InvalidInputError
+from softcosine.similarity.combine.by_name import JOINS
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.cli.vocabularies import Corpus
-    from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["ORDERS", "Plan", "built_matrix", "document_limit", "recipe_of"]
 
 ORDERS = {
     "rare": "rare_first",
@@ -27,91 +40,167 @@ ORDERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Arguments of ``softcosine similarity build``; see `softcosine.cli.similarity.build`."""
+@dataclass(frozen=True)
+class Recipe:
+    """How sources make a matrix."""
 
-    recipe: SimilarityRecipe
-    output: Path
-    vocabulary: tuple[str, ...]
-    words: str | None
-    keep_source: bool
-    language: str | None
-    stemmer: str | None
-    min_df: str | None
-    text_fields: tuple[str, ...]
-    format: str | None
-    encoding: str
-    pattern: str | None
-    overwrite: bool
+    join: Join = "strongest"
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Map all sources to one scale before combining them."),
+    ] = False
+    decisions: DecisionsFile = None
+    max_neighbors: MaxNeighbors = None
+    min_similarity: Annotated[
+        float, typer.Option(metavar="S", help="Drop similarities below S.")
+    ] = 0.0
+    threshold: Annotated[
+        float | None,
+        typer.Option(metavar="COSINE", help="Minimum cosine of word vectors [0.3]."),
+    ] = None
+    exponent: Annotated[
+        float | None, typer.Option(metavar="E", help="Exponent of the cosines of word vectors [4].")
+    ] = None
+    strategy: Annotated[
+        str,
+        typer.Option(
+            autocompletion=names_of("symmetric", "dominant", "rows"),
+            help="symmetric, dominant (fewer entries, always positive definite) or rows "
+            "(asymmetric).",
+        ),
+    ] = "symmetric"
+    order: Annotated[
+        str,
+        typer.Option(
+            autocompletion=names_of("cli.matrix_building:ORDERS"),
+            help="Words whose neighbours are added first: rare, frequent, idf or none (by "
+            "spelling).",
+        ),
+    ] = "rare"
+    balanced: Annotated[
+        bool | None,
+        typer.Option(
+            "--balanced/--as-given",
+            help="Scale similarities, so that many neighbours of a word do not outweigh it "
+            "[balanced if a source is named].",
+        ),
+    ] = None
+    definite: Annotated[
+        bool,
+        typer.Option(
+            "--definite",
+            help="Scale all similarities by the largest factor for which no soft cosine exceeds 1.",
+        ),
+    ] = False
+    guard: Annotated[
+        bool,
+        typer.Option(
+            "--guard/--no-guard", help="Drop similarities of antonyms and of terms with digits."
+        ),
+    ] = True
+
+    def of(self, sources: Sequence[str]) -> SimilarityRecipe:
+        """Return the recipe of these sources."""
+        from softcosine.matrix.recipe import SimilarityRecipe
+
+        check_choice("join", self.join, JOINS)
+        check_choice("order", self.order, ORDERS)
+        if self.strategy == "rows" and (self.definite or self.balanced):
+            told = "--definite" if self.definite else "--balanced"
+            raise InvalidInputError(
+                f"--strategy rows gives an asymmetric matrix, which cannot be "
+                f"{'made definite' if self.definite else 'balanced'}; leave {told} out, or choose "
+                "another strategy."
+            )
+        if self.calibrate and not sources:
+            raise InvalidInputError("--calibrate needs named sources; name at least one.")
+        scaling = {None: "auto", True: "balanced", False: "none"}[self.balanced]
+        same = ("calibrate", "threshold", "exponent", "guard", "max_neighbors", "min_similarity")
+        options: dict[str, Any] = {name: getattr(self, name) for name in (*same, "strategy")}
+        return SimilarityRecipe(
+            sources=tuple(sources) or None, combine=self.join,
+            overrides=decisions_in(self.decisions), order=ORDERS[self.order],  # type: ignore[arg-type]
+            scaling="definite" if self.definite else scaling,  # type: ignore[arg-type]
+            **options,
+        )  # fmt: skip
 
 
-def recipe_of(
-    *,
-    sources: Sequence[str],
-    join: str,
-    decisions: Path | None,
-    max_neighbors: int | None,
-    min_similarity: float,
-    threshold: float | None,
-    exponent: float | None,
-    strategy: str,
-    order: str,
-    balanced: bool | None,
-    definite: bool,
-    guard: bool,
-) -> SimilarityRecipe:
-    """Return the recipe of the options of ``softcosine similarity build``."""
-    from softcosine.cli.sources import JOINS, decisions_in
-    from softcosine.matrix.recipe import SimilarityRecipe
+@dataclass(frozen=True)
+class Terms:
+    """Where the terms of a matrix come from."""
 
-    check_choice("join", join, JOINS)
-    check_choice("order", order, ORDERS)
-    if strategy == "rows" and (definite or balanced):
-        told = "--definite" if definite else "--balanced"
-        raise InvalidInputError(
-            f"--strategy rows gives an asymmetric matrix, which cannot be "
-            f"{'made definite' if definite else 'balanced'}; leave {told} out, or choose another "
-            "strategy."
-        )
-    scaling = "definite" if definite else {None: "auto", True: "balanced", False: "none"}[balanced]
-    return SimilarityRecipe(
-        sources=tuple(sources) or None, combine=join,
-        threshold=threshold, exponent=exponent, overrides=decisions_in(decisions), guard=guard,
-        max_neighbors=max_neighbors, min_similarity=min_similarity,
-        strategy=strategy, order=ORDERS[order], scaling=scaling,  # type: ignore[arg-type]
-    )  # fmt: skip
+    vocabulary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Source of the terms: documents as 'index' reads them (repeatable), or an index, "
+            "or a matrix.",
+        ),
+    ] = None
+    words: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Instead of --vocabulary: a list of words, one per line."
+        ),
+    ] = None
+    language: Language = None
+    stemmer: Stemmer = None
+    min_df: MinDf = None
+
+    def corpus(self, recipe: SimilarityRecipe, reading: Reading, report: Report) -> Corpus:
+        """Return the vocabulary, and texts to learn from."""
+        if (not self.vocabulary) == (self.words is None):
+            raise InvalidInputError(
+                "the terms come from --vocabulary FILE (documents, an index, a matrix) or from "
+                "--words FILE (a list); give one of the two."
+            )
+        if self.words is not None:
+            if self.min_df is not None:
+                raise InvalidInputError(
+                    "--min-df needs documents, but --words is a list; leave it out."
+                )
+            return read_words(
+                self.words, encoding=reading.encoding, language=self.language, stemmer=self.stemmer
+            )
+        return read_corpus(
+            self.vocabulary or (), reading, language=self.language, stemmer=self.stemmer,
+            min_df=None if self.min_df is None else document_limit(self.min_df),
+            phrases=recipe.phrases(), report=report,
+        )  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """Return what the settings of a matrix say of its terms."""
+        return {"vocabulary": self.vocabulary if self.words is None else [self.words]}
 
 
-def built_matrix(plan: Plan, report: Report) -> tuple[TermSimilarityMatrix, str, ListUse | None]:
-    """Build and write a matrix; returns it with a note and the use of its lists."""
-    from softcosine.cli.sources import words_outside
-    from softcosine.matrix.list_use import list_use
+def built_matrix(
+    recipe: SimilarityRecipe,
+    corpus: Corpus,
+    keep_source: bool,
+    record: dict[str, Any],
+    report: Report,
+) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None, str]:
+    """Build a matrix; returns it with its source and a note."""
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.storage import check_target
 
-    check_target(plan.output, "matrix", overwrite=plan.overwrite)
-    if plan.words is not None and plan.min_df is not None:
-        raise InvalidInputError("--min-df needs documents, but --words is a list; leave it out.")
-    corpus = _corpus(plan, report)
-    made = plan.recipe.build(
+    forms = corpus.vocabulary.forms or ()
+    needed = (*corpus.vocabulary.terms, *(form for own in forms for form in own))
+    made = recipe.build(
         corpus.vocabulary, corpus.texts, analyzer=corpus.analyzer, language=corpus.language,
-        words=None if plan.keep_source else _needed(corpus), report=report,
+        words=None if keep_source else needed, report=report,
     )  # fmt: skip
+    record |= {"recipe": recipe.to_dict()}
+    if corpus.analyzer is not None:
+        record["analyzer"] = corpus.analyzer.to_dict()
+    if corpus.language is not None:
+        record["language"] = corpus.language
     S = TermSimilarityMatrix.from_entries(
-        made.S.to_scipy(),
-        made.S.vocabulary,
-        representatives=made.S.representatives,
-        settings={**made.S.settings, **_record(plan, corpus)},
-        scales=made.S.scales,
-    )
-    report("writing", 0, None)
-    S.save(plan.output, source=made.source if plan.keep_source else None, overwrite=plan.overwrite)
+        made.S.to_scipy(), made.S.vocabulary, representatives=made.S.representatives,
+        settings={**made.S.settings, **record}, scales=made.S.scales,
+    )  # fmt: skip
     note = made.note if len(S) else "The vocabulary is empty."
-    outside = words_outside(plan.recipe.overrides, corpus.vocabulary, analyzer=corpus.analyzer)
-    use = list_use(S, made.source, analyzer=corpus.analyzer, queries=plan.keep_source)
-    note = " ".join(filter(None, (note, outside, _indefinite(S), corpus.note)))
-    return S, note, use
+    outside = words_outside(recipe.overrides, corpus.vocabulary, analyzer=corpus.analyzer)
+    return S, made.source, " ".join(filter(None, (note, outside, _indefinite(S), corpus.note)))
 
 
 def document_limit(given: str) -> int | float:
@@ -122,45 +211,6 @@ def document_limit(given: str) -> int | float:
         raise InvalidInputError(
             f"--min-df is {given!r}; give a number of documents or a share of them."
         ) from None
-
-
-def _corpus(plan: Plan, report: Report) -> Corpus:
-    from softcosine.cli.vocabularies import read_corpus, read_words
-
-    if plan.words is not None:
-        return read_words(
-            plan.words, encoding=plan.encoding, language=plan.language, stemmer=plan.stemmer
-        )
-    return read_corpus(
-        plan.vocabulary,
-        text_fields=plan.text_fields,
-        format=plan.format,
-        encoding=plan.encoding,
-        pattern=plan.pattern,
-        language=plan.language,
-        stemmer=plan.stemmer,
-        min_df=None if plan.min_df is None else document_limit(plan.min_df),
-        phrases=plan.recipe.phrases(),
-        report=report,
-    )
-
-
-def _needed(corpus: Corpus) -> tuple[str, ...]:
-    forms = corpus.vocabulary.forms or ()
-    return (*corpus.vocabulary.terms, *(form for own in forms for form in own))
-
-
-def _record(plan: Plan, corpus: Corpus) -> dict[str, Any]:
-    """Return the record of the build for the settings of the matrix."""
-    record: dict[str, Any] = {
-        "recipe": plan.recipe.to_dict(),
-        "vocabulary": list(plan.vocabulary) if plan.words is None else [plan.words],
-    }
-    if corpus.analyzer is not None:
-        record["analyzer"] = corpus.analyzer.to_dict()
-    if corpus.language is not None:
-        record["language"] = corpus.language
-    return record
 
 
 def _indefinite(S: TermSimilarityMatrix) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softcosine._progress import Report, silent
+from softcosine.cli.matrix_words import opened_with_source
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
-
-__all__ = ["SavedMatrix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,6 @@ class SavedMatrix:
             If `stemmer` differs from that of the matrix, or `path` is a file.
         FileNotFoundError, IndexFormatError, CorruptIndexError
         """
-        from softcosine.cli.matrix_words import opened_with_source
         from softcosine.text.analyzer import Analyzer
 
         if path.is_file():

@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softcosine.cli.vocabularies import stored_kind
 from softcosine.errors import UnknownTermError
 
 if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["neighbors_record", "opened_matrix", "opened_with_source"]
-
 
 def opened_matrix(path: Path) -> TermSimilarityMatrix:
     """Open a matrix, or the matrix of an index."""
-    from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
     if stored_kind(path) in ("index", "shards"):
@@ -28,7 +26,6 @@ def opened_matrix(path: Path) -> TermSimilarityMatrix:
 
 def opened_with_source(path: Path) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
     """Open a matrix, or the matrix of an index, and the source stored with it."""
-    from softcosine.cli.vocabularies import stored_kind
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
     if stored_kind(path) in ("index", "shards"):

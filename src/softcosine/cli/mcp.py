@@ -12,13 +12,12 @@ import typer
 
 from softcosine.cli.completing import complete_named_index
 from softcosine.cli.derived import FromRequest
-from softcosine.cli.opening import in_a_folder
+from softcosine.cli.opening import in_a_folder, open_index
 from softcosine.cli.options import KnownEncoder
+from softcosine.cli.output import console
 from softcosine.cli.signals import end_at_once
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import ScoringOptions
-
-__all__ = ["mcp"]
 
 
 def mcp(
@@ -63,7 +62,6 @@ def mcp(
     --encoder names the encoder of indexes that were encoded with another one than minilm;
     --ranking, --ask and --meaning hold for every search of the model, as in 'search'.
     """
-    from softcosine.cli.opening import open_index
     from softcosine.mcp.server import MAX_CHARACTERS, mcp_server
 
     folders = _named(indexes)
@@ -90,8 +88,6 @@ def mcp(
         opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS, **options
     )
     if sys.stdin.isatty():
-        from softcosine.cli.output import console
-
         console(stderr=True).print(
             "Waiting for an MCP client on standard input. Clients start this command themselves; "
             "--config prints what to tell them. Ctrl-C ends it."

@@ -17,7 +17,9 @@ from softcosine.cli.completing import names_of
 from softcosine.cli.derived import FromRequest
 from softcosine.cli.opening import any_index, facts_of, is_served, name_of
 from softcosine.cli.options import AnyIndex, Json, Threads
-from softcosine.cli.output import counted
+from softcosine.cli.output import console, counted, duration, print_json, printable, score_shown
+from softcosine.cli.progress import Reporter
+from softcosine.cli.tables import TableWriter, check_table
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import DedupeRequest, PairsRequest
 from softcosine.index.wire import wire
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from softcosine.index.near_duplicates.similar import SimilarGroup
     from softcosine.index.search.searchable import Searchable
 
-__all__ = ["dedupe", "pairs"]
 
 _READ = 100  # groups whose texts are read together
 _SHOWN = 60  # characters of a text
@@ -63,9 +64,6 @@ def pairs(
 
     JSON: id, other, score, and with -k also rank.
     """
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.tables import TableWriter, check_table
-
     k, min_similarity = options.get("k"), options["min_similarity"]
     if output is not None:
         check_table(output, overwrite=overwrite)
@@ -117,8 +115,6 @@ def dedupe(
     JSON: one line per group: id (of the first document), and others of id, other and score; with
     --keep one line per document to delete: id (the document that stays), other, score.
     """
-    from softcosine.cli.progress import Reporter
-
     if keep not in (None, "first"):
         raise InvalidInputError(f"--keep is {keep!r}; the only choice is 'first'.")
     started = time.perf_counter()
@@ -142,7 +138,6 @@ def dedupe(
 
 def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
     """Return the function that prints a pair."""
-    from softcosine.cli.output import print_json, printable, score_shown
 
     def plain(row: dict[str, Any]) -> None:
         ids = f"{printable(row['id'])}\t{printable(row['other'])}"
@@ -154,7 +149,6 @@ def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
 def _show_groups(
     index: Searchable | RemoteIndex, groups: Sequence[SimilarGroup], as_json: bool
 ) -> None:
-    from softcosine.cli.output import print_json, printable, score_shown
 
     if as_json:
         for group in groups:
@@ -176,7 +170,6 @@ def _show_groups(
 
 
 def _show_dropped(groups: Sequence[SimilarGroup], as_json: bool) -> None:
-    from softcosine.cli.output import print_json, printable
     from softcosine.text.analyzer import shortened
 
     dropped = [one for group in groups for one in group.others]
@@ -196,8 +189,6 @@ def _show_dropped(groups: Sequence[SimilarGroup], as_json: bool) -> None:
 
 def _say_nothing_found(least: float | None) -> None:
     """Print on standard error that no documents are similar."""
-    from softcosine.cli.output import console
-
     so = f"have a similarity of at least {least:g}" if least else "are similar"
     console(stderr=True).print(f"Nothing found: no two documents {so}.")
 
@@ -210,8 +201,6 @@ def _say_what_lacks_coordinates(opened: Searchable | RemoteIndex, by: str, index
     int
         Number of all documents.
     """
-    from softcosine.cli.output import console, printable
-
     n_docs = len(opened)
     if by == "words":
         return n_docs
@@ -240,8 +229,6 @@ def _of_folders(
 
 def _conclude(told: str, started: float) -> None:
     """Print a summary on standard error, if that is a terminal."""
-    from softcosine.cli.output import console, duration
-
     sys.stdout.flush()
     if sys.stderr.isatty():
         seconds = duration(time.perf_counter() - started)

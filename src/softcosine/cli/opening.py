@@ -14,6 +14,7 @@ import typer
 from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import MORE
+from softcosine.cli.output import counted
 from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
@@ -22,21 +23,6 @@ if TYPE_CHECKING:
     from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = [
-    "Shards",
-    "any_index",
-    "facts_of",
-    "how_to_complete",
-    "in_a_folder",
-    "is_served",
-    "missing_encoder",
-    "name_of",
-    "one_index",
-    "open_index",
-    "open_searchable",
-    "refuse",
-    "weight_of_meaning",
-]
 
 _URL = re.compile(r"(https?):/+(.*)")  # a Path has one slash less
 _TIMEOUT = 600.0  # seconds; a bulk takes as long as to index its documents
@@ -238,7 +224,6 @@ def missing_encoder(opened: Searchable | RemoteIndex, encoder: str | None, weigh
 
 def how_to_complete(opened: Searchable, path: Path, encoder: str | None) -> str:
     """Return how documents get coordinates by the encoder that it has not read, else ""."""
-    from softcosine.cli.output import counted
     from softcosine.index.encoding import light_encoder
 
     meaning = opened.snapshot.meaning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,43 +13,13 @@ import typer
 from softcosine.cli.completing import complete_index, names_of
 from softcosine.cli.derived import MORE
 from softcosine.cli.opening import in_a_folder
+from softcosine.cli.reading import each_document
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.files import Document, Fields
 
-__all__ = [
-    "AnyIndex",
-    "DecisionsFile",
-    "Encoder",
-    "EncoderCache",
-    "Encoding",
-    "Format",
-    "IdField",
-    "Index",
-    "Inputs",
-    "Join",
-    "Json",
-    "KnownEncoder",
-    "Language",
-    "Limit",
-    "MaxNeighbors",
-    "Meaning",
-    "MeaningSpace",
-    "Memory",
-    "MinDf",
-    "Pattern",
-    "Reading",
-    "Refresh",
-    "Stemmer",
-    "Summary",
-    "TextFields",
-    "Threads",
-    "TypesOfColumns",
-    "Wait",
-    "bytes_in",
-]
 
 Index = Annotated[
     Path,
@@ -124,11 +94,9 @@ class Reading:
     pattern: Pattern = None
 
     def documents(
-        self, inputs: list[str], fields: Fields, report: Report, **options: Any
+        self, inputs: Sequence[str], fields: Fields, report: Report, **options: Any
     ) -> Iterator[Document]:
         """Yield the documents of files and folders; see `softcosine.cli.reading.each_document`."""
-        from softcosine.cli.reading import each_document
-
         return each_document(
             inputs, fields=fields, format=self.format, encoding=self.encoding, pattern=self.pattern,
             progress=lambda done: report("reading documents", done, None), **options,

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from softcosine.cli.escaping import is_harmless, printable
+from softcosine.cli.escaping import is_harmless
+from softcosine.cli.escaping import printable as printable
+from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -22,26 +24,6 @@ if TYPE_CHECKING:
     from softcosine.index.search.results import Hits
     from softcosine.text.analyzer import Analyzer
 
-__all__ = [
-    "RANKINGS",
-    "console",
-    "counted",
-    "duration",
-    "hits_record",
-    "marked",
-    "pairs_shown",
-    "print_json",
-    "print_note",
-    "print_table",
-    "printable",
-    "score_scale",
-    "score_shown",
-    "show_explanation",
-    "show_hits",
-    "show_neighbors",
-    "show_table",
-    "size",
-]
 
 RANKINGS = {
     "soft_cosine": "soft cosine, from 0 to 1",
@@ -178,8 +160,6 @@ def hits_record(
     hits: Hits, seconds: float, explanations: Sequence[Explanation], meaning: float
 ) -> dict[str, Any]:
     """Return the results of a query as ``--json`` prints them."""
-    from softcosine.index.wire import wire
-
     record: dict[str, Any] = {**wire(hits), "meaning": meaning, "seconds": seconds}
     for rank, hit in enumerate(record["hits"], hits.offset + 1):
         hit["rank"] = rank

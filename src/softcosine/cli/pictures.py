@@ -10,6 +10,8 @@ import typer
 
 from softcosine.cli.derived import MORE, FromRequest
 from softcosine.cli.options import Index, Threads
+from softcosine.cli.output import console, print_json, printable
+from softcosine.cli.progress import Reporter
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.index.requests import DedupeRequest, FilterRequest
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from softcosine.index.soft_index import SoftIndex
     from softcosine.plots.document_map import DocumentMap
 
-__all__ = ["Overwrite", "Picture", "Plot", "check_plot", "draw_hits", "draw_map"]
 
 Plot = Annotated[
     Path | None,
@@ -129,8 +130,6 @@ def draw_map(
     (ids of documents similar to no other), n_neighbors and kept_neighbors: the share of each
     document's nearest neighbours that are also its nearest on the map.
     """
-    from softcosine.cli.output import print_json
-    from softcosine.cli.progress import Reporter
     from softcosine.index.soft_index import SoftIndex
     from softcosine.plots.document_map import document_map
 
@@ -153,7 +152,6 @@ def draw_map(
 
 
 def _show(made: DocumentMap, plot: Path | None) -> None:
-    from softcosine.cli.output import console, printable
 
     out = console()
     for region in made.regions:

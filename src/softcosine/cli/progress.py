@@ -13,7 +13,6 @@ from softcosine.cli.output import console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["Reporter", "announcing_compilation"]
 
 _SLOW = 0.6  # seconds of work before progress is shown
 _RATED = ("encoding texts", "encoding word pieces")  # steps that show items per second

@@ -35,15 +35,6 @@ if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
     from softcosine.index.search.searchable import Searchable
 
-__all__ = [
-    "ADVICE",
-    "ReadDocuments",
-    "Types",
-    "each_document",
-    "fields_named",
-    "read_documents",
-    "types_named",
-]
 
 ADVICE = "if it is text in another encoding, name that by --encoding, such as --encoding latin-1"
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.conditions import why_none_passes
 from softcosine.cli.derived import MORE, FromRequest
 from softcosine.cli.opening import (
     Shards,
@@ -35,9 +36,23 @@ from softcosine.cli.options import (
     TextFields,
     Threads,
 )
+from softcosine.cli.output import (
+    console,
+    counted,
+    duration,
+    hits_record,
+    print_json,
+    printable,
+    show_explanation,
+    show_hits,
+    show_neighbors,
+)
 from softcosine.cli.pictures import Picture, draw_hits
+from softcosine.cli.progress import Reporter
+from softcosine.cli.reading import ADVICE, fields_named
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import ExplainRequest, SearchOptions, SearchRequest, SimilarRequest
+from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
@@ -45,7 +60,6 @@ if TYPE_CHECKING:
     from softcosine.index.search.results import Hits
     from softcosine.index.search.searchable import Searchable
 
-__all__ = ["Answers", "batch", "explain", "search", "similar", "terms"]
 
 _Search = Annotated[
     dict[str, Any],
@@ -162,9 +176,6 @@ def explain(
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
     exact, field, spelled (similar by spelling only), space (words or meaning).
     """
-    from softcosine.cli.output import print_json, printable, show_explanation
-    from softcosine.index.wire import wire
-
     picture.check()
     with any_index(index, encoder, shards, plot=picture.plot) as opened:
         found = opened.explain(query, id, **options)
@@ -209,8 +220,6 @@ def terms(
     JSON: word, indexed, and neighbors of word and similarity; with --origins also of origin, a
     tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
     """
-    from softcosine.cli.output import show_neighbors
-
     picture.check()
     with any_index(index, plot=picture.plot) as opened:
         if picture.plot is not None:
@@ -267,9 +276,6 @@ def batch(
 
     JSON: queries, seconds, file.
     """
-    from softcosine.cli.output import console, duration, print_json, printable
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import ADVICE, fields_named
     from softcosine.index.search.offline import read_queries, write_hits
 
     started, opened = time.perf_counter(), open_searchable(index, encoder)
@@ -321,8 +327,6 @@ class Answers:
         countable: bool = True,
     ) -> None:
         """Search, and print the hits; `countable` if `find` can find all documents."""
-        from softcosine.cli.output import hits_record, print_json, show_hits
-
         started = time.perf_counter()
         hits = find()
         seconds = time.perf_counter() - started
@@ -343,7 +347,6 @@ class Answers:
 
     def _why_nothing(self, hits: Hits) -> str:
         """Return why nothing was found, if the filter or the query cannot match anything."""
-        from softcosine.cli.conditions import why_none_passes
         from softcosine.index.query.parser import parse_syntax
         from softcosine.index.search.searchable import Searchable
 
@@ -378,8 +381,6 @@ def _queries(words: list[str]) -> Iterator[str]:
 
 def _beyond(hits: Hits, find: Callable[..., Hits] | None) -> str:
     """Return a note for a page after the last result, with the number of results if countable."""
-    from softcosine.cli.output import counted
-
     if len(hits) or not hits.offset:
         return ""
     if find is None:
@@ -392,7 +393,6 @@ def _beyond(hits: Hits, find: Callable[..., Hits] | None) -> str:
 
 def _unknown_keys(index: Searchable | RemoteIndex, options: dict[str, Any]) -> list[str]:
     """Return a note for each key of ``--sort`` and ``--facet`` that no document has."""
-    from softcosine.cli.output import printable
     from softcosine.index.query.filters import key_path, spelled_path
     from softcosine.index.search.sorting import parse_sort
 
@@ -407,8 +407,6 @@ def _unknown_keys(index: Searchable | RemoteIndex, options: dict[str, Any]) -> l
 
 def _show_query(query: str, *, first: bool) -> None:
     """Print one of several queries as a heading above its results."""
-    from softcosine.cli.output import console, printable
-
     if not first:
         console().print()
     console().print(printable(query), style="bold")
@@ -416,8 +414,6 @@ def _show_query(query: str, *, first: bool) -> None:
 
 def _signs(query: str, syntax: bool | None) -> list[str]:
     """Return a note on words with signs that are text unless ``--syntax`` is given."""
-    from softcosine.cli.output import printable
-
     signs = re.findall(r"(?<!\S)[+-](?=[^\W_])\S+", query)
     if syntax is not None or not signs:
         return []
@@ -428,7 +424,6 @@ def _lacks_coordinates(
     opened: Searchable | RemoteIndex, id: str, path: Path, options: dict[str, Any]
 ) -> list[str]:
     """Return the note that a document, as a query, has no coordinates, if meaning counts."""
-    from softcosine.cli.output import printable
     from softcosine.index.soft_index import SoftIndex
 
     ranking = options["ranking"]

@@ -6,8 +6,6 @@ import errno
 import sqlite3
 from typing import Self
 
-__all__ = ["SeenIds"]
-
 _CACHE = 32  # megabytes that stay in memory
 
 

@@ -13,13 +13,17 @@ import typer
 from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import FromRequest
+from softcosine.cli.opening import any_index, one_index, open_searchable
 from softcosine.cli.options import AnyIndex, Index, Json, Language, Summary
+from softcosine.cli.output import console, counted, duration, print_json, printable
+from softcosine.cli.progress import Reporter
+from softcosine.cli.searching import Answers
 from softcosine.index.requests import ExpandRequest, SearchOptions
+from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
     from softcosine.servers.field_comparison import FieldComparison
 
-__all__ = ["compare_server", "expand", "learn_from", "search"]
 
 _SHOWN = 12  # words that differ
 _WORDS = ("terms", "forms", "analyzed")
@@ -51,10 +55,6 @@ def expand(
     for _search, Solr and Lucene their query syntax. Scores are those of soft BM25 if the server
     analyzes words as the index does: check it with 'server compare'. JSON: the query as an object.
     """
-    from softcosine.cli.opening import any_index
-    from softcosine.cli.output import print_json
-    from softcosine.index.wire import wire
-
     with any_index(index) as opened:
         made = opened.expand(" ".join(query), **options)
     if as_json:
@@ -98,8 +98,6 @@ def search(
     'server learn', scores the 100 best documents exactly. Documents that it lacks are scored by
     their texts or term vectors on the server. JSON: as in 'search'.
     """
-    from softcosine.cli.opening import one_index, open_searchable
-    from softcosine.cli.searching import Answers
     from softcosine.servers.field_search import search_field
     from softcosine.servers.text_field import TextField
 
@@ -167,7 +165,6 @@ def learn_from(
     The index gets the analyzer that is nearest to that of the field, k1 and b of the server, and
     similarities, vocabulary and document frequencies of its texts. Then both are compared.
     """
-    from softcosine.cli.progress import Reporter
     from softcosine.servers.field_comparison import compared
     from softcosine.servers.learning import learn_from as learn
     from softcosine.servers.text_field import TextField
@@ -182,8 +179,6 @@ def learn_from(
     seconds = time.perf_counter() - started
     found = compared(made.snapshot, opened, learned=True)
     if not as_json:
-        from softcosine.cli.output import console, counted, duration, printable
-
         console().print(
             printable(
                 f"Wrote {output}: {counted(len(made), 'document')}, "
@@ -195,8 +190,6 @@ def learn_from(
 
 def _tell(found: FieldComparison, as_json: bool) -> None:
     from dataclasses import asdict
-
-    from softcosine.cli.output import console, print_json, printable
 
     if as_json:
         print_json(asdict(found))

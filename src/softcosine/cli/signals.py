@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from types import FrameType
 
-__all__ = ["end_at_once", "interrupted_quietly", "orderly_ends"]
 
 _NAMES = ("SIGTERM", "SIGHUP")
 _AGAIN = 0.02  # seconds until a swallowed interrupt is raised again

@@ -9,28 +9,34 @@ from typing import Annotated
 import typer
 
 from softcosine.cli.completing import names_of
+from softcosine.cli.maintenance import bytes_of, files_of
+from softcosine.cli.matrices import (
+    definiteness_told,
+    difference_record,
+    show_built,
+    show_difference,
+    show_facts,
+    show_histogram,
+)
+from softcosine.cli.matrix_building import Recipe, Terms, built_matrix
+from softcosine.cli.matrix_index import SavedMatrix
+from softcosine.cli.matrix_words import neighbors_record, opened_matrix, opened_with_source
 from softcosine.cli.options import (
-    DecisionsFile,
-    Encoding,
     Index,
-    Join,
     Json,
-    Language,
     Limit,
-    MaxNeighbors,
-    MinDf,
-    Pattern,
-    Stemmer,
+    Reading,
     Summary,
-    TextFields,
     Wait,
 )
+from softcosine.cli.output import console, duration, print_json, printable, show_neighbors, size
 from softcosine.cli.pictures import Overwrite, check_plot
+from softcosine.cli.progress import Reporter
 from softcosine.cli.sources import SOURCES_HELP
+from softcosine.cli.vocabularies import stored_kind
+from softcosine.cli.writing import changing
 from softcosine.errors import InvalidInputError
 from softcosine.index.writer.lock import WRITER_TIMEOUT
-
-__all__ = ["build", "check", "diff", "exchange", "neighbors", "show"]
 
 Matrix = Annotated[
     Path,
@@ -39,6 +45,9 @@ Matrix = Annotated[
 
 
 def build(
+    recipe: Recipe,
+    terms: Terms,
+    reading: Reading,
     sources: Annotated[
         list[str] | None,
         typer.Argument(
@@ -52,70 +61,6 @@ def build(
         Path | None,
         typer.Option("--output", "-o", metavar="MATRIX", help="The folder to write (required)."),
     ] = None,
-    vocabulary: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Source of the terms: documents as 'index' reads them (repeatable), or an index, "
-            "or a matrix.",
-        ),
-    ] = None,
-    words: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Instead of --vocabulary: a list of words, one per line."
-        ),
-    ] = None,
-    join: Join = "strongest",
-    decisions: DecisionsFile = None,
-    max_neighbors: MaxNeighbors = None,
-    min_similarity: Annotated[
-        float, typer.Option(metavar="S", help="Drop similarities below S.")
-    ] = 0.0,
-    threshold: Annotated[
-        float | None,
-        typer.Option(metavar="COSINE", help="Minimum cosine of word vectors [0.3]."),
-    ] = None,
-    exponent: Annotated[
-        float | None, typer.Option(metavar="E", help="Exponent of the cosines of word vectors [4].")
-    ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            autocompletion=names_of("symmetric", "dominant", "rows"),
-            help="symmetric, dominant (fewer entries, always positive definite) or rows "
-            "(asymmetric).",
-        ),
-    ] = "symmetric",
-    order: Annotated[
-        str,
-        typer.Option(
-            autocompletion=names_of("cli.matrix_building:ORDERS"),
-            help="Words whose neighbours are added first: rare, frequent, idf or none (by "
-            "spelling).",
-        ),
-    ] = "rare",
-    balanced: Annotated[
-        bool | None,
-        typer.Option(
-            "--balanced/--as-given",
-            help="Scale similarities, so that many neighbours of a word do not outweigh it "
-            "[balanced if a source is named].",
-        ),
-    ] = None,
-    definite: Annotated[
-        bool,
-        typer.Option(
-            "--definite",
-            help="Scale all similarities by the largest factor for which no soft cosine exceeds 1.",
-        ),
-    ] = False,
-    guard: Annotated[
-        bool,
-        typer.Option(
-            "--guard/--no-guard", help="Drop similarities of antonyms and of terms with digits."
-        ),
-    ] = True,
     keep_source: Annotated[
         bool,
         typer.Option(
@@ -123,16 +68,6 @@ def build(
             help="Store the sources with the matrix, for words outside it.",
         ),
     ] = True,
-    language: Language = None,
-    stemmer: Stemmer = None,
-    min_df: MinDf = None,
-    text_fields: TextFields = None,
-    format: Annotated[
-        str | None,
-        typer.Option(help="Format of --vocabulary: jsonl, json, csv, tsv, lines, text or parquet."),
-    ] = None,
-    encoding: Encoding = "utf-8",
-    pattern: Pattern = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing matrix.")
     ] = False,
@@ -160,32 +95,19 @@ def build(
     JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
     dominant, balanced, shrunk, sources, bytes, seconds, note, and list_use as of 'index'.
     """
-    from softcosine.cli.matrices import show_built
-    from softcosine.cli.matrix_building import Plan, built_matrix, recipe_of
-    from softcosine.cli.progress import Reporter
+    from softcosine.matrix.list_use import list_use
+    from softcosine.storage import check_target
 
     if output is None:
         raise InvalidInputError("--output is missing: name the folder to write by -o MATRIX.")
-    if (not vocabulary) == (words is None):
-        raise InvalidInputError(
-            "the terms come from --vocabulary FILE (documents, an index, a matrix) or from --words "
-            "FILE (a list); give one of the two."
-        )
-    recipe = recipe_of(
-        sources=sources or (), join=join, decisions=decisions,
-        max_neighbors=max_neighbors, min_similarity=min_similarity, threshold=threshold,
-        exponent=exponent, strategy=strategy, order=order,
-        balanced=balanced, definite=definite, guard=guard,
-    )  # fmt: skip
-    plan = Plan(
-        recipe=recipe, output=output, vocabulary=tuple(vocabulary or ()), words=words,
-        keep_source=keep_source, language=language, stemmer=stemmer,
-        min_df=min_df, text_fields=tuple(text_fields or ()), format=format, encoding=encoding,
-        pattern=pattern, overwrite=overwrite,
-    )  # fmt: skip
-    started = time.perf_counter()
+    check_target(output, "matrix", overwrite=overwrite)
+    started, made = time.perf_counter(), recipe.of(sources or ())
     with Reporter() as report:
-        S, note, use = built_matrix(plan, report)
+        corpus = terms.corpus(made, reading, report)
+        S, source, note = built_matrix(made, corpus, keep_source, terms.record(), report)
+        report("writing", 0, None)
+        S.save(output, source=source if keep_source else None, overwrite=overwrite)
+    use = list_use(S, source, analyzer=corpus.analyzer, queries=keep_source)
     show_built(S, note, use, output, time.perf_counter() - started, as_json)
 
 
@@ -206,11 +128,6 @@ def show(
     JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, histograms
     {neighbors, similarities} of edges and counts, and settings of the build.
     """
-    from softcosine.cli.maintenance import bytes_of
-    from softcosine.cli.matrices import show_facts, show_histogram
-    from softcosine.cli.matrix_words import opened_matrix
-    from softcosine.cli.output import print_json
-
     check_plot(plot, overwrite=overwrite)
     S = opened_matrix(matrix)
     picture = S.picture()
@@ -251,9 +168,6 @@ def neighbors(
     Words outside the matrix are looked up in the sources stored with it.
     JSON: word, indexed, and neighbors of word and similarity, with --origins also origin.
     """
-    from softcosine.cli.matrix_words import neighbors_record, opened_with_source
-    from softcosine.cli.output import show_neighbors
-
     S, source = opened_with_source(matrix)
     if origins and source is None:
         raise InvalidInputError(
@@ -273,10 +187,6 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     prevents this. A damaged file ends the command with exit code 1.
     JSON: matrix, files, bytes, symmetric, dominant, smallest_eigenvalue, definite, factor, seconds.
     """
-    from softcosine.cli.maintenance import bytes_of
-    from softcosine.cli.matrices import definiteness_told
-    from softcosine.cli.matrix_words import opened_matrix
-    from softcosine.cli.output import console, duration, print_json, printable, size
     from softcosine.matrix.definiteness import ROUNDING, shrinking_factor, smallest_eigenvalue
 
     started = time.perf_counter()
@@ -309,8 +219,6 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
 
 def _verified(matrix: Path) -> int:
     """Check all checksums of a matrix or an index, and return its number of files."""
-    from softcosine.cli.maintenance import files_of
-    from softcosine.cli.vocabularies import stored_kind
     from softcosine.storage import open_folder
 
     if stored_kind(matrix) in ("index", "shards"):
@@ -340,10 +248,6 @@ def diff(
     JSON: before, after, added_terms, removed_terms, counts of the pairs added, removed, changed
     and equal, and the first changes of left, right, before, after and kind.
     """
-    from softcosine.cli.matrices import difference_record, show_difference
-    from softcosine.cli.matrix_words import opened_matrix
-    from softcosine.cli.output import print_json
-
     found = opened_matrix(before).difference(opened_matrix(after), tolerance=tolerance)
     if as_json:
         print_json(difference_record(found, before, after, k))
@@ -368,11 +272,6 @@ def exchange(
 
     JSON: index, matrix, documents, terms, generation, seconds, note.
     """
-    from softcosine.cli.matrix_index import SavedMatrix
-    from softcosine.cli.output import console, duration, print_json, printable
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.writing import changing
-
     started, saved = time.perf_counter(), SavedMatrix.open(matrix)
     with Reporter() as report, changing(index, wait=wait) as (opened, writer):
         saved.check_stems(index, opened.analyzer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softcosine.similarity.combine.by_name import JOINS
 from softcosine.similarity.registry import NAMES, PREFIXES
 
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["JOINS", "SOURCES_HELP", "decisions_in", "words_outside"]
 
 SOURCES_HELP = (
     f"A name ({', '.join(NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "

@@ -9,8 +9,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["drop_output", "prepare_streams", "settle_output"]
-
 
 class _ClosedOutput(io.StringIO):
     """Replacement for a closed standard output; every write raises OSError."""

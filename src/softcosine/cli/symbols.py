@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine.errors import AlreadyExistsError, SoftCosineError
-from softcosine.storage.home import data_folder
 from softcosine.version import __version__
 
 if TYPE_CHECKING:
     from softcosine.cli.progress import Reporter
     from softcosine.index.soft_index import SoftIndex
 
-__all__ = ["OpenedSymbols", "Symbol", "data_folder", "index_symbols", "open_symbols", "symbols"]
 
 # Names without meaning of their own, and musical notations, whose names are terms of music theory.
 _LEFT_OUT = re.compile(
@@ -107,6 +105,7 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
         Build it even if it exists.
     """
     from softcosine.index.soft_index import SoftIndex
+    from softcosine.storage.home import data_folder
 
     folder = data_folder()
     path = None if folder is None else folder / f"{_name()}-{_edition():08x}.index"

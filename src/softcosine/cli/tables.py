@@ -11,8 +11,6 @@ from typing import IO, Any
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 
-__all__ = ["TableWriter", "check_file", "check_table"]
-
 _Write = Callable[[dict[str, Any]], None]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import (
     EncoderCache,
     Encoding,
@@ -16,8 +17,10 @@ from softcosine.cli.options import (
     Summary,
     TextFields,
 )
-
-__all__ = ["teach_queries"]
+from softcosine.cli.output import console, counted, duration, print_json, printable, size
+from softcosine.cli.progress import Reporter
+from softcosine.cli.reading import each_document, fields_named
+from softcosine.cli.tables import check_file
 
 
 def teach_queries(
@@ -74,11 +77,6 @@ def teach_queries(
     JSON: file, encoder, dimensions, pieces, texts, held_out, mean_cosine, recall (null for fewer
     than two texts held out), bytes, seconds.
     """
-    from softcosine.cli.failures import saying_how_to_go_on
-    from softcosine.cli.output import console, counted, duration, print_json, printable, size
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import each_document, fields_named
-    from softcosine.cli.tables import check_file
     from softcosine.encoders.loading import load_encoder
     from softcosine.space.meaning_file import save_meaning
     from softcosine.space.table_fitting import (

@@ -10,8 +10,6 @@ from rich.segment import Segment
 
 from softcosine.cli.escaping import printable
 
-__all__ = ["SafeConsole"]
-
 
 class SafeConsole(Console):
     """A console that escapes the same characters as `printable`, except line breaks.

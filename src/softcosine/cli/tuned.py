@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from softcosine.cli.calling import program
+from softcosine.cli.output import console, duration, printable, show_table
+
 if TYPE_CHECKING:
     from softcosine.evaluate.datasets.ranking import RankingSet
     from softcosine.evaluate.tuning.tuned import Tuned
 
-__all__ = ["commands_for", "kept_figures", "show_tuned"]
 
 _CORPUS = ("corpus.jsonl", "corpus.jsonl.gz", "documents.jsonl", "documents.jsonl.gz")
 _SHOWN_VALUES = 5
@@ -56,8 +58,6 @@ def commands_for(
     output, index : Path or None
         File of the settings, and an index made with them.
     """
-    from softcosine.cli.calling import program
-
     if index is not None:
         lines = [f'{program()} search {shlex.quote(str(index))} "your words"']
     else:
@@ -98,7 +98,6 @@ def show_tuned(
     kept : Path or None
         The checkpoint file.
     """
-    from softcosine.cli.output import console, duration, printable, show_table
     from softcosine.evaluate.tables import Cell, Table
     from softcosine.evaluate.tuning.settings import shown
     from softcosine.evaluate.tuning.tuned import gain_told

@@ -32,14 +32,16 @@ from softcosine.cli.options import (
     Stemmer,
     Threads,
 )
+from softcosine.cli.output import console, print_json, printable
+from softcosine.cli.progress import Reporter
 from softcosine.cli.tables import check_file
+from softcosine.cli.tuned import commands_for, kept_figures, show_tuned
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import ScoringOptions
 
 if TYPE_CHECKING:
     from softcosine.evaluate.datasets.ranking import RankingSet
 
-__all__ = ["tune"]
 
 _INTERRUPTED = 130
 
@@ -186,9 +188,6 @@ def tune(
     over BM25 and without meaning), default, chosen and
     trials of settings, mean and folds, by_fold, test, commands, and the arguments of the search.
     """
-    from softcosine.cli.output import print_json
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.tuned import commands_for, kept_figures, show_tuned
     from softcosine.evaluate.tuning.tuning import SOURCES
     from softcosine.evaluate.tuning.tuning import tune as tuned_by
     from softcosine.storage import check_target, write_text
@@ -238,8 +237,6 @@ def tune(
 
 def _announce(kept: Path | None) -> None:
     """Print on standard error that the search takes minutes, and the checkpoint file."""
-    from softcosine.cli.output import console, printable
-
     where = "" if kept is None else f"; figures are stored in {printable(str(kept))}"
     console(stderr=True).print(
         f"Trying settings, which takes minutes{where}.", style="dim", soft_wrap=True

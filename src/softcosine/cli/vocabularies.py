@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report
+from softcosine.cli.reading import ADVICE, fields_named
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from softcosine.cli.options import Reading
     from softcosine.index.language import AnalyzedInLanguage
     from softcosine.index.soft_index import SoftIndex
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
-
-__all__ = ["Corpus", "analyzed_texts", "read_corpus", "read_words", "rules_of", "stored_kind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,8 @@ def stored_kind(path: str | Path) -> str | None:
 
 def read_corpus(
     inputs: Sequence[str],
+    reading: Reading,
     *,
-    text_fields: Sequence[str],
-    format: str | None,
-    encoding: str,
-    pattern: str | None,
     language: str | None,
     stemmer: str | None,
     min_df: int | float | None,
@@ -75,8 +72,7 @@ def read_corpus(
     ----------
     inputs : sequence of str
         Files and folders of documents, or a single saved index or matrix.
-    text_fields, format, encoding, pattern
-        See `softcosine.cli.reading.read_documents`.
+    reading : Reading
     language, stemmer : str or None
         See `rules_of`.
     min_df : int or float, or None
@@ -100,19 +96,12 @@ def read_corpus(
         )
     if stored:
         return _of_matrix(stored[0]) if stored_kind(stored[0]) == "matrix" else _of_index(stored[0])
-    from softcosine.cli.reading import fields_named, read_documents
 
-    documents = read_documents(
-        inputs,
-        fields=fields_named(None, text_fields),
-        format=format,
-        encoding=encoding,
-        pattern=pattern,
-        progress=lambda done: report("reading documents", done, None),
-    )
+    documents = reading.documents(inputs, fields_named(None, reading.text_fields), report)
+    texts = [str(document.text) for document in documents]
     least = 1 if min_df is None else min_df
     found = analyzed_texts(
-        documents.texts, *rules_of(language, stemmer), min_df=least, phrases=phrases, report=report
+        texts, *rules_of(language, stemmer), min_df=least, phrases=phrases, report=report
     )
     return Corpus(found.texts.vocabulary, found.analyzer, found.texts, found.language, found.note)
 
@@ -187,7 +176,6 @@ def read_words(path: str, *, encoding: str, language: str | None, stemmer: str |
     """
     import numpy as np
 
-    from softcosine.cli.reading import ADVICE
     from softcosine.files import read_records
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from softcosine.cli.derived import FromRequest
+from softcosine.cli.failures import saying_how_to_go_on
+from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.opening import (
     any_index,
+    facts_of,
     how_to_complete,
     is_served,
     name_of,
@@ -38,7 +41,9 @@ from softcosine.cli.options import (
     Wait,
     bytes_in,
 )
-from softcosine.cli.output import console, counted, printable
+from softcosine.cli.output import console, counted, duration, print_json, printable, size
+from softcosine.cli.progress import Reporter
+from softcosine.cli.reading import ADVICE, Types, fields_named, types_named
 from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineWarning
 from softcosine.index.requests import FilterRequest
 from softcosine.index.writer.lock import WRITER_TIMEOUT
@@ -49,7 +54,6 @@ if TYPE_CHECKING:
     from softcosine.cluster.opening import EitherIndex
     from softcosine.files import Fields
 
-__all__ = ["add", "changing", "delete", "encode", "merge", "refresh", "show_change", "written"]
 
 _MEMORY = "1G"
 _LEAST_RATED = 100  # documents; loading the encoder takes as long as reading fewer
@@ -88,10 +92,6 @@ def add(
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
     types (of columns), note; bytes and note not of a server.
     """
-    from softcosine.cli.failures import saying_how_to_go_on
-    from softcosine.cli.progress import Reporter
-    from softcosine.cli.reading import Types, types_named
-
     started, columns, n_read = time.perf_counter(), Types(types_named(types)), 0
     with (
         Reporter() as report,
@@ -158,8 +158,6 @@ def delete(
 
     JSON: index, deleted, missing, documents, segments, generation, bytes, seconds.
     """
-    from softcosine.cli.progress import Reporter
-
     started, passing = time.perf_counter(), filters.get("where")
     if not ids and source is None and passing is None:
         raise InvalidInputError(
@@ -203,10 +201,6 @@ def merge(
 
     JSON: index, segments_before, bytes_before, segments, bytes, documents, generation, seconds.
     """
-    from softcosine.cli.maintenance import bytes_of
-    from softcosine.cli.output import size
-    from softcosine.cli.progress import Reporter
-
     started, served = time.perf_counter(), is_served(index)
     with Reporter() as report, changing(index, wait, memory, refresh=refresh) as (opened, writer):
         before = {"segments_before": _state(opened)["segments"]}
@@ -251,8 +245,6 @@ def refresh(
 
     JSON: index, counted_before, documents, segments, generation, bytes, seconds.
     """
-    from softcosine.cli.progress import Reporter
-
     started = time.perf_counter()
     with (
         Reporter() as report,
@@ -303,10 +295,6 @@ def encode(
     JSON: index, encoder, new (documents encoded by this call), encoded (of all), documents,
     per_second, weights (of meaning in each ranking), segments, generation, bytes, seconds.
     """
-    from softcosine.cli.failures import saying_how_to_go_on
-    from softcosine.cli.opening import facts_of
-    from softcosine.cli.progress import Reporter
-
     started = time.perf_counter()
     if is_served(index):
         refuse(encoder_cache=encoder_cache, meaning_space=meaning_space)
@@ -440,8 +428,6 @@ def _note(opened: EitherIndex, index: Path, encoder: str | None, n_new_terms: in
 
 def _fields(names: list[str], id_field: str | None, text_fields: list[str] | None) -> Fields:
     """Return the record fields that hold the texts of the index's fields."""
-    from softcosine.cli.reading import fields_named
-
     if len(names) == 1:
         return fields_named(id_field, text_fields or (names if names != ["text"] else None))
     if text_fields:
@@ -475,7 +461,6 @@ def _next_number(opened: EitherIndex | RemoteIndex) -> int:
 
 
 def _ids_in(source: str, encoding: str) -> Iterator[str]:
-    from softcosine.cli.reading import ADVICE
     from softcosine.files import opened
 
     with opened(source, encoding, advice=ADVICE) as text:
@@ -486,8 +471,6 @@ def _ids_in(source: str, encoding: str) -> Iterator[str]:
 
 def written(opened: Any, path: Path, started: float) -> dict[str, Any]:
     """Return what the summary of every change of an index contains."""
-    from softcosine.cli.maintenance import bytes_of
-
     state = _state(opened)
     facts = {key: state[key] for key in ("documents", "segments", "generation")}
     own = {} if is_served(path) else {"bytes": bytes_of(path)}
@@ -496,8 +479,6 @@ def written(opened: Any, path: Path, started: float) -> dict[str, Any]:
 
 def show_change(facts: dict[str, Any], done: str, as_json: bool) -> None:
     """Print the summary of a change: what was done, and the note."""
-    from softcosine.cli.output import duration, print_json
-
     if as_json:
         print_json(facts)
         return
