@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
 
-from softcosine.cli.completing import names_of
 from softcosine.cli.evaluation_tables import show_differences, show_evaluation, show_overall
-from softcosine.cli.judged import (
-    Grades,
-    JudgedDocuments,
-    JudgedQrels,
-    JudgedQueries,
-    TopicFields,
-    check_named,
-    names_in,
-    read_parts,
-)
-from softcosine.cli.options import Encoding
+from softcosine.cli.judged import Judged, names_in
 from softcosine.cli.output import console, print_json, print_table
 from softcosine.cli.pictures import Plot, check_plot
 from softcosine.cli.progress import Reporter
@@ -42,6 +31,7 @@ _LONGEST_NAME = 90  # of a data set or a system in a file name, which may have 2
 
 
 def evaluate(
+    judged: Judged,
     datasets: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -70,9 +60,6 @@ def evaluate(
         str | None,
         typer.Option(metavar="NAME", help="Split to score [splits named test..., if any]."),
     ] = None,
-    documents: JudgedDocuments = None,
-    queries: JudgedQueries = None,
-    qrels: JudgedQrels = None,
     run: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="Also compare a TREC run; repeatable."),
@@ -81,16 +68,6 @@ def evaluate(
         list[Path] | None,
         typer.Option(metavar="FILE", help="More texts to learn from, one per line; repeatable."),
     ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=names_of("retrieval", "questions", "classification", "pairs", "words"),
-            help="Kind of data set: retrieval, questions, classification, pairs or words [by its "
-            "files].",
-        ),
-    ] = None,
-    grades: Grades = None,
-    topic_fields: TopicFields = "title",
     depth: Annotated[
         int, typer.Option(min=1, metavar="N", help="Number of documents ranked per query.")
     ] = 1000,
@@ -123,7 +100,6 @@ def evaluate(
         bool,
         typer.Option("--overwrite", help="Let --plot, --markdown and --write-runs replace files."),
     ] = False,
-    encoding: Encoding = "utf-8",
     list_systems: Annotated[
         bool, typer.Option("--systems", help="List the systems and exit.")
     ] = False,
@@ -180,19 +156,18 @@ def evaluate(
     systems = [spec for spec in split_specs(compare) if spec]
     for spec in systems:  # raise errors before anything is read
         from_spec(spec)
-    runs = dict(_run(given, encoding) for given in run or ())
+    runs = dict(_run(given, judged.encoding) for given in run or ())
     names = [*systems, *runs]
     if n_differences and len(names) == 1:
         raise InvalidInputError("--differences needs a second system to compare with.")
-    options = _Options(split, kind, grades, topic_fields, encoding)
-    found = _all_loaded(datasets or (), (documents or (), queries or (), qrels or ()), options)
+    found = [_tested(one, split) for one in judged.read(datasets or (), split)]
     wanted = names_in(measures) if measures else None
     if len(found) > 1:
         if plot is not None or n_differences or runs:
             raise InvalidInputError("--plot, --differences and --run take one data set at a time.")
         check_together(found, wanted)
     if background:
-        texts = _background(background, encoding)
+        texts = _background(background, judged.encoding)
         found = [replace(one, background=(*one.background, *texts)) for one in found]
     run_files = [_run_files(write_runs, one, systems, overwrite=overwrite) for one in found]
     made = []
@@ -239,39 +214,6 @@ def _conclude_several(made: Sequence[Evaluation], markdown: Path | None, *, as_j
         show_evaluation(one)
         console().print("")
     show_overall(together)
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """How data sets are read."""
-
-    split: str | None
-    kind: str | None
-    grades: str | None
-    topic_fields: str
-    encoding: str
-
-
-def _all_loaded(
-    paths: Sequence[Path], parts: Sequence[Sequence[Path]], options: _Options
-) -> list[DataSet]:
-    """Read the data sets, or the one given by three files."""
-    from softcosine.evaluate.datasets import load
-
-    check_named(bool(paths), parts)
-    if paths:
-        found = [
-            load(
-                path, kind=options.kind, split=options.split, grades=options.grades,
-                topic_fields=names_in(options.topic_fields), encoding=options.encoding,
-            )
-            for path in paths
-        ]  # fmt: skip
-        return [_tested(one, options.split) for one in found]
-    whole = read_parts(
-        parts, grades=options.grades, topic_fields=options.topic_fields, encoding=options.encoding
-    )
-    return [_tested(whole if options.split is None else whole.part(options.split), options.split)]
 
 
 def _tested(found: DataSet, split: str | None) -> DataSet:

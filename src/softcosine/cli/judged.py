@@ -3,69 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from softcosine.cli.completing import names_of
+from softcosine.cli.options import Encoding
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.evaluate.datasets import RankingSet
+    from softcosine.evaluate.datasets import DataSet
 
 
-JudgedDocuments = Annotated[
-    list[Path] | None,
-    typer.Option("--documents", metavar="FILE", help="Documents, instead of DATASET; repeatable."),
-]
-JudgedQueries = Annotated[
-    list[Path] | None,
-    typer.Option("--queries", metavar="FILE", help="Queries or TREC topics, instead of DATASET."),
-]
-JudgedQrels = Annotated[
-    list[Path] | None,
-    typer.Option("--qrels", metavar="FILE", help="Judgements, instead of DATASET."),
-]
-TopicFields = Annotated[
-    str,
-    typer.Option(
-        metavar="NAMES", help="Fields of TREC topics to use: title, description, narrative."
-    ),
-]
-Grades = Annotated[
-    str | None,
-    typer.Option(
-        autocompletion=names_of("gains", "cleverdon"),
-        help="Scale of judgements: gains, or cleverdon (Cranfield) [by the name].",
-    ),
-]
+@dataclass(frozen=True)
+class Judged:
+    """How judged collections are read."""
+
+    documents: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Documents, instead of DATASET; repeatable."),
+    ] = None
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Queries or TREC topics, instead of DATASET."),
+    ] = None
+    qrels: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Judgements, instead of DATASET.")
+    ] = None
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=names_of("retrieval", "questions", "classification", "pairs", "words"),
+            help="Kind of data set: retrieval, questions, classification, pairs or words [by its "
+            "files].",
+        ),
+    ] = None
+    grades: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=names_of("gains", "cleverdon"),
+            help="Scale of judgements: gains, or cleverdon (Cranfield) [by the name].",
+        ),
+    ] = None
+    topic_fields: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES", help="Fields of TREC topics to use: title, description, narrative."
+        ),
+    ] = "title"
+    encoding: Encoding = "utf-8"
+
+    @property
+    def parts(self) -> dict[str, list[Path]]:
+        """The files of documents, queries and judgements."""
+        return {name: getattr(self, name) or [] for name in ("documents", "queries", "qrels")}
+
+    def read(self, paths: Sequence[Path], split: str | None = None) -> list[DataSet]:
+        """Return the data sets, or the one given by three kinds of files."""
+        from softcosine.evaluate.datasets import load, read_collection
+
+        parts, topic_fields = [*self.parts.values()], names_in(self.topic_fields)
+        if bool(paths) == any(parts):
+            raise InvalidInputError(
+                "give the data set, a folder or file, or --documents, --queries and --qrels "
+                "instead; --help describes the formats."
+            )
+        if any(parts) and not all(parts):
+            raise InvalidInputError("--documents, --queries and --qrels are needed together.")
+        if paths:
+            return [
+                load(
+                    path, kind=self.kind, split=split, grades=self.grades,
+                    topic_fields=topic_fields, encoding=self.encoding,
+                )
+                for path in paths
+            ]  # fmt: skip
+        whole = read_collection(
+            *parts, name=parts[0][0].absolute().parent.name, grades=self.grades,
+            topic_fields=topic_fields, encoding=self.encoding,
+        )  # fmt: skip
+        return [whole if split is None else whole.part(split)]
 
 
 def names_in(given: str) -> list[str]:
     """Return the names in a comma-separated text."""
     return [name.strip() for name in given.split(",") if name.strip()]
-
-
-def check_named(whole: bool, parts: Sequence[Sequence[Path]]) -> None:
-    """Raise InvalidInputError unless a data set is given as a whole, or by its three files."""
-    if whole == any(parts):
-        raise InvalidInputError(
-            "give the data set, a folder or file, or --documents, --queries and --qrels instead; "
-            "--help describes the formats."
-        )
-    if any(parts) and not all(parts):
-        raise InvalidInputError("--documents, --queries and --qrels are needed together.")
-
-
-def read_parts(
-    parts: Sequence[Sequence[Path]], *, grades: str | None, topic_fields: str, encoding: str
-) -> RankingSet:
-    """Read a collection from files of documents, queries and judgements."""
-    from softcosine.evaluate.datasets import read_collection
-
-    documents, queries, qrels = parts
-    return read_collection(
-        documents, queries, qrels, name=documents[0].absolute().parent.name, grades=grades,
-        topic_fields=names_in(topic_fields), encoding=encoding,
-    )  # fmt: skip

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
     from softcosine.index.directory.commit import Commit
     from softcosine.index.soft_index import SoftIndex
+    from softcosine.matrix.list_use import ListUse
 
 
 def info(
@@ -49,27 +50,29 @@ def info(
     and the first hundred unused, of left, right and reason. Of an index of a server: what that
     answers. Of a sharded index also shards, of folder and documents.
     """
+    use = None
+    if is_served(index):
+        with any_index(index) as served:
+            facts = cast("RemoteIndex", served).info()
+    else:
+        facts, use = _facts_of_folder(index)
+        facts["list_use"] = None if use is None else use.to_dict()
+    if as_json:
+        print_json(facts)
+    else:
+        _show(name_of(index), {**facts, "list_use": "" if use is None else str(use)})
+
+
+def _facts_of_folder(index: Path) -> tuple[dict[str, Any], ListUse | None]:
     from softcosine.cluster.opening import epoch_path
     from softcosine.index.soft_index import SoftIndex
 
-    if is_served(index):
-        with any_index(index) as served:
-            told = cast("RemoteIndex", served).info()
-        if as_json:
-            print_json(told)
-        else:
-            _show_served(told, name_of(index))
-        return
     folder = Path(epoch_path(index))
     opened = SoftIndex.open(folder)
     facts = _facts(opened, folder)
     if folder != index:
         facts |= _facts_of_shards(index, facts)
-    use = opened.list_use
-    if as_json:
-        print_json({**facts, "list_use": None if use is None else use.to_dict()})
-    else:
-        _show({**facts, "list_use": "" if use is None else str(use)})
+    return facts, opened.list_use
 
 
 def check(index: Index, as_json: Json = False) -> None:
@@ -328,53 +331,30 @@ def _facts_of_shards(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _show(facts: dict[str, Any]) -> None:
-
-    on_disk = (
-        f"{size(facts['bytes'])} in {counted(facts['segments'], 'segment')}, generation "
-        f"{facts['generation']:,}"
-    )
-    _show_lines(
-        facts["index"],
-        {
-            "documents": _documents(facts),
-            "shards": _shards(facts.get("shards", [])),
-            "fields": _fields(facts["fields"]),
-            "terms": f"{facts['terms']:,}",
-            "words": _words(facts["analyzer"]),
-            "stored": _kept(facts),
-            **_ranked(facts),
-            "similar words": _similar(facts["similarity"]),
-            "source": facts["note"] or _unnamed_source(facts),
-            "your lists": facts["list_use"],
-            "meaning": _meaning(facts),
-            "on disk": on_disk,
-            "epoch": _epoch(facts),
-        },
-    )
-
-
-def _show_served(facts: dict[str, Any], name: str) -> None:
-    """Print what a server says of an index."""
-    segments = counted(facts["segments"], "segment")
-    lines = {
-        "documents": f"{facts['documents']:,}",
-        "fields": _fields(facts["fields"]),
-        "terms": f"{facts['terms']:,}",
-        **_ranked({**facts, "counted": facts["documents"]}),
-        "similar words": _similar(facts["similarity"]),
-        "source": facts["note"] or _unnamed_source(facts),
-        "meaning": _meaning(facts),
-        "on disk": f"{segments}, generation {facts['generation']:,}, commit {facts['commit']}",
-        "epoch": _epoch(facts),
-        "aliases": ", ".join(facts["aliases"]),
-    }
-    _show_lines(name, lines)
-
-
-def _show_lines(name: str, lines: dict[str, str]) -> None:
+def _show(name: str, facts: dict[str, Any]) -> None:
+    """Print the facts of an index, or those that a server answers."""
     from rich.table import Table
 
+    on_disk = f"{counted(facts['segments'], 'segment')}, generation {facts['generation']:,}"
+    if "bytes" in facts:
+        on_disk = f"{size(facts['bytes'])} in {on_disk}"
+    elif "commit" in facts:
+        on_disk += f", commit {facts['commit']}"
+    lines = {
+        "documents": _documents(facts),
+        "shards": _shards(facts.get("shards", [])),
+        "fields": _fields(facts["fields"]),
+        "terms": f"{facts['terms']:,}",
+        **_kept(facts),
+        **_ranked(facts),
+        "similar words": _similar(facts["similarity"]),
+        "source": facts["note"] or _unnamed_source(facts),
+        "your lists": facts["list_use"],
+        "meaning": _meaning(facts),
+        "on disk": on_disk,
+        "epoch": f"{facts['epoch']}{', frozen' if facts['frozen'] else ''}",
+        "aliases": ", ".join(facts.get("aliases", ())),
+    }
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
@@ -385,12 +365,8 @@ def _show_lines(name: str, lines: dict[str, str]) -> None:
     print_table(table)
 
 
-def _epoch(facts: dict[str, Any]) -> str:
-    return f"{facts['epoch']}{', frozen' if facts['frozen'] else ''}"
-
-
 def _documents(facts: dict[str, Any]) -> str:
-    deleted = facts["deleted"]
+    deleted = facts.get("deleted", 0)
     more = f", and {deleted:,} deleted, which take space until a merge" if deleted else ""
     return f"{facts['documents']:,}{more}"
 
@@ -424,9 +400,13 @@ def _words(analyzer: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _kept(facts: dict[str, Any]) -> str:
+def _kept(facts: dict[str, Any]) -> dict[str, str]:
+    """Return how an index in a folder keeps its texts."""
+    if "positions" not in facts:
+        return {}
     texts = "texts" if facts["texts"] else "no texts"
-    return f"{texts}, positions" if facts["positions"] else texts
+    stored = f"{texts}, positions" if facts["positions"] else texts
+    return {"words": _words(facts["analyzer"]), "stored": stored}
 
 
 def _ranked(facts: dict[str, Any]) -> dict[str, str]:
@@ -434,7 +414,7 @@ def _ranked(facts: dict[str, Any]) -> dict[str, str]:
     ranking, weighting = facts["ranking"], facts["weighting"]
     named = ("k1", "b") if ranking.endswith("bm25") else ("tf", "idf")
     weights = ", ".join(f"{name} {weighting[name]}" for name in named)
-    if facts["counted"] != facts["documents"]:
+    if facts.get("counted", facts["documents"]) != facts["documents"]:
         weights += f", computed for {counted(facts['counted'], 'document')}"
     return {"ranking": f"{ranking} ({RANKINGS[ranking]})", "weights": weights}
 

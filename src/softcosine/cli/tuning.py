@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,20 +12,10 @@ import typer
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import FromRequest
 from softcosine.cli.failures import saying_how_to_go_on
-from softcosine.cli.judged import (
-    Grades,
-    JudgedDocuments,
-    JudgedQrels,
-    JudgedQueries,
-    TopicFields,
-    check_named,
-    names_in,
-    read_parts,
-)
+from softcosine.cli.judged import Judged
 from softcosine.cli.options import (
     Encoder,
     EncoderCache,
-    Encoding,
     Language,
     MeaningSpace,
     Stemmer,
@@ -47,6 +36,7 @@ _INTERRUPTED = 130
 
 
 def tune(
+    judged: Judged,
     asking: Annotated[dict[str, Any], FromRequest(ScoringOptions, only=("ask",))],
     dataset: Annotated[
         Path | None,
@@ -123,10 +113,6 @@ def tune(
     test: Annotated[
         bool, typer.Option("--test", help="Score the test queries; do this once, at the end.")
     ] = False,
-    documents: JudgedDocuments = None,
-    queries: JudgedQueries = None,
-    qrels: JudgedQrels = None,
-    topic_fields: TopicFields = "title",
     language: Language = None,
     stemmer: Stemmer = None,
     encoder: Encoder = "auto",
@@ -135,15 +121,6 @@ def tune(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of folds, test share and bootstrap.")
     ] = 0,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=names_of("retrieval", "questions"),
-            help="Kind of data set: retrieval or questions [by its files].",
-        ),
-    ] = None,
-    grades: Grades = None,
-    encoding: Encoding = "utf-8",
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report as Markdown.")
     ] = None,
@@ -198,10 +175,9 @@ def tune(
         check_file(path, overwrite=overwrite)
     if index is not None:
         check_target(index, "index", overwrite=overwrite)
-    place = _Place(dataset, tuple(documents or ()), tuple(queries or ()), tuple(qrels or ()))
-    found = _loaded(place, kind=kind, grades=grades, fields=topic_fields, encoding=encoding)
+    found, given = _loaded(dataset, judged), _arguments(dataset, judged)
     started = time.perf_counter()
-    kept = checkpoint or kept_figures(place.named, output)
+    kept = checkpoint or kept_figures(dataset or judged.parts["qrels"][0], output)
     _announce(kept)
     with saying_how_to_go_on(kept), Reporter() as progress:
         tuned = tuned_by(
@@ -222,7 +198,7 @@ def tune(
                 encoder_cache=encoder_cache or kept_file("encoded.sqlite"),  # filled by the search
             )  # fmt: skip
             made.save(index, overwrite=overwrite)
-    commands = commands_for(tuned, found, place.options, output, index)
+    commands = commands_for(tuned, found, given, output, index)
     if report is not None:
         write_text(report, tuned.report(commands))
     if as_json:
@@ -243,56 +219,22 @@ def _announce(kept: Path | None) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Location of a data set: a folder or file, or three kinds of files."""
-
-    dataset: Path | None
-    documents: tuple[Path, ...]
-    queries: tuple[Path, ...]
-    qrels: tuple[Path, ...]
-
-    @property
-    def named(self) -> Path:
-        """The path that identifies the data set."""
-        return self.dataset or self.qrels[0]
-
-    @property
-    def options(self) -> list[str]:
-        """The command-line arguments for the data set."""
-        if self.dataset is not None:
-            return [str(self.dataset)]
-        parts = {"documents": self.documents, "queries": self.queries, "qrels": self.qrels}
-        return [
-            piece
-            for name, own in parts.items()
-            for path in own
-            for piece in (f"--{name}", str(path))
-        ]
+def _arguments(dataset: Path | None, judged: Judged) -> list[str]:
+    """Return the command-line arguments for a data set."""
+    if dataset is not None:
+        return [str(dataset)]
+    files = ((f"--{name}", str(path)) for name, own in judged.parts.items() for path in own)
+    return [piece for pair in files for piece in pair]
 
 
-def _loaded(
-    place: _Place, *, kind: str | None, grades: str | None, fields: str, encoding: str
-) -> RankingSet:
-    """Read a data set of queries.
+def _loaded(dataset: Path | None, judged: Judged) -> RankingSet:
+    """Read a data set of queries; InvalidInputError if it is of another kind."""
+    from softcosine.evaluate.datasets import RankingSet
 
-    Raises
-    ------
-    InvalidInputError
-        If the data set is of another kind, or not given completely.
-    """
-    from softcosine.evaluate.datasets import RankingSet, load
-
-    parts = (place.documents, place.queries, place.qrels)
-    check_named(place.dataset is not None, parts)
-    if place.dataset is None:
-        return read_parts(parts, grades=grades, topic_fields=fields, encoding=encoding)
-    found = load(
-        place.dataset, kind=kind, grades=grades, topic_fields=names_in(fields), encoding=encoding
-    )
+    (found,) = judged.read([] if dataset is None else [dataset])
     if not isinstance(found, RankingSet):
         raise InvalidInputError(
-            f"{place.dataset} is a {type(found).__name__} without queries; give a folder of "
+            f"{dataset} is a {type(found).__name__} without queries; give a folder of "
             "documents, queries and qrels, or questions with candidates."
         )
     return found
