@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -175,7 +175,7 @@ class _Group:
         return [
             inspect.Parameter(
                 own.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name],
-                default=own.default,
+                default=inspect.Parameter.empty if own.default is MISSING else own.default,
             )
             for own in fields(self.kind)
         ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -30,8 +30,70 @@ USUAL_SYSTEMS = "cosine,bm25,soft"
 _LONGEST_NAME = 90  # of a data set or a system in a file name, which may have 255 bytes
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """What is measured, and how."""
+
+    compare: Annotated[
+        str,
+        typer.Option(
+            metavar="SYSTEMS", help="Comma-separated systems with settings: bm25:k1=0.9,b=0.4,lsi"
+        ),
+    ] = USUAL_SYSTEMS
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Comma-separated measures: ndcg@10,map [by the data set]."
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="SYSTEM", help="System to compare with [cosine, else the first]."),
+    ] = None
+    depth: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of documents ranked per query.")
+    ] = 1000
+    n_resamples: Annotated[
+        int, typer.Option("--resamples", min=1, metavar="N", help="Resamples of the bootstrap.")
+    ] = 10_000
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0
+    n_differences: Annotated[
+        int,
+        typer.Option(
+            "--differences",
+            min=0,
+            metavar="N",
+            help="Show and explain the N largest wins and losses of the last system.",
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where results go."""
+
+    plot: Plot = None
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table and the differences as Markdown."),
+    ] = None
+    write_runs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write a TREC run per system and data set.",
+        ),
+    ] = None
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Let --plot, --markdown and --write-runs replace files."),
+    ] = False
+
+
 def evaluate(
     judged: Judged,
+    comparison: Comparison,
+    results: Results,
     datasets: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -39,22 +101,6 @@ def evaluate(
             help="Folders or files of judged collections; see above.",
             readable=False,
         ),
-    ] = None,
-    compare: Annotated[
-        str,
-        typer.Option(
-            metavar="SYSTEMS", help="Comma-separated systems with settings: bm25:k1=0.9,b=0.4,lsi"
-        ),
-    ] = USUAL_SYSTEMS,
-    measures: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES", help="Comma-separated measures: ndcg@10,map [by the data set]."
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="SYSTEM", help="System to compare with [cosine, else the first]."),
     ] = None,
     split: Annotated[
         str | None,
@@ -68,38 +114,6 @@ def evaluate(
         list[Path] | None,
         typer.Option(metavar="FILE", help="More texts to learn from, one per line; repeatable."),
     ] = None,
-    depth: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of documents ranked per query.")
-    ] = 1000,
-    n_resamples: Annotated[
-        int, typer.Option("--resamples", min=1, metavar="N", help="Resamples of the bootstrap.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0,
-    n_differences: Annotated[
-        int,
-        typer.Option(
-            "--differences",
-            min=0,
-            metavar="N",
-            help="Show and explain the N largest wins and losses of the last system.",
-        ),
-    ] = 0,
-    plot: Plot = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the table and the differences as Markdown."),
-    ] = None,
-    write_runs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write a TREC run per system and data set.",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Let --plot, --markdown and --write-runs replace files."),
-    ] = False,
     list_systems: Annotated[
         bool, typer.Option("--systems", help="List the systems and exit.")
     ] = False,
@@ -146,55 +160,64 @@ def evaluate(
     from softcosine.evaluate.evaluation import evaluate as evaluated
     from softcosine.evaluate.overall import check_together
     from softcosine.evaluate.systems.table import from_spec, split_specs
-    from softcosine.storage import write_text
 
     if list_systems or settings_of is not None:
         _tell_systems(settings_of)
         return
-    check_plot(plot, overwrite=overwrite)
-    check_file(markdown, overwrite=overwrite)
-    systems = [spec for spec in split_specs(compare) if spec]
+    check_plot(results.plot, overwrite=results.overwrite)
+    check_file(results.markdown, overwrite=results.overwrite)
+    systems = [spec for spec in split_specs(comparison.compare) if spec]
     for spec in systems:  # raise errors before anything is read
         from_spec(spec)
     runs = dict(_run(given, judged.encoding) for given in run or ())
-    names = [*systems, *runs]
+    names, n_differences = [*systems, *runs], comparison.n_differences
     if n_differences and len(names) == 1:
         raise InvalidInputError("--differences needs a second system to compare with.")
     found = [_tested(one, split) for one in judged.read(datasets or (), split)]
-    wanted = names_in(measures) if measures else None
+    wanted = names_in(comparison.measures) if comparison.measures else None
     if len(found) > 1:
-        if plot is not None or n_differences or runs:
+        if results.plot is not None or n_differences or runs:
             raise InvalidInputError("--plot, --differences and --run take one data set at a time.")
         check_together(found, wanted)
     if background:
         texts = _background(background, judged.encoding)
         found = [replace(one, background=(*one.background, *texts)) for one in found]
-    run_files = [_run_files(write_runs, one, systems, overwrite=overwrite) for one in found]
+    files = [
+        _run_files(results.write_runs, one, systems, overwrite=results.overwrite) for one in found
+    ]
     made = []
     with Reporter() as report:
-        for one, files in zip(found, run_files, strict=True):
+        for one, own in zip(found, files, strict=True):
             made.append(
                 evaluated(
-                    one, systems, measures=wanted, baseline=baseline, runs=runs, depth=depth,
-                    n_resamples=n_resamples, random_state=seed, progress=report,
+                    one, systems, measures=wanted, baseline=comparison.baseline, runs=runs,
+                    depth=comparison.depth, n_resamples=comparison.n_resamples,
+                    random_state=comparison.seed, progress=report,
                     keep=names if n_differences else (),
                 )
             )  # fmt: skip
-            _write_runs(made[-1], files, overwrite=overwrite)
+            _write_runs(made[-1], own, overwrite=results.overwrite)
     if len(made) > 1:
-        _conclude_several(made, markdown, as_json=as_json)
-        return
-    differing = _differences(made[0], names[-1], n_differences)
-    if markdown is not None:
+        _conclude_several(made, results.markdown, as_json=as_json)
+    else:
+        _conclude(made[0], _differences(made[0], names[-1], n_differences), results, as_json)
+
+
+def _conclude(
+    made: Evaluation, differing: Differences | None, results: Results, as_json: bool
+) -> None:
+    from softcosine.storage import write_text
+
+    if results.markdown is not None:
         more = f"\n{differing.to_markdown()}" if differing else ""
-        write_text(markdown, made[0].to_markdown() + more)
-    if plot is not None:
-        made[0].chart().save(plot)
+        write_text(results.markdown, made.to_markdown() + more)
+    if results.plot is not None:
+        made.chart().save(results.plot)
     if as_json:
-        told = made[0].to_dict()
+        told = made.to_dict()
         print_json(told if differing is None else {**told, "differences": differing.to_dict()})
         return
-    show_evaluation(made[0])
+    show_evaluation(made)
     if differing is not None:
         show_differences(differing)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
 import typer
@@ -18,8 +18,85 @@ from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import print_json, printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
+if TYPE_CHECKING:
+    from softcosine.serve.process import Bind
+    from softcosine.serve.settings import Limits
+
 _KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
 _KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.")]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Where a server listens."""
+
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65535, metavar="N", help="0 for a free one.")
+    ] = 8080
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Let other hosts connect without a key.")
+    ] = False
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS: the certificates, as PEM.")
+    ] = None
+    private_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TLS: the private key, if not in --certificate."),
+    ] = None
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of processes; they share mapped files.")
+    ] = 1
+
+    def bind(self) -> Bind:
+        """Return the address; InvalidInputError if TLS lacks its certificate."""
+        from softcosine.serve.process import Bind
+
+        if self.private_key is not None and self.certificate is None:
+            raise InvalidInputError("--private-key is for TLS; pass --certificate too.")
+        return Bind(**vars(self))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a server takes at most."""
+
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Searches at the same time, per process [CPUs]."),
+    ] = None
+    waiting: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Searches that may wait; more get 429.")
+    ] = 64
+    timeout: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="Longest time of a search.")
+    ] = 10.0
+    max_body: Annotated[
+        str, typer.Option(metavar="SIZE", help="Largest document as JSON: 8M, 1G.")
+    ] = "8M"
+    max_bulk: Annotated[str, typer.Option(metavar="SIZE", help="Largest body of JSON lines.")] = (
+        "1G"
+    )
+    max_k: Annotated[
+        int, typer.Option("--max-k", min=1, metavar="N", help="Most hits of an answer.")
+    ] = 1000
+    max_pairs: Annotated[
+        int,
+        typer.Option("--max-pairs", min=1, metavar="N", help="Most similar pairs of an answer."),
+    ] = 100_000
+
+    def limits(self) -> Limits:
+        """Return the limits of a server."""
+        from softcosine.serve.settings import Limits
+
+        limits = Limits(
+            body_bytes=bytes_in(self.max_body), bulk_bytes=bytes_in(self.max_bulk), k=self.max_k,
+            pairs=self.max_pairs, waiting=self.waiting,
+            timeout_ms=max(1, round(1000 * self.timeout)),
+        )  # fmt: skip
+        return limits if self.threads is None else replace(limits, threads=self.threads)
 
 
 def serve(
@@ -27,26 +104,12 @@ def serve(
         Path, typer.Argument(metavar="FOLDER", help="A folder of indexes, or one index.")
     ],
     shards: Shards,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", "-p", min=0, max=65535, metavar="N", help="0 for a free one.")
-    ] = 8080,
+    binding: Binding,
+    bounds: Bounds,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all changes.")] = False,
     keys: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File of 'keys add': requests need one of its keys."),
-    ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let other hosts connect without a key.")
-    ] = False,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TLS: the certificates, as PEM.")
-    ] = None,
-    private_key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TLS: the private key, if not in --certificate."),
     ] = None,
     origins: Annotated[
         list[str] | None,
@@ -63,32 +126,6 @@ def serve(
             "Any with --keys.",
         ),
     ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of processes; they share mapped files.")
-    ] = 1,
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Searches at the same time, per process [CPUs]."),
-    ] = None,
-    waiting: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Searches that may wait; more get 429.")
-    ] = 64,
-    timeout: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="Longest time of a search.")
-    ] = 10.0,
-    max_body: Annotated[
-        str, typer.Option(metavar="SIZE", help="Largest document as JSON: 8M, 1G.")
-    ] = "8M",
-    max_bulk: Annotated[
-        str, typer.Option(metavar="SIZE", help="Largest body of JSON lines.")
-    ] = "1G",
-    max_k: Annotated[
-        int, typer.Option("--max-k", min=1, metavar="N", help="Most hits of an answer.")
-    ] = 1000,
-    max_pairs: Annotated[
-        int,
-        typer.Option("--max-pairs", min=1, metavar="N", help="Most similar pairs of an answer."),
-    ] = 100_000,
     log_queries: Annotated[
         bool, typer.Option("--log-queries", help="Log the texts of queries too.")
     ] = False,
@@ -114,32 +151,20 @@ def serve(
     Ctrl-C or SIGTERM ends it: requests that run are finished, and no change is left half-done.
     """
     with _server_needed():
-        from softcosine.serve.process import Bind
         from softcosine.serve.process import serve as run
-        from softcosine.serve.settings import Limits, ServeSettings
-    if private_key is not None and certificate is None:
-        raise InvalidInputError("--private-key is for TLS; pass --certificate too.")
-    limits = Limits(
-        body_bytes=bytes_in(max_body), bulk_bytes=bytes_in(max_bulk), k=max_k, pairs=max_pairs,
-        waiting=waiting, timeout_ms=max(1, round(1000 * timeout)),
-    )  # fmt: skip
-    if threads is not None:
-        limits = replace(limits, threads=threads)
+        from softcosine.serve.settings import ServeSettings
+    bind = binding.bind()
     inside = folder.iterdir() if folder.is_dir() else ()
     settings = ServeSettings(
-        folder, limits, read_only=read_only, keys=keys, origins=tuple(origins or ()),
+        folder, bounds.limits(), read_only=read_only, keys=keys, origins=tuple(origins or ()),
         hosts=tuple(hosts or ()), log_queries=log_queries,
         shards=shards.of([folder, *inside]),
-    )  # fmt: skip
-    bind = Bind(
-        host, port, insecure=insecure, certificate=certificate, private_key=private_key,
-        workers=workers,
     )  # fmt: skip
 
     def started(address: str) -> None:
         typer.echo(f"softcosine serves {printable(str(folder))} at {address} (Ctrl-C ends it)")
         if keys is None and not read_only:
-            who = "on this machine" if bind.loopback else f"who reaches {host}"
+            who = "on this machine" if bind.loopback else f"who reaches {bind.host}"
             typer.echo(f"There is no key (--keys): anybody {who} may write.")
 
     run(settings, bind, started)

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import (
     EncoderCache,
-    Encoding,
-    Format,
-    Pattern,
+    Reading,
     Summary,
-    TextFields,
 )
 from softcosine.cli.output import console, counted, duration, print_json, printable, size
 from softcosine.cli.progress import Reporter
-from softcosine.cli.reading import each_document, fields_named
+from softcosine.cli.reading import fields_named
 from softcosine.cli.tables import check_file
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What is fitted."""
+
+    encoder: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Folder or name of the sentence encoder, or minilm (English)."
+        ),
+    ]
+    dimensions: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Number of coordinates of a text; even.")
+    ] = 256
+    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the texts.")] = 4
+    encoder_cache: EncoderCache = None
 
 
 def teach_queries(
@@ -32,24 +47,11 @@ def teach_queries(
             help="Texts, as 'index' reads documents: files, folders, or - for stdin; repeatable.",
         ),
     ],
-    encoder: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Folder or name of the sentence encoder, or minilm (English)."
-        ),
-    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write: .npz.")
     ],
-    dimensions: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Number of coordinates of a text; even.")
-    ] = 256,
-    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the texts.")] = 4,
-    encoder_cache: EncoderCache = None,
-    text_fields: TextFields = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    pattern: Pattern = None,
+    fit: Fit,
+    reading: Reading,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing file.")
     ] = False,
@@ -87,53 +89,44 @@ def teach_queries(
     )
 
     check_file(output, overwrite=overwrite)
-    started = time.perf_counter()
-    with Reporter() as report, saying_how_to_go_on(encoder_cache):
-        model = load_encoder(encoder)
-        documents = each_document(
-            inputs,
-            fields=fields_named(None, text_fields),
-            format=format,
-            encoding=encoding,
-            pattern=pattern,
-            progress=lambda done: report("reading texts", done, None),
-        )
+    started, cache = time.perf_counter(), fit.encoder_cache
+    with Reporter() as report, saying_how_to_go_on(cache):
+        model = load_encoder(fit.encoder)
+        documents = reading.documents(inputs, fields_named(None, reading.text_fields), report)
         texts, held_out = split_texts(str(document.text) for document in documents)
         space = fit_meaning(
-            model, texts, dimensions=dimensions, settings=FitSettings(epochs=epochs),
-            cache=encoder_cache, progress=report,
+            model, texts, dimensions=fit.dimensions, settings=FitSettings(epochs=fit.epochs),
+            cache=cache, progress=report,
         )  # fmt: skip
         report("measuring", 0, None)
-        measured = measure_prediction(space, model, held_out, cache=encoder_cache)
+        measured = measure_prediction(space, model, held_out, cache=cache)
         save_meaning(space, output)
     assert space.table is not None
-    seconds, n_bytes = time.perf_counter() - started, output.stat().st_size
+    known = measured.n_texts > 1
+    facts = {
+        "file": str(output), "encoder": space.encoder, "dimensions": space.dimensions,
+        "pieces": len(space.table), "texts": len(texts), "held_out": measured.n_texts,
+        "mean_cosine": measured.mean_cosine if known else None,
+        "recall": measured.recall if known else None,
+        "bytes": output.stat().st_size, "seconds": time.perf_counter() - started,
+    }  # fmt: skip
     if as_json:
-        known = measured.n_texts > 1
-        print_json(
-            {
-                "file": str(output),
-                "encoder": space.encoder,
-                "dimensions": space.dimensions,
-                "pieces": len(space.table),
-                "texts": len(texts),
-                "held_out": measured.n_texts,
-                "mean_cosine": measured.mean_cosine if known else None,
-                "recall": measured.recall if known else None,
-                "bytes": n_bytes,
-                "seconds": seconds,
-            }
-        )
-        return
-    out, shown = console(), printable(str(output))
+        print_json(facts)
+    else:
+        _show(facts, fit.encoder)
+
+
+def _show(facts: dict[str, Any], encoder: str) -> None:
+    out, shown = console(), printable(facts["file"])
     out.print(
-        f"Fitted {counted(len(space.table), 'word piece')} on {counted(len(texts), 'text')} in "
-        f"{duration(seconds)}: {shown} ({size(n_bytes)})."
+        f"Fitted {counted(facts['pieces'], 'word piece')} on {counted(facts['texts'], 'text')} in "
+        f"{duration(facts['seconds'])}: {shown} ({size(facts['bytes'])})."
     )
-    if measured.n_texts > 1:
+    if facts["recall"] is not None:
         out.print(
-            f"{counted(measured.n_texts, 'text')} held out: mean cosine {measured.mean_cosine:.3f} "
-            f"to the encoder, {measured.recall:.0%} of its ten nearest texts."
+            f"{counted(facts['held_out'], 'text')} held out: mean cosine "
+            f"{facts['mean_cosine']:.3f} to the encoder, {facts['recall']:.0%} of its ten nearest "
+            "texts."
         )
     out.print(
         f"Use it: softcosine index FILE -o INDEX --encoder {printable(encoder)} "

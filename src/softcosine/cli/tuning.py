@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,34 +35,16 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 
 
-def tune(
-    judged: Judged,
-    asking: Annotated[dict[str, Any], FromRequest(ScoringOptions, only=("ask",))],
-    dataset: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[DATASET]",
-            help="Judged queries in a format of 'evaluate': a folder of documents, queries and "
-            "qrels, or questions with candidates.",
-            readable=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File of the settings, for 'index --settings'."
-        ),
-    ] = None,
-    index: Annotated[
-        Path | None,
-        typer.Option(metavar="INDEX", help="Also index the documents with the settings."),
-    ] = None,
+@dataclass(frozen=True)
+class Search:
+    """What a search tries."""
+
     measure: Annotated[
         str | None,
         typer.Option(
             help="Measure, such as ndcg@10, map or recall@100 [ndcg@10; map for candidates]."
         ),
-    ] = None,
+    ] = None
     sources: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,7 +54,7 @@ def tune(
             help="Source of term similarity to try, as in 'index' (repeatable) [english and "
             "texts].",
         ),
-    ] = None,
+    ] = None
     tried: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,11 +63,11 @@ def tune(
             help="Values of a setting to try, such as exponent=2,4, or a fixed value, such as "
             "ranking=soft_bm25; repeatable.",
         ),
-    ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-validation.")] = 5,
+    ] = None
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-validation.")] = 5
     budget: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum number of settings per search.")
-    ] = 200,
+    ] = 200
     rule: Annotated[
         str,
         typer.Option(
@@ -93,7 +75,7 @@ def tune(
             help="Rule of the choice: mean, the best mean; or one_se, the settings closest to the "
             "default within one standard error of the best mean.",
         ),
-    ] = "one_se",
+    ] = "one_se"
     test_splits: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,7 +83,7 @@ def tune(
             metavar="NAME",
             help="Split of the queries reserved for the test (repeatable) [test...].",
         ),
-    ] = None,
+    ] = None
     test_share: Annotated[
         float | None,
         typer.Option(
@@ -109,32 +91,92 @@ def tune(
             help="Share of the queries reserved for the test, drawn at random; 0 for none [0.25 if "
             "there are no splits].",
         ),
-    ] = None,
+    ] = None
     test: Annotated[
         bool, typer.Option("--test", help="Score the test queries; do this once, at the end.")
-    ] = False,
-    language: Language = None,
-    stemmer: Stemmer = None,
-    encoder: Encoder = "auto",
-    encoder_cache: EncoderCache = None,
-    meaning_space: MeaningSpace = None,
+    ] = False
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of folds, test share and bootstrap.")
-    ] = 0,
+    ] = 0
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters of a search."""
+        from softcosine.evaluate.tuning.tuning import SOURCES
+
+        same = ("measure", "folds", "budget", "rule", "test_share")
+        return {
+            **{name: getattr(self, name) for name in same},
+            "space": _space(self.tried), "sources": self.sources or SOURCES,
+            "test_split": self.test_splits or None, "score_test": self.test,
+            "random_state": self.seed,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is written."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File of the settings, for 'index --settings'."
+        ),
+    ] = None
+    index: Annotated[
+        Path | None,
+        typer.Option(metavar="INDEX", help="Also index the documents with the settings."),
+    ] = None
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report as Markdown.")
-    ] = None,
+    ] = None
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Store figures, so that the same command can resume [beside -o].",
         ),
-    ] = None,
-    threads: Threads = None,
+    ] = None
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace existing files and an existing index.")
-    ] = False,
+    ] = False
+
+    def check(self) -> None:
+        """Check that all can be written, to different places."""
+        from softcosine.storage import check_target
+
+        names = {"output": "-o", "index": "--index", "report": "--report"}
+        seen: dict[Path, str] = {}
+        for name, flag in {**names, "checkpoint": "--checkpoint"}.items():
+            if (path := getattr(self, name)) is None:
+                continue
+            if (other := seen.setdefault(path.absolute(), flag)) != flag:
+                raise InvalidInputError(f"{other} and {flag} are both {path}; choose two paths.")
+        for path in (self.output, self.report):
+            check_file(path, overwrite=self.overwrite)
+        if self.index is not None:
+            check_target(self.index, "index", overwrite=self.overwrite)
+
+
+def tune(
+    judged: Judged,
+    asking: Annotated[dict[str, Any], FromRequest(ScoringOptions, only=("ask",))],
+    search: Search,
+    outputs: Outputs,
+    dataset: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATASET]",
+            help="Judged queries in a format of 'evaluate': a folder of documents, queries and "
+            "qrels, or questions with candidates.",
+            readable=False,
+        ),
+    ] = None,
+    language: Language = None,
+    stemmer: Stemmer = None,
+    encoder: Encoder = "auto",
+    encoder_cache: EncoderCache = None,
+    meaning_space: MeaningSpace = None,
+    threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON.")] = False,
 ) -> None:
     r"""Choose settings on judged queries: similarities, weights, ranking, fields, meaning.
@@ -165,42 +207,34 @@ def tune(
     over BM25 and without meaning), default, chosen and
     trials of settings, mean and folds, by_fold, test, commands, and the arguments of the search.
     """
-    from softcosine.evaluate.tuning.tuning import SOURCES
+    from softcosine.evaluate.tuning.indexing import indexed
     from softcosine.evaluate.tuning.tuning import tune as tuned_by
-    from softcosine.storage import check_target, write_text
+    from softcosine.storage import write_text
     from softcosine.storage.home import kept_file
 
-    _check_places({"-o": output, "--index": index, "--report": report, "--checkpoint": checkpoint})
-    for path in (output, report):
-        check_file(path, overwrite=overwrite)
-    if index is not None:
-        check_target(index, "index", overwrite=overwrite)
+    outputs.check()
     found, given = _loaded(dataset, judged), _arguments(dataset, judged)
-    started = time.perf_counter()
-    kept = checkpoint or kept_figures(dataset or judged.parts["qrels"][0], output)
+    started, output, index = time.perf_counter(), outputs.output, outputs.index
+    kept = outputs.checkpoint or kept_figures(dataset or judged.parts["qrels"][0], output)
     _announce(kept)
     with saying_how_to_go_on(kept), Reporter() as progress:
         tuned = tuned_by(
-            found, measure=measure, space=_space(tried), sources=sources or SOURCES, folds=folds,
-            budget=budget, rule=rule, test_split=test_splits or None, test_share=test_share,
-            score_test=test, random_state=seed, language=language, stemmer=stemmer,
+            found, **search.settings(), language=language, stemmer=stemmer,
             encoder=None if encoder == "none" else encoder, encoder_cache=encoder_cache or "auto",
             meaning_space=meaning_space, **asking,
             kept=kept, threads=threads, progress=progress,
         )  # fmt: skip
         if output is not None:
-            tuned.settings.save(output, overwrite=overwrite)
+            tuned.settings.save(output, overwrite=outputs.overwrite)
         if index is not None:
-            from softcosine.evaluate.tuning.indexing import indexed
-
             made = indexed(
                 found.documents, tuned.settings, meaning_space=meaning_space, progress=progress,
                 encoder_cache=encoder_cache or kept_file("encoded.sqlite"),  # filled by the search
             )  # fmt: skip
-            made.save(index, overwrite=overwrite)
+            made.save(index, overwrite=outputs.overwrite)
     commands = commands_for(tuned, found, given, output, index)
-    if report is not None:
-        write_text(report, tuned.report(commands))
+    if outputs.report is not None:
+        write_text(outputs.report, tuned.report(commands))
     if as_json:
         print_json({**tuned.to_dict(), "commands": commands})
     else:
@@ -238,17 +272,6 @@ def _loaded(dataset: Path | None, judged: Judged) -> RankingSet:
             "documents, queries and qrels, or questions with candidates."
         )
     return found
-
-
-def _check_places(places: Mapping[str, Path | None]) -> None:
-    """Raise InvalidInputError if two outputs have the same path."""
-    seen: dict[Path, str] = {}
-    for name, path in places.items():
-        if path is None:
-            continue
-        other = seen.setdefault(path.absolute(), name)
-        if other != name:
-            raise InvalidInputError(f"{other} and {name} are both {path}; choose two paths.")
 
 
 def _space(given: list[str] | None) -> dict[str, list[Any]] | None:
