@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reading import read_documents
 from softcosine import SoftIndex
-from softcosine.cli.reading import each_document, read_documents
+from softcosine.cli.reading import each_document
 from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.collections import read_collection

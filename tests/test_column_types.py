@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reading import read_documents
 from softcosine import ShardPlan, SoftIndex
-from softcosine.cli.reading import Types, read_documents, types_named
+from softcosine.cli.reading import Types, types_named
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.files.column_types import ColumnTypes, parsed_cell

@@ -16,6 +16,7 @@ from softcosine.cli.options import Json
 from softcosine.cli.output import (
     console,
     duration,
+    hits_record,
     marked,
     pairs_shown,
     print_json,
@@ -81,8 +82,8 @@ def demo(
     queries whose words are in no name, not even stemmed. It prints the soft cosine (0 to 1), the
     pairs of words behind it, and the results of plain cosine.
 
-    JSON: unicode, symbols, index, built_seconds, and answers of query, seconds, outside, unknown,
-    hits and plain; a hit is rank, character, code_point, name and score, with parts as in 'search'.
+    JSON: unicode, symbols, index, built_seconds, and answers as of 'search', whose ids are the
+    characters, with the hits of plain cosine as plain.
     """
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -154,36 +155,13 @@ def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer
 
 
 def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
-
-    def hits_of(hits: Hits) -> list[dict[str, Any]]:
-        return [
-            {
-                "rank": rank,
-                "character": hit.id,
-                "code_point": f"U+{ord(hit.id):04X}",
-                "name": hit.text,
-                "score": hit.score,
-            }
-            for rank, hit in enumerate(hits, 1)
-        ]
-
     return {
         "unicode": unicodedata.unidata_version,
         "symbols": len(opened.index),
         "index": None if opened.path is None else str(opened.path),
         "built_seconds": opened.built,
         "answers": [
-            {
-                "query": one.hits.query,
-                "seconds": one.seconds,
-                "outside": list(one.hits.outside),
-                "unknown": list(one.hits.unknown),
-                "hits": [
-                    {**hit, "parts": wire(why.parts)}
-                    for hit, why in zip(hits_of(one.hits), one.why, strict=True)
-                ],
-                "plain": hits_of(one.plain),
-            }
+            {**hits_record(one.hits, one.seconds, one.why, 0.0), "plain": wire(one.plain.hits)}
             for one in answers
         ],
     }

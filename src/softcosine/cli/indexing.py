@@ -33,6 +33,7 @@ from softcosine.cli.options import (
     Meaning,
     MeaningSpace,
     MinDf,
+    Overwrites,
     Reading,
     Stemmer,
     Summary,
@@ -175,9 +176,7 @@ def index(
     ],
     reading: Reading,
     making: Making,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing index.")
-    ] = False,
+    overwrite: Overwrites = False,
     id_field: IdField = None,
     types: TypesOfColumns = None,
     similarity: Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from softcosine.cli.failures import show_warning
 from softcosine.cli.opening import any_index, facts_of, is_served, name_of
-from softcosine.cli.options import AnyIndex, Index, Json
+from softcosine.cli.options import AnyIndex, Index, Json, Overwrites
 from softcosine.cli.output import (
     RANKINGS,
     console,
@@ -150,9 +150,7 @@ def backup(
         Path,
         typer.Argument(metavar="TO", help="The folder to write, or a URL: s3://bucket/folder."),
     ],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing index.")
-    ] = False,
+    overwrite: Overwrites = False,
     links: Annotated[
         bool,
         typer.Option(
@@ -214,9 +212,7 @@ def salvage(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder of the new index (required).")
     ],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing index.")
-    ] = False,
+    overwrite: Overwrites = False,
     as_json: Json = False,
 ) -> None:
     """Copy the intact segments of a damaged index to a new index.

@@ -44,25 +44,12 @@ def show_built(
     figures = S.statistics(eigenvalue=False)
     shrunk = float(S.settings.get("shrunk", 1.0))
     if as_json:
-        print_json(
-            {
-                "matrix": str(output),
-                "terms": figures.n_terms,
-                "neighbors": figures.n_neighbors,
-                "mean_neighbors": figures.mean_neighbors,
-                "max_neighbors": figures.max_neighbors,
-                "mean_similarity": figures.mean_similarity,
-                "symmetric": figures.symmetric,
-                "dominant": figures.dominant,
-                "balanced": S.scales is not None,
-                "shrunk": shrunk,
-                "sources": _sources(S.settings),
-                "bytes": bytes_of(output),
-                "seconds": seconds,
-                "note": note,
-                "list_use": None if use is None else use.to_dict(),
-            }
-        )
+        names = ("mean_neighbors", "max_neighbors", "mean_similarity", "symmetric", "dominant")
+        facts = {"matrix": str(output), "terms": figures.n_terms, "neighbors": figures.n_neighbors}
+        facts |= {name: getattr(figures, name) for name in names}
+        facts |= {"balanced": S.scales is not None, "shrunk": shrunk}
+        facts |= {"sources": _sources(S.settings), "bytes": bytes_of(output), "seconds": seconds}
+        print_json({**facts, "note": note, "list_use": None if use is None else use.to_dict()})
         return
     out, shown = console(), printable(str(output))
     out.print(
@@ -158,23 +145,14 @@ def difference_record(
     found: MatrixDifference, before: Path, after: Path, limit: int
 ) -> dict[str, Any]:
     """Return the difference of two matrices as ``diff --json`` prints it."""
+    names = ("left", "right", "before", "after", "kind")
     return {
-        "before": str(before),
-        "after": str(after),
-        "added_terms": list(found.added_terms),
-        "removed_terms": list(found.removed_terms),
-        "counts": found.counts(),
+        "before": str(before), "after": str(after), "added_terms": list(found.added_terms),
+        "removed_terms": list(found.removed_terms), "counts": found.counts(),
         "changes": [
-            {
-                "left": change.left,
-                "right": change.right,
-                "before": change.before,
-                "after": change.after,
-                "kind": change.kind,
-            }
-            for change in islice(found, limit)
+            {name: getattr(change, name) for name in names} for change in islice(found, limit)
         ],
-    }
+    }  # fmt: skip
 
 
 def show_difference(found: MatrixDifference, limit: int) -> None:

@@ -16,7 +16,7 @@ import typer
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import FromRequest
 from softcosine.cli.opening import any_index, facts_of, is_served, name_of
-from softcosine.cli.options import AnyIndex, Json, Threads
+from softcosine.cli.options import AnyIndex, Json, Overwrites, Threads
 from softcosine.cli.output import console, counted, duration, print_json, printable, score_shown
 from softcosine.cli.progress import Reporter
 from softcosine.cli.tables import TableWriter, check_table
@@ -42,9 +42,7 @@ def pairs(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write: .jsonl, .csv or .tsv."),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing file.")
-    ] = False,
+    overwrite: Overwrites = False,
     threads: Threads = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one line of JSON per pair.")

@@ -103,6 +103,7 @@ class Reading:
         )  # fmt: skip
 
 
+Overwrites = Annotated[bool, typer.Option("--overwrite", help="Replace what exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per result.")]
 Limit = Annotated[int, typer.Option("-k", metavar="N", help="Maximum number of results.")]
 Join = Annotated[

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from softcosine.cli.folders import read_folder
 from softcosine.cli.seen_ids import SeenIds
@@ -102,50 +102,6 @@ class Types:
         shown = [f"{name[:40]}: {type}" for name, type in self.found.items() if type != "text"]
         more = f" and {len(shown) - 20} more" if len(shown) > 20 else ""
         return f"Types of columns: {', '.join(shown[:20])}{more}; others are text." if shown else ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadDocuments:
-    """Documents in order, as `SoftIndex.from_texts` takes them."""
-
-    ids: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    metadata: list[dict[str, Any] | None] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, documents: Iterable[Document]) -> Self:
-        """Collect documents whose text is one string."""
-        read = cls()
-        for document in documents:
-            assert isinstance(document.text, str)
-            read.ids.append(document.id)
-            read.texts.append(document.text)
-            read.metadata.append(document.metadata)
-        return read
-
-
-def read_documents(
-    inputs: Sequence[str],
-    *,
-    fields: Fields = _USUAL,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    pattern: str | None = None,
-    types: Types | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> ReadDocuments:
-    """Return all documents of files and folders in memory; see `each_document`."""
-    return ReadDocuments.of(
-        each_document(
-            inputs,
-            fields=fields,
-            format=format,
-            encoding=encoding,
-            pattern=pattern,
-            types=types,
-            progress=progress,
-        )
-    )
 
 
 def each_document(

@@ -32,6 +32,7 @@ from softcosine.cli.options import (
     Json,
     KnownEncoder,
     Limit,
+    Overwrites,
     Summary,
     TextFields,
     Threads,
@@ -259,9 +260,7 @@ def batch(
     format: Format = None,
     encoding: Encoding = "utf-8",
     threads: Threads = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing file.")
-    ] = False,
+    overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
     """Search many queries and write their hits to a file.

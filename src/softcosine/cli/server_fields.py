@@ -14,7 +14,7 @@ from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import FromRequest
 from softcosine.cli.opening import any_index, one_index, open_searchable
-from softcosine.cli.options import AnyIndex, Index, Json, Language, Summary
+from softcosine.cli.options import AnyIndex, Index, Json, Language, Overwrites, Summary
 from softcosine.cli.output import console, counted, duration, print_json, printable
 from softcosine.cli.progress import Reporter
 from softcosine.cli.searching import Answers
@@ -151,9 +151,7 @@ def learn_from(
     ],
     language: Language = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing index.")
-    ] = False,
+    overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
     """Make an index of the texts of a field of a server, for soft search of it.

@@ -25,6 +25,7 @@ from softcosine.cli.options import (
     Index,
     Json,
     Limit,
+    Overwrites,
     Reading,
     Summary,
     Wait,
@@ -68,9 +69,7 @@ def build(
             help="Store the sources with the matrix, for words outside it.",
         ),
     ] = True,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing matrix.")
-    ] = False,
+    overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
     r"""Build a term similarity matrix from one or several sources.

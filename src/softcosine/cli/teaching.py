@@ -12,6 +12,7 @@ import typer
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import (
     EncoderCache,
+    Overwrites,
     Reading,
     Summary,
 )
@@ -52,9 +53,7 @@ def teach_queries(
     ],
     fit: Fit,
     reading: Reading,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing file.")
-    ] = False,
+    overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
     """Fit a table of word pieces, so that queries get coordinates without the encoder.

@@ -18,6 +18,7 @@ from softcosine.cli.options import (
     EncoderCache,
     Language,
     MeaningSpace,
+    Overwrites,
     Stemmer,
     Threads,
 )
@@ -136,9 +137,7 @@ class Outputs:
             help="Store figures, so that the same command can resume [beside -o].",
         ),
     ] = None
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace existing files and an existing index.")
-    ] = False
+    overwrite: Overwrites = False
 
     def check(self) -> None:
         """Check that all can be written, to different places."""
