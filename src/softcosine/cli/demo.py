@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.calling import program
 from softcosine.cli.http_server import serve_page
 from softcosine.cli.options import Json
 from softcosine.cli.output import (
@@ -22,6 +21,7 @@ from softcosine.cli.output import (
     print_json,
     print_table,
     printable,
+    program,
     score_shown,
 )
 from softcosine.cli.progress import Reporter

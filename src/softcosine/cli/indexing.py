@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine._validation import check_choice
-from softcosine.cli.calling import program
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import MORE
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
-from softcosine.cli.matrix_building import document_limit
+from softcosine.cli.matrix_building import decisions_in, document_limit, words_outside
 from softcosine.cli.matrix_index import SavedMatrix
 from softcosine.cli.opening import facts_of, in_a_folder
 from softcosine.cli.options import (
@@ -47,11 +46,11 @@ from softcosine.cli.output import (
     print_json,
     print_note,
     printable,
+    program,
     size,
 )
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, types_named
-from softcosine.cli.sources import decisions_in, words_outside
 from softcosine.cli.vocabularies import rules_of
 from softcosine.errors import InvalidInputError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,18 +20,20 @@ from softcosine.cli.options import (
     Reading,
     Stemmer,
 )
-from softcosine.cli.sources import decisions_in, words_outside
 from softcosine.cli.vocabularies import read_corpus, read_words
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.combine.by_name import JOINS
+from softcosine.similarity.registry import NAMES, PREFIXES
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.cli.vocabularies import Corpus
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.similarity.overrides.decision_list import Decisions
     from softcosine.similarity.source import TermSimilaritySource
-
+    from softcosine.text.analyzer import Analyzer
+    from softcosine.text.vocabulary import Vocabulary
 
 ORDERS = {
     "rare": "rare_first",
@@ -229,3 +232,31 @@ def _indefinite(S: TermSimilarityMatrix) -> str:
         f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines above 1 "
         f"can occur; --definite would multiply all similarities by {1 / (1 - lowest):.2g}."
     )
+
+
+SOURCES_HELP = (
+    f"A name ({', '.join(NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
+    f"({', '.join(PREFIXES)}); docs/lab.md lists more. Default: as in 'index'."
+)
+
+_NAMED = 5  # words printed before "and N more"
+
+
+def decisions_in(path: Path | None) -> Decisions | None:
+    """Return the decisions of a file; None without a file."""
+    if path is None:
+        return None
+    from softcosine.similarity.overrides.decisions import read_decisions
+
+    return read_decisions(path)
+
+
+def words_outside(
+    decisions: Decisions | None, vocabulary: Vocabulary, *, analyzer: Analyzer | None
+) -> str:
+    """Return a note on words of the decisions that are not in the vocabulary; empty if none."""
+    words = () if decisions is None else decisions.words_outside(vocabulary, analyzer=analyzer)
+    if not words:
+        return ""
+    more = f" and {len(words) - _NAMED:,} more" if len(words) > _NAMED else ""
+    return f"Words of the decisions outside the vocabulary: {', '.join(words[:_NAMED])}{more}."

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine.cli.escaping import is_harmless
@@ -409,3 +412,22 @@ def show_neighbors(record: dict[str, Any], origins: bool, as_json: bool) -> None
     for one in forbidden:
         line = f"  {one['word']}  {Origin.from_dict(one['origin'])}"
         out.print(printable(line), style="dim")
+
+
+_NAME = "softcosine"
+
+
+def program() -> str:
+    """Return the shell command that calls this program: ``softcosine`` or a path to it."""
+    called = Path(sys.argv[0] if sys.argv else _NAME)
+    if called.name == "__main__.py":
+        return f"{Path(sys.executable).name} -m {_NAME}"
+    if called.stem != _NAME or not called.exists():
+        return _NAME
+    found = shutil.which(_NAME)
+    if found is not None and Path(found).absolute() == called.absolute():
+        return _NAME
+    shown = str(called)
+    if called.is_absolute() and called.is_relative_to(Path.cwd()):
+        shown = os.path.join(".", called.relative_to(Path.cwd()))  # noqa: PTH118
+    return shlex.quote(shown)
