@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -65,6 +65,28 @@ class Comparison:
             help="Show and explain the N largest wins and losses of the last system.",
         ),
     ] = 0
+    run: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="Also compare a TREC run; repeatable."),
+    ] = None
+    background: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="More texts to learn from, one per line; repeatable."),
+    ] = None
+
+    @property
+    def wanted(self) -> list[str] | None:
+        """The measures; None for those of the data set."""
+        return names_in(self.measures) if self.measures else None
+
+    def of(self, dataset: DataSet, systems: list[str], **options: Any) -> Evaluation:
+        """Return the evaluation of systems on a data set."""
+        from softcosine.evaluate.evaluation import evaluate as evaluated
+
+        return evaluated(
+            dataset, systems, measures=self.wanted, baseline=self.baseline, depth=self.depth,
+            n_resamples=self.n_resamples, random_state=self.seed, **options,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,14 +126,6 @@ def evaluate(
     split: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Split to score [splits named test..., if any]."),
-    ] = None,
-    run: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="Also compare a TREC run; repeatable."),
-    ] = None,
-    background: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="More texts to learn from, one per line; repeatable."),
     ] = None,
     list_systems: Annotated[
         bool, typer.Option("--systems", help="List the systems and exit.")
@@ -156,7 +170,6 @@ def evaluate(
     values), seconds of NAME: fit and answer; and differences, with --differences. For several data
     sets: systems (means), intervals, gains (relative) and datasets, with all of this per data set.
     """
-    from softcosine.evaluate.evaluation import evaluate as evaluated
     from softcosine.evaluate.overall import check_together
     from softcosine.evaluate.systems.table import from_spec, split_specs
 
@@ -168,33 +181,24 @@ def evaluate(
     systems = [spec for spec in split_specs(comparison.compare) if spec]
     for spec in systems:  # raise errors before anything is read
         from_spec(spec)
-    runs = dict(_run(given, judged.encoding) for given in run or ())
+    runs = dict(_run(given, judged.encoding) for given in comparison.run or ())
     names, n_differences = [*systems, *runs], comparison.n_differences
     if n_differences and len(names) == 1:
         raise InvalidInputError("--differences needs a second system to compare with.")
     found = [_tested(one, split) for one in judged.read(datasets or (), split)]
-    wanted = names_in(comparison.measures) if comparison.measures else None
     if len(found) > 1:
         if results.plot is not None or n_differences or runs:
             raise InvalidInputError("--plot, --differences and --run take one data set at a time.")
-        check_together(found, wanted)
-    if background:
-        texts = _background(background, judged.encoding)
-        found = [replace(one, background=(*one.background, *texts)) for one in found]
+        check_together(found, comparison.wanted)
+    texts = _background(comparison.background or (), judged.encoding)
+    found = [replace(one, background=(*one.background, *texts)) for one in found]
     files = [
         _run_files(results.write_runs, one, systems, overwrite=results.overwrite) for one in found
     ]
-    made = []
+    made, keep = [], names if n_differences else []
     with Reporter() as report:
         for one, own in zip(found, files, strict=True):
-            made.append(
-                evaluated(
-                    one, systems, measures=wanted, baseline=comparison.baseline, runs=runs,
-                    depth=comparison.depth, n_resamples=comparison.n_resamples,
-                    random_state=comparison.seed, progress=report,
-                    keep=names if n_differences else (),
-                )
-            )  # fmt: skip
+            made.append(comparison.of(one, systems, runs=runs, progress=report, keep=keep))
             _write_runs(made[-1], own, overwrite=results.overwrite)
     if len(made) > 1:
         _conclude_several(made, results.markdown, as_json=as_json)

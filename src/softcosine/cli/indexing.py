@@ -24,7 +24,6 @@ from softcosine.cli.options import (
     EncoderCache,
     Encoding,
     Format,
-    IdField,
     Inputs,
     Join,
     Language,
@@ -33,10 +32,9 @@ from softcosine.cli.options import (
     MeaningSpace,
     MinDf,
     Overwrites,
-    Reading,
+    Records,
     Stemmer,
     Summary,
-    TypesOfColumns,
     bytes_in,
 )
 from softcosine.cli.output import (
@@ -173,11 +171,9 @@ def index(
             "--output", "-o", metavar="INDEX", help="The folder to write.", callback=in_a_folder
         ),
     ],
-    reading: Reading,
+    reading: Records,
     making: Making,
     overwrite: Overwrites = False,
-    id_field: IdField = None,
-    types: TypesOfColumns = None,
     similarity: Annotated[
         Path | None,
         typer.Option(
@@ -250,8 +246,12 @@ def index(
         own["analyzer"] = matrix.analyzer or own["analyzer"]
     snos = memory is None and "snos" in own["similarity"].names
     limit = None if snos else bytes_in(memory or "1G")
-    started, columns, weights = time.perf_counter(), Types(types_named(types)), own["fields"]
-    fields = fields_named(id_field, weights or reading.text_fields, separate=bool(weights))
+    started, columns, weights = (
+        time.perf_counter(),
+        Types(types_named(reading.types)),
+        own["fields"],
+    )
+    fields = fields_named(reading.id_field, weights or reading.text_fields, separate=bool(weights))
     with Reporter() as report, saying_how_to_go_on(making.encoder_cache):
         documents = reading.documents(inputs, fields, report, types=columns)
         with creating(output, overwrite=overwrite, **own) as made:
@@ -460,14 +460,12 @@ def build_shards(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="SHARDS", help="The folder to write.")
     ],
-    reading: Reading,
+    reading: Records,
     making: Making,
     docs_per_shard: _DocsPerShard = 1_000_000,
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Number of workers [all processors].")
     ] = None,
-    id_field: IdField = None,
-    types: TypesOfColumns = None,
     memory: Annotated[
         str,
         typer.Option(metavar="SIZE", help="Approximate memory of a worker: 512M, 2G."),
@@ -498,8 +496,8 @@ def build_shards(
         raise InvalidInputError("--glob is for folders, and shards are built from files.")
     started = time.perf_counter()
     planned = ShardPlan(
-        inputs, docs_per_shard=docs_per_shard, id_field=id_field, text_fields=reading.text_fields,
-        format=reading.format, types=types_named(types), encoding=reading.encoding,
+        inputs, docs_per_shard=docs_per_shard, id_field=reading.id_field, text_fields=reading.text_fields,
+        format=reading.format, types=types_named(reading.types), encoding=reading.encoding,
         **making.settings(),
     )  # fmt: skip
     with Reporter() as report, saying_how_to_go_on(output):

@@ -103,6 +103,14 @@ class Reading:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Records(Reading):
+    """How the files of documents with ids are read."""
+
+    id_field: IdField = None
+    types: TypesOfColumns = None
+
+
 Overwrites = Annotated[bool, typer.Option("--overwrite", help="Replace what exists.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per result.")]
 Limit = Annotated[int, typer.Option("-k", metavar="N", help="Maximum number of results.")]

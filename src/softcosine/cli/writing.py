@@ -28,16 +28,14 @@ from softcosine.cli.options import (
     Encoder,
     EncoderCache,
     Encoding,
-    IdField,
     Inputs,
     KnownEncoder,
     Meaning,
     MeaningSpace,
     Memory,
-    Reading,
+    Records,
     Refresh,
     Summary,
-    TypesOfColumns,
     Wait,
     bytes_in,
 )
@@ -62,9 +60,7 @@ _LEAST_RATED = 100  # documents; loading the encoder takes as long as reading fe
 def add(
     index: AnyIndex,
     inputs: Inputs,
-    reading: Reading,
-    id_field: IdField = None,
-    types: TypesOfColumns = None,
+    reading: Records,
     memory: Memory = _MEMORY,
     encoder: KnownEncoder = None,
     encoder_cache: EncoderCache = None,
@@ -92,7 +88,7 @@ def add(
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
     types (of columns), note; bytes and note not of a server.
     """
-    started, columns, n_read = time.perf_counter(), Types(types_named(types)), 0
+    started, columns, n_read = time.perf_counter(), Types(types_named(reading.types)), 0
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
@@ -103,7 +99,7 @@ def add(
         warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
         before, columns.index = _state(opened), opened
         documents = reading.documents(
-            inputs, _fields(before["fields"], id_field, reading.text_fields), report, types=columns,
+            inputs, _fields(before["fields"], reading.id_field, reading.text_fields), report, types=columns,
             first_number=lambda: _next_number(opened),
         )  # fmt: skip
         for document in documents:
