@@ -244,14 +244,11 @@ def index(
     matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=making.stemmer)
     if matrix is not None:
         own["analyzer"] = matrix.analyzer or own["analyzer"]
-    snos = memory is None and "snos" in own["similarity"].names
-    limit = None if snos else bytes_in(memory or "1G")
-    started, columns, weights = (
-        time.perf_counter(),
-        Types(types_named(reading.types)),
-        own["fields"],
-    )
+    whole = memory is None and "snos" in own["similarity"].names
+    started, columns = time.perf_counter(), Types(types_named(reading.types))
+    weights = own["fields"]
     fields = fields_named(reading.id_field, weights or reading.text_fields, separate=bool(weights))
+    limit = None if whole else bytes_in(memory or "1G")
     with Reporter() as report, saying_how_to_go_on(making.encoder_cache):
         documents = reading.documents(inputs, fields, report, types=columns)
         with creating(output, overwrite=overwrite, **own) as made:
@@ -259,9 +256,9 @@ def index(
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
-    limited = any(one is not None for one in (making.min_df, making.stop_words, matrix, settings))
-    decided = own["similarity"].overrides
-    _show(output, decided, time.perf_counter() - started, columns, as_json, limited=limited)
+    limits = (making.min_df, making.stop_words, matrix, settings)
+    seconds, decided = time.perf_counter() - started, own["similarity"].overrides
+    _show(output, decided, seconds, columns, as_json, limited=limits != (None,) * 4)
 
 
 def _checked(making: Making, similarity: Path | None, settings: Path | None) -> Making:
@@ -496,9 +493,9 @@ def build_shards(
         raise InvalidInputError("--glob is for folders, and shards are built from files.")
     started = time.perf_counter()
     planned = ShardPlan(
-        inputs, docs_per_shard=docs_per_shard, id_field=reading.id_field, text_fields=reading.text_fields,
-        format=reading.format, types=types_named(reading.types), encoding=reading.encoding,
-        **making.settings(),
+        inputs, docs_per_shard=docs_per_shard, id_field=reading.id_field,
+        text_fields=reading.text_fields, format=reading.format, encoding=reading.encoding,
+        types=types_named(reading.types), **making.settings(),
     )  # fmt: skip
     with Reporter() as report, saying_how_to_go_on(output):
         planned.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)

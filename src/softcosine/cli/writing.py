@@ -99,8 +99,8 @@ def add(
         warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
         before, columns.index = _state(opened), opened
         documents = reading.documents(
-            inputs, _fields(before["fields"], reading.id_field, reading.text_fields), report, types=columns,
-            first_number=lambda: _next_number(opened),
+            inputs, _fields(before["fields"], reading.id_field, reading.text_fields), report,
+            types=columns, first_number=lambda: _next_number(opened),
         )  # fmt: skip
         for document in documents:
             writer.add(document.id, document.text, document.metadata)
