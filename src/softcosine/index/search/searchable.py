@@ -644,27 +644,28 @@ class Searchable:
         ------
         InvalidInputError, UnknownTermError
         """
-        parsed, record = self.parse_word(word), dict[str, Any](word=word)
+        parsed = self.parse_word(word)
         if parsed.unknown and not len(parsed.terms) and not parsed.outside:
             raise UnknownTermError(
                 f"{shortened(word)} is in no document, and no source has similar words for it."
             )
-        others = self.neighbors(word, k=k)
-        record["indexed"] = not parsed.outside
-        record["neighbors"] = [{"word": other, "similarity": value} for other, value in others]
+        pairs: list[dict[str, Any]] = [
+            {"word": other, "similarity": value} for other, value in self.neighbors(word, k=k)
+        ]
+        record: dict[str, Any] = {"word": word, "indexed": not parsed.outside, "neighbors": pairs}
         if self.source is None:
             return record
         # Sources know words, so the representative of the term is looked up.
-        known = self.S.representatives[parsed.terms[0]] if record["indexed"] else None
-        asked = parsed.outside[0].word if known is None else known
-        kept_off = overruled(self.source, asked)
-        names = [other for other, _ in others] + kept_off
-        told = [one.to_dict() for one in origins(self.source, [asked] * len(names), names)]
-        for one, origin in zip(record["neighbors"], told, strict=False):
-            one["origin"] = origin
-        rest = zip(kept_off, told[len(others) :], strict=True)
-        record["forbidden"] = [{"word": other, "origin": origin} for other, origin in rest]
-        return record
+        known = parsed.outside[0].word if parsed.outside else None
+        asked = known or self.S.representatives[parsed.terms[0]]
+        forbidden: list[dict[str, Any]] = [
+            {"word": other} for other in overruled(self.source, asked)
+        ]
+        others = [str(one["word"]) for one in (*pairs, *forbidden)]
+        told = origins(self.source, [asked] * len(others), others)
+        for one, origin in zip((*pairs, *forbidden), told, strict=True):
+            one["origin"] = origin.to_dict()
+        return {**record, "forbidden": forbidden}
 
     def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
         """Return the terms of a plain query, words outside the vocabulary, and unknown words."""
