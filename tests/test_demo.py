@@ -146,6 +146,6 @@ def test_data_lie_where_the_system_keeps_them(monkeypatch, platform, variables, 
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.platform", platform)
     monkeypatch.setattr(symbols.Path, "home", lambda: symbols.Path("/home/me"))
-    folder = symbols.data_folder()
+    folder = data_folder()
     assert folder is not None
     assert folder.as_posix() == place

@@ -53,7 +53,7 @@ def pairs(
       softcosine collection pairs faq.index --min 0.8
       softcosine collection pairs faq.index -k 10 -o neighbors.csv
       softcosine collection pairs faq.index --min 0.8 --by meaning
-      softcosine collection pairs faq.index --min 0.8 --json | jq -c 'select(.similarity < 0.9)'
+      softcosine collection pairs faq.index --min 0.8 --json | jq -c 'select(.score < 0.9)'
 
     A line has the similarity (0 to 1) and two ids, separated by tabs. Without -k each pair is
     printed once, as soon as it is found, in document order; with -k all pairs are printed at the
