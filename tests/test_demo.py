@@ -9,6 +9,7 @@ from softcosine import Analyzer
 from softcosine.cli import demo, symbols
 from softcosine.cli import output as showing
 from softcosine.cli.app import main
+from softcosine.storage.home import data_folder
 from softcosine.text.vocabulary import Vocabulary
 
 FEW = (

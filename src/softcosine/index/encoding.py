@@ -125,7 +125,7 @@ class IndexEncoder:
             if space.encoder != self.encoder.name:
                 raise InvalidInputError(
                     f"the space of meaning is of the encoder {space.encoder!r}, and the encoder "
-                    f"given is {self.encoder.name!r}; make one for it by softcosine teach-queries."
+                    f"given is {self.encoder.name!r}; make one for it by softcosine admin teach."
                 )
             return space
         if self.encoder.name == MINILM:
@@ -189,7 +189,7 @@ def new_space(
     if space.table is None:
         raise InvalidInputError(
             f"the space of meaning of the encoder {space.encoder!r} has no query table, which "
-            "encoder='static' needs; make one by softcosine teach-queries."
+            "encoder='static' needs; make one by softcosine admin teach."
         )
     return MeaningSpace(STATIC, table=space.table), None
 

@@ -358,8 +358,8 @@ class SoftIndex(Searchable):
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace or path, optional
-            Projection and query table of the encoder, as `fit_meaning` and ``softcosine
-            teach-queries`` make them; those of ``"minilm"`` are bundled. With ``"static"``, the
+            Projection and query table of the encoder, as `fit_meaning` and ``softcosine admin
+            teach`` make them; those of ``"minilm"`` are bundled. With ``"static"``, the
             query table to use.
         meaning : float, or mapping of rankings to float, optional
             Weight of the cosine in a score; by default 40 for BM25, 1 for soft_cosine, and with
