@@ -5,7 +5,7 @@ checksum may have been altered with it. These checks read an array once, at memo
 such a file gives an error, never a crash or NaN. Small arrays are checked on opening. Large arrays
 are checked before their first use, so that opening stays fast
 (`softcosine.index.segment.segment`, `softcosine.matrix.entries`). An altered value in the valid
-range is detected by its checksum only, and with a matching checksum at most by ``softcosine
+range is detected by its checksum only, and with a matching checksum at most by ``softcosine admin
 check``.
 """
 
