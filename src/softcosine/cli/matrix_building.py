@@ -48,10 +48,6 @@ class Recipe:
     """How sources make a matrix."""
 
     join: Join = "strongest"
-    calibrate: Annotated[
-        bool,
-        typer.Option("--calibrate", help="Map all sources to one scale before combining them."),
-    ] = False
     decisions: DecisionsFile = None
     max_neighbors: MaxNeighbors = None
     min_similarity: Annotated[
@@ -115,10 +111,8 @@ class Recipe:
                 f"{'made definite' if self.definite else 'balanced'}; leave {told} out, or choose "
                 "another strategy."
             )
-        if self.calibrate and not sources:
-            raise InvalidInputError("--calibrate needs named sources; name at least one.")
         scaling = {None: "auto", True: "balanced", False: "none"}[self.balanced]
-        same = ("calibrate", "threshold", "exponent", "guard", "max_neighbors", "min_similarity")
+        same = ("threshold", "exponent", "guard", "max_neighbors", "min_similarity")
         options: dict[str, Any] = {name: getattr(self, name) for name in (*same, "strategy")}
         return SimilarityRecipe(
             sources=tuple(sources) or None, combine=self.join,
