@@ -42,13 +42,18 @@ settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-_TOGETHER = ("tests/cluster/", "tests/servers/")
+# Files whose tests run in one process: those of Ray, and those of servers.
+_TOGETHER = (
+    tuple(f"tests/cluster/test_{one}.py" for one in ("cli_shards", "network_cut", "plan", "ray")),
+    ("tests/servers/",),
+)
 
 # Doors of the core, and what stands above it: a run without paths and without --all has only their
 # tests that are marked `smoke`.
 _DOORS = (
     *("tests/cluster/", "tests/integrations/", "tests/serve/", "tests/servers/", "tests/test_cli"),
     *("tests/test_benchmarks", "tests/test_evaluate", "tests/test_fuzz", "tests/test_mcp"),
+    *("tests/test_index_faults", "tests/test_regression", "tests/test_snos"),
     *("tests/test_object_storage", "tests/test_plots", "tests/test_studies", "tests/test_systems"),
     *("tests/test_tuning", "tests/test_tutorial", "tests/test_vector_stores", "docs/"),
     *("src/softcosine/evaluate/", "src/softcosine/integrations/", "src/softcosine/lab/"),
@@ -156,7 +161,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Together(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
+            return next((files[0] for files in _TOGETHER if file.startswith(files)), file)
 
     return Together(config, log)
 

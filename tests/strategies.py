@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -18,6 +19,9 @@ Array = NDArray[np.float64]
 
 MAX_TERMS = 8
 MAX_DOCS = 12
+
+# For a property that dozens of parameters repeat.
+FEWER = settings(max_examples=max(10, settings().max_examples * 2 // 5))
 
 # Ordinary words, words that normalise to one another, words without Latin letters, numbers.
 WORDS = (

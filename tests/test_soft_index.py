@@ -161,6 +161,7 @@ any_words = st.lists(st.sampled_from([*ALL_TERMS, "nobody"]), max_size=6)
 
 @pytest.mark.parametrize("ranking", RANKINGS)
 @pytest.mark.parametrize("tf", TF)
+@own.FEWER
 @given(
     documents=st.lists(inside_words, min_size=1, max_size=6),
     queries=st.lists(any_words, min_size=1, max_size=3),

@@ -40,6 +40,7 @@ def everything(neighbors, Q):
 @pytest.mark.parametrize("ranking", RANKINGS)
 @pytest.mark.parametrize("idf", IDF)
 @pytest.mark.parametrize("tf", TF)
+@own.FEWER
 @given(c=own.collections(matrices=own.similarity_matrices, max_docs=6), k=limits, k1_b=K1_B)
 def test_every_weighting_and_ranking_agrees_with_the_oracle(tf, idf, ranking, c, k, k1_b):
     k1, b = k1_b

@@ -30,27 +30,31 @@ STEPS = ["counting words", "merging counts", "building shards"]
 WORDS = ["tea", "tyre", "green", "flat", "car", "motor", "coffee", "bike"]
 
 
-@pytest.fixture
-def inputs(tmp_path):
+def six_files(folder):
     """Six files, so that there are six chunks."""
-    paths = []
-    for number in range(6):
+    paths = [folder / f"{number}.jsonl" for number in range(6)]
+    for number, path in enumerate(paths):
         rows = [
             {"id": str(i), "text": " ".join(WORDS[j] for j in range(8) if (i * 7 + j) % 5 < 2)}
             for i in range(number * 50, number * 50 + 50)
         ]
-        paths.append(tmp_path / f"{number}.jsonl")
-        paths[-1].write_text("\n".join(map(json.dumps, rows)))
+        path.write_text("\n".join(map(json.dumps, rows)))
     return paths
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    return six_files(tmp_path)
 
 
 def planned(inputs, **settings):
     return ShardPlan(inputs, **{"docs_per_shard": 50, "plain": True, **settings})
 
 
-@pytest.fixture
-def expected(inputs, tmp_path):
-    return facts_of(planned(inputs).build(tmp_path / "expected.shards"))
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("expected")
+    return facts_of(planned(six_files(folder)).build(folder / "expected.shards"))
 
 
 def facts_of(folder):
