@@ -77,7 +77,7 @@ collect_ignore = [
         if find_spec("mcp")
         else ["docs/mcp.md", *(f"src/softcosine/mcp/{one}.py" for one in ("server", "tools"))]
     ),
-    *([] if find_spec("fastapi") else ["src/softcosine/serve", "tests/serve", "docs/serve.md"]),
+    *([] if find_spec("starlette") else ["src/softcosine/serve", "tests/serve", "docs/serve.md"]),
     *(
         f"src/softcosine/integrations/{module}.py"
         for module, package in _FRAMEWORKS.items()

@@ -1,4 +1,4 @@
-"""A peer behind the same stack as the server: FastAPI on uvicorn, answers by orjson, in threads.
+"""A peer behind the same stack as the server: Starlette on uvicorn, answers by msgspec, in threads.
 
 Run ``python benchmarks/serve_peer.py PEER TEXTS``; `serve.py` does. TEXTS is a JSON list. It prints
 its address, and answers ``POST .../search`` with ids, scores and texts, without highlights.
@@ -12,17 +12,18 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import orjson
+import msgspec
 import uvicorn
-from fastapi import FastAPI
-from pydantic import BaseModel
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 Search = Callable[[str, int], list[tuple[int, float]]]
 
 
-class Query(BaseModel):
+class Query(msgspec.Struct):
     """A search."""
 
     q: str
@@ -71,21 +72,20 @@ def tantivy(texts: Sequence[str]) -> Search:
 PEERS: dict[str, Callable[[Sequence[str]], Search]] = {"bm25s": bm25s, "tantivy": tantivy}
 
 
-def served(search: Search, texts: Sequence[str]) -> FastAPI:
-    app = FastAPI()
-
+def served(search: Search, texts: Sequence[str]) -> Starlette:
     def answer(body: Query) -> bytes:
         hits = search(body.q, body.k)
-        return orjson.dumps(
+        return msgspec.json.encode(
             {"hits": [{"id": str(n), "score": score, "text": texts[n]} for n, score in hits]}
         )
 
-    @app.post("/v1/indexes/symbols/search")
-    async def search_route(body: Query) -> Response:
+    async def search_route(request: Request) -> Response:
+        body = msgspec.json.decode(await request.body(), type=Query)
         content = await run_in_threadpool(answer, body)
         return Response(content, media_type="application/json")
 
-    return app
+    path = "/v1/indexes/symbols/search"
+    return Starlette(routes=[Route(path, search_route, methods=["POST"])])
 
 
 def main() -> None:

@@ -411,7 +411,7 @@ def test_meaning(benchmark, workload):
 
 
 def test_the_http_server_is_measured(benchmark, texts):
-    pytest.importorskip("fastapi")
+    pytest.importorskip("prometheus_client")
     index = SoftIndex.from_texts(texts, plain=True)
     peers = [name for name in ("bm25s", "tantivy") if find_spec(name)]
     rows, facts = benchmark("serve").measured(index, [2], seconds=0.3, peers=peers)
@@ -432,7 +432,7 @@ def test_remote_index(benchmark, texts):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_the_memory_of_the_http_server_is_measured(benchmark, texts):
-    pytest.importorskip("fastapi")
+    pytest.importorskip("prometheus_client")
     index = SoftIndex.from_texts(texts, ids=[f"d{n}" for n in range(60)])
     rows, facts = benchmark("serve_memory").measured(index, seconds=6.0, every=2.0)
     assert len(rows) == facts["readings"] >= 2

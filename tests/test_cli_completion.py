@@ -140,7 +140,7 @@ from softcosine.cli.app import app
 n_values = 0
 for command, one, context in parameters():
     n_values += len(one.shell_complete(context, ""))
-heavy = {"numpy", "scipy", "numba", "fastapi", "httpx", "onnxruntime"} & set(sys.modules)
+heavy = {"numpy", "scipy", "numba", "starlette", "httpx", "onnxruntime"} & set(sys.modules)
 assert n_values > 150, n_values
 assert not heavy, heavy
 assert not [name for name in sys.modules if name.startswith("softcosine.index.search")]

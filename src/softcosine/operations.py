@@ -49,11 +49,12 @@ class Operation:
     result: Any
     first: tuple[str, ...] = ()
 
-    def execute(self, index: Any, request: Request) -> Any:
+    def execute(self, index: Any, request: Request, **more: Any) -> Any:
         """Return the answer of an index: its method of this name."""
-        options = {name: getattr(request, name) for name in request.__struct_fields__}
+        names = self.request.__struct_fields__  # a subclass may have more
+        options = {name: getattr(request, name) for name in names}
         first = [options.pop(name) for name in self.first]
-        return getattr(index, self.name)(*first, **options)
+        return getattr(index, self.name)(*first, **options, **more)
 
 
 OPERATIONS = {

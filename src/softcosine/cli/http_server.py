@@ -192,7 +192,7 @@ def _server_needed() -> Iterator[None]:
     except ImportError as error:
         if (error.name or "").startswith("softcosine"):
             raise
-        raise MissingDependencyError(error.name or "fastapi", "serve", "The server") from error
+        raise MissingDependencyError(error.name or "starlette", "serve", "The server") from error
 
 
 def add_key(

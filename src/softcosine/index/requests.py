@@ -86,11 +86,11 @@ def refusal(message: str, kind: type[Request], options: Mapping[str, Any]) -> In
     """Return the error for a message of msgspec, with the value and what is needed instead."""
     described: Any = msgspec.inspect.type_info(kind)
     kinds = {field.encode_name: field.type for field in described.fields}
-    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message):
+    if unknown := re.fullmatch(r"Object contains unknown field `([^`]*)`", message):
         return InvalidInputError(
             f"there is no option {unknown[1]!r}; there are {', '.join(kinds)}."
         )
-    if missing := re.fullmatch(r"Object missing required field `(.*)`", message):
+    if missing := re.fullmatch(r"Object missing required field `([^`]*)`", message):
         return InvalidInputError(
             f"{_label(missing[1])} is missing; pass {_needed(kinds[missing[1]])}."
         )

@@ -6,9 +6,9 @@
     What requests and answers hold.
 ``catalog.py``, ``served_index.py``
     The indexes by name; one index, its searches and its writes.
-``*_routes.py``
-    The routes.
-``changing.py``, ``repeats.py``
+``routing.py``, ``*_routes.py``
+    How routes are declared; the routes.
+``repeats.py``
     Changes, made once for each Idempotency-Key.
 ``tasks.py``, ``state_store.py``
     Long changes and comparisons; what the processes of a server share.

@@ -1,113 +1,157 @@
-"""Routes of documents: read, list, add, replace, delete."""
+"""Routes of documents: read, list, add, replace, delete, several changes in one commit."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import IO, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
-from pydantic import TypeAdapter
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from softcosine.cluster.opening import EitherIndex
 from softcosine.index.wire import wire
-from softcosine.serve.changing import Changes
-from softcosine.serve.checked_route import CheckedRoute
-from softcosine.serve.json_text import json_bytes, json_response, json_value
+from softcosine.serve.json_text import json_response, json_value
 from softcosine.serve.models import (
+    Addition,
+    BulkAnswer,
+    Change,
     Changed,
+    ChangesQuery,
     DeleteBody,
     Deleted,
+    Deletion,
     DocumentAnswer,
     DocumentBody,
     DocumentsAnswer,
     DocumentsBody,
-    Facets,
+    ListQuery,
+    MetadataUpdate,
     NewDocument,
-    Sort,
-    returns,
 )
 from softcosine.serve.problems import Problem
+from softcosine.serve.repeats import Repeatable, once, replayed
+from softcosine.serve.routing import CHANGE, Call, matching, route
+from softcosine.serve.search_routes import answered
 from softcosine.serve.served_index import EitherWriter
-from softcosine.serve.server import Served, Shared, may
-from softcosine.serve.spooling import JSON_LINES, content_type, read_json, read_lines, spooled
-from softcosine.serve.tags import IfNoneMatch, not_modified
+from softcosine.serve.spooling import (
+    JSON_LINES,
+    content_type,
+    digest_of,
+    read_json,
+    read_lines,
+    spooled,
+)
+from softcosine.text.weighting import Weighting
 
-__all__ = ["router"]
+__all__: list[str] = []
 
-_PATH = "/indexes/{i}/documents"
-_contents, _document = TypeAdapter(DocumentBody), TypeAdapter(NewDocument)
-_documents = TypeAdapter(DocumentsBody)
-_reading, _writing = [may("search")], [may("write", changes=True)]
-
-router = APIRouter(prefix="/v1", tags=["documents"], route_class=CheckedRoute)
+_PATH = "/v1/indexes/{i}/documents"
 
 
-@router.get(_PATH, responses=returns(DocumentsAnswer), dependencies=_reading)
-async def list_documents(
-    server: Shared,
-    served: Served,
-    where: Annotated[str | None, Query(description="A filter, as JSON.")] = None,
-    offset: Annotated[int, Query(ge=0)] = 0,
-    k: Annotated[int, Query(ge=0)] = 10,
-    sort: Annotated[Sort | None, Query()] = None,
-    facet: Annotated[Facets | None, Query()] = None,
+async def _changed(
+    call: Call[Any],
+    work: Callable[[EitherWriter, EitherIndex], dict[str, int]],
+    *,
+    body: IO[bytes] | None = None,
+    refresh: bool | None = None,
+    created: str | None = None,
 ) -> Response:
+    """Return what a change has changed, after its commit.
+
+    A change that an earlier request with the same Idempotency-Key made is not made again.
+
+    Parameters
+    ----------
+    call : Call
+    work : callable
+        Makes the change; returns the counts of the answer.
+    body : file, optional
+        The body, if the route has spooled it.
+    refresh : bool, optional
+        See `IndexWriter.commit`.
+    created : str, optional
+        Address of the document, if it may be new.
+    """
+
+    async def change(repeatable: Repeatable | None) -> Response:
+        done = await call.served.change(
+            call.server.writers, work, if_match=matching(call), once=repeatable, refresh=refresh
+        )
+        location = created if done.result.get("added") else None
+        answer = json_response(
+            {**done.result, "commit": done.commit},
+            status=200 if location is None else 201,
+            commit=done.commit,
+            location=location,
+        )
+        return replayed(answer) if done.replayed else answer
+
+    digest = None
+    if call.header("idempotency-key") is not None and body is not None:
+        digest = await asyncio.to_thread(digest_of, body)
+    return await once(call.request, call.server.store, change, digest)
+
+
+@route("GET", _PATH, query=ListQuery, answers={200: DocumentsAnswer})
+async def list_documents(call: Call[ListQuery]) -> Response:
     """List the documents that pass a filter."""
-    served.check_page(k, offset)
-    try:
-        passing = None if where is None else json_value(where.encode("utf-8", "surrogatepass"))
-    except ValueError as error:
-        raise Problem("malformed-request", f"where is no JSON: {error}.") from error
-    index = served.view.index
+    page, index = call.body, call.served.view.index
+    call.served.check_page(page.k, page.offset)
+    where = None
+    if page.where is not None:
+        try:
+            where = json_value(page.where.encode("utf-8", "surrogatepass"))
+        except ValueError as error:
+            raise Problem("malformed-request", f"where is no JSON: {error}.") from error
 
-    def listed() -> bytes:
-        found = index.filter(passing, k=k, offset=offset, sort=sort, facets=facet or ())
-        return json_bytes({**wire(found), "commit": index.commit})
+    def listed() -> dict[str, Any]:
+        found = index.filter(where, k=page.k, offset=page.offset, sort=page.sort, facets=page.facet)
+        return {**wire(found), "commit": index.commit}
 
-    content = await server.gate.run(listed)
-    return Response(content, media_type="application/json")
+    return await answered(call, listed)
 
 
-@router.post(_PATH, responses=returns(Changed), dependencies=_writing, openapi_extra={
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {"schema": {"$ref": "#/components/schemas/DocumentsBody"}},
-            "application/x-ndjson": {"schema": {"$ref": "#/components/schemas/NewDocument"}},
-        },
-    }
-})  # fmt: skip
-async def add_documents(request: Request, changes: Changes) -> Response:
+@route(
+    "POST", _PATH, "write", changes=True, headers=CHANGE, answers={200: Changed},
+    streams={"application/json": DocumentsBody, "application/x-ndjson": NewDocument},
+)  # fmt: skip
+async def add_documents(call: Call[None]) -> Response:
     """Add or replace documents in one commit, or none of them.
 
     The body is ``{"documents": [...]}``, or JSON lines of one document each, which can be larger.
     """
-    kind = content_type(request.headers)
+    kind = content_type(call.request.headers)
     lines = kind in JSON_LINES
     if not lines and kind != "application/json":
         raise _unsupported(kind, "application/json or application/x-ndjson")
     # On disk first: a slow client does not hold the writer, and the body takes no memory.
-    async with spooled(request) as body:
+    async with spooled(call.request) as body:
 
         def add(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
-            n_read, limit = 0, changes.server.limits.body_bytes
+            n_read, limit = 0, call.server.limits.body_bytes
             for document in (
-                read_lines(body, _document, limit)
+                read_lines(body, NewDocument, limit)
                 if lines
-                else read_json(body, _documents).documents
+                else read_json(body.read(), DocumentsBody).documents
             ):
                 writer.add(document.id, document.text, document.metadata)
                 n_read += 1
             n_new = writer.n_docs - len(index)
             return {"added": n_new, "replaced": n_read - n_new}
 
-        return await changes.make(add, body=body)
+        return await _changed(call, add, body=body)
 
 
-@router.post(f"{_PATH}/delete", responses=returns(Deleted), dependencies=_writing)
-async def delete_documents(changes: Changes, body: DeleteBody) -> Response:
+@route(
+    "POST", _PATH + "/delete", "write", changes=True, headers=CHANGE, body=DeleteBody,
+    answers={200: Deleted},
+)  # fmt: skip
+async def delete_documents(call: Call[DeleteBody]) -> Response:
     """Delete documents by their ids, by a filter, or by both, in one commit."""
+    body = call.body
     if body.ids is None and body.where is None:
         raise Problem("invalid-input", "give the ids of documents to delete, or a filter: where.")
 
@@ -117,58 +161,97 @@ async def delete_documents(changes: Changes, body: DeleteBody) -> Response:
         )
         return {"deleted": n + (0 if body.where is None else writer.delete(where=body.where))}
 
-    return await changes.make(delete)
+    return await _changed(call, delete)
 
 
-@router.get(_PATH + "/{id:any_text}", responses=returns(DocumentAnswer), dependencies=_reading)
-async def get_document(
-    server: Shared, served: Served, id: str, if_none_match: IfNoneMatch = None
-) -> Response:
+@route("GET", _PATH + "/{id:any_text}", headers=("If-None-Match",), answers={200: DocumentAnswer})
+async def get_document(call: Call[None]) -> Response:
     """Return a document."""
-    index = served.view.index
-    if not_modified(if_none_match, index.commit):
+    index = call.served.view.index
+    if call.not_modified(index.commit):
         return Response(status_code=304, headers={"ETag": f'"{index.commit}"'})
-    (document,) = await server.gate.run(lambda: index.get([id]))
+    (document,) = await call.server.gate.run(lambda: index.get([call.path["id"]]))
     return json_response({**wire(document), "commit": index.commit}, commit=index.commit)
 
 
-@router.put(
-    _PATH + "/{id:any_text}", responses=returns(Changed) | returns(Changed, 201),
-    dependencies=_writing,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {"schema": {"$ref": "#/components/schemas/DocumentBody"}}
-            },
-        }
-    },
+@route(
+    "PUT", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE,
+    streams={"application/json": DocumentBody}, answers={200: Changed, 201: Changed},
 )  # fmt: skip
-async def put_document(request: Request, changes: Changes, id: str) -> Response:
+async def put_document(call: Call[None]) -> Response:
     """Add a document, or replace the one with the same id."""
-    if (kind := content_type(request.headers)) != "application/json":
+    id = call.path["id"]
+    if (kind := content_type(call.request.headers)) != "application/json":
         raise _unsupported(kind, "application/json")
-    async with spooled(request) as body:
+    async with spooled(call.request) as body:
 
         def put(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
-            contents = read_json(body, _contents)
+            contents = read_json(body.read(), DocumentBody)
             new = id not in index
             writer.add(id, contents.text, contents.metadata)
             return {"added": int(new), "replaced": int(not new)}
 
-        created = f"/v1/indexes/{changes.served.name}/documents/{quote(id, safe='')}"
-        return await changes.make(put, body=body, created=created)
+        created = f"/v1/indexes/{call.served.name}/documents/{quote(id, safe='')}"
+        return await _changed(call, put, body=body, created=created)
 
 
-@router.delete(_PATH + "/{id:any_text}", responses=returns(Deleted), dependencies=_writing)
-async def delete_document(changes: Changes, id: str) -> Response:
+@route(
+    "DELETE", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE,
+    answers={200: Deleted},
+)  # fmt: skip
+async def delete_document(call: Call[None]) -> Response:
     """Delete a document."""
 
     def delete(writer: EitherWriter, _: EitherIndex) -> dict[str, int]:
-        return {"deleted": writer.delete(id)}
+        return {"deleted": writer.delete(call.path["id"])}
 
-    return await changes.make(delete)
+    return await _changed(call, delete)
 
 
 def _unsupported(kind: str, wanted: str) -> Problem:
     return Problem("unsupported-type", f"the body is {kind or 'of no type'!r:.100}; send {wanted}.")
+
+
+@route(
+    "POST", "/v1/indexes/{i}/changes", "write", changes=True, headers=CHANGE, query=ChangesQuery,
+    streams={"application/x-ndjson": Change}, answers={200: BulkAnswer},
+)  # fmt: skip
+async def change_index(call: Call[ChangesQuery]) -> Response:
+    """Make several changes in one commit, or none of them; the body has a JSON line for each.
+
+    Without a line, `refresh` alone is done.
+    """
+    if content_type(call.request.headers) not in JSON_LINES:
+        raise Problem("unsupported-type", "send JSON lines: Content-Type: application/x-ndjson.")
+    async with spooled(call.request) as body:
+
+        def work(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
+            counts = Counter[str]()
+            for one in read_lines(body, Change, call.server.limits.body_bytes):
+                counts.update(_made(writer, one))
+            n_new = max(0, writer.n_docs - len(index) + counts["deleted"])
+            return {
+                "added": n_new,
+                "replaced": counts["written"] - n_new,
+                "deleted": counts["deleted"],
+                "missing": counts["missing"],
+                "updated": counts["updated"],
+            }
+
+        return await _changed(call, work, body=body, refresh=call.body.refresh)
+
+
+def _made(writer: EitherWriter, change: Change) -> dict[str, int]:
+    """Make a change; return what is counted of it."""
+    if isinstance(change, Addition):
+        writer.add(change.id, change.text, change.metadata)
+        return {"written": 1}
+    if isinstance(change, Deletion):
+        n_deleted = writer.delete(change.id, where=change.where, missing_ok=change.missing_ok)
+        return {"deleted": n_deleted, "missing": int(change.where is None and not n_deleted)}
+    if isinstance(change, MetadataUpdate):
+        writer.update_metadata(change.id, change.metadata, replace=change.replace)
+        return {"updated": 1}
+    weighting = Weighting.from_dict(asdict(change.weighting))
+    writer.set_weighting(weighting, ranking=change.ranking)
+    return {}

@@ -1,34 +1,32 @@
-"""Routes of indexes: list, read, create, delete."""
+"""Routes of indexes and aliases: list, read, create, delete."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter
+from msgspec import to_builtins
 from starlette.responses import Response
 
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
-from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.json_text import json_response
-from softcosine.serve.models import CreateBody, IndexAnswer, IndexesAnswer, returns
+from softcosine.serve.models import AliasBody, Aliases, CreateBody, IndexAnswer, IndexesAnswer
 from softcosine.serve.problems import Problem
+from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import ServedIndex
-from softcosine.serve.server import Served, Server, Shared, may
-from softcosine.serve.tags import IfNoneMatch, not_modified
+from softcosine.serve.server import Server
 from softcosine.similarity.registry import needs_nothing
 
-__all__ = ["router"]
+__all__: list[str] = []
 
-_PATH = "/indexes/{i}"
-
-router = APIRouter(prefix="/v1", tags=["indexes"], route_class=CheckedRoute)
+_PATH, _ALIAS = "/v1/indexes/{i}", "/v1/aliases/{name}"
 
 
-@router.get("/indexes", responses=returns(IndexesAnswer), dependencies=[may("search")])
-async def list_indexes(server: Shared) -> Response:
+@route("GET", "/v1/indexes", answers={200: IndexesAnswer})
+async def list_indexes(call: Call[None]) -> Response:
     """List the indexes."""
+    server = call.server
 
     def listed() -> dict[str, list[Any]]:
         answer: dict[str, list[Any]] = {"indexes": [], "broken": []}
@@ -43,38 +41,56 @@ async def list_indexes(server: Shared) -> Response:
     return json_response(await asyncio.to_thread(listed))
 
 
-@router.get(_PATH, responses=returns(IndexAnswer), dependencies=[may("search")])
-async def get_index(server: Shared, served: Served, if_none_match: IfNoneMatch = None) -> Response:
+@route("GET", _PATH, headers=("If-None-Match",), answers={200: IndexAnswer})
+async def get_index(call: Call[None]) -> Response:
     """Return the state and the settings of an index."""
-    commit = served.view.commit
-    if not_modified(if_none_match, commit):
+    commit = call.served.view.commit
+    if call.not_modified(commit):
         return Response(status_code=304, headers={"ETag": f'"{commit}"'})
-    record = await asyncio.to_thread(index_record, server, served)
+    record = await asyncio.to_thread(index_record, call.server, call.served)
     return json_response(record, commit=record["commit"])
 
 
-@router.put(
-    _PATH,
-    responses=returns(IndexAnswer, 201),
-    status_code=201,
-    dependencies=[may("admin", changes=True)],
-)  # fmt: skip
-async def create_index(server: Shared, i: str, body: CreateBody) -> Response:
+@route(
+    "PUT", _PATH, "admin", changes=True, body=CreateBody, answers={201: IndexAnswer}, opens=False
+)
+async def create_index(call: Call[CreateBody]) -> Response:
     """Create an index without documents."""
-    arguments: dict[str, Any] = {
-        name: getattr(body, name) for name in body.model_fields_set - {"similarity"}
-    }
-    if body.similarity is not None:
-        arguments["similarity"] = _recipe(body.similarity)
-    served = await asyncio.to_thread(server.catalog.create, i, arguments)
+    name, server = call.path["i"], call.server
+    arguments: dict[str, Any] = to_builtins(call.body)  # without defaults
+    if call.body.similarity is not None:
+        arguments["similarity"] = _recipe(call.body.similarity)
+    served = await asyncio.to_thread(server.catalog.create, name, arguments)
     record = await asyncio.to_thread(index_record, server, served)
-    return json_response(record, status=201, commit=record["commit"], location=f"/v1/indexes/{i}")
+    return json_response(
+        record, status=201, commit=record["commit"], location=f"/v1/indexes/{name}"
+    )
 
 
-@router.delete(_PATH, status_code=204, dependencies=[may("admin", changes=True)])
-async def delete_index(server: Shared, i: str) -> Response:
+@route("DELETE", _PATH, "admin", changes=True, answers={204: None}, opens=False)
+async def delete_index(call: Call[None]) -> Response:
     """Delete an index and its files; searches that run on it finish."""
-    await asyncio.to_thread(server.catalog.delete, i)
+    await asyncio.to_thread(call.server.catalog.delete, call.path["i"])
+    return Response(status_code=204)
+
+
+@route("GET", "/v1/aliases", answers={200: Aliases})
+async def list_aliases(call: Call[None]) -> Response:
+    """List the aliases and their indexes."""
+    return json_response({"aliases": call.server.catalog.aliases})
+
+
+@route("PUT", _ALIAS, "admin", changes=True, body=AliasBody, answers={200: Aliases})
+async def put_alias(call: Call[AliasBody]) -> Response:
+    """Let a name stand for an index: searches move to it at once."""
+    await asyncio.to_thread(call.server.catalog.set_alias, call.path["name"], call.body.index)
+    return json_response({"aliases": call.server.catalog.aliases})
+
+
+@route("DELETE", _ALIAS, "admin", changes=True, answers={204: None})
+async def delete_alias(call: Call[None]) -> Response:
+    """Delete an alias; the index stays."""
+    await asyncio.to_thread(call.server.catalog.set_alias, call.path["name"], None)
     return Response(status_code=204)
 
 

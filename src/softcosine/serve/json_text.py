@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
-import orjson
+import msgspec
 from starlette.responses import Response
 
 from softcosine.files import parsed_json
@@ -19,8 +20,8 @@ _MOST_CONTAINERS = 250_000  # a list takes 30 times as much memory as its text
 def json_bytes(value: Any) -> bytes:
     """Return a value as JSON in UTF-8."""
     try:
-        return orjson.dumps(value)
-    except TypeError:  # a lone surrogate, or an integer of more than 64 bits
+        return msgspec.json.encode(value)
+    except (ValueError, OverflowError):  # a lone surrogate, or an integer of more than 64 bits
         return json.dumps(value, allow_nan=False).encode()
 
 
@@ -42,12 +43,17 @@ def json_value(body: bytes) -> Any:
     Raises
     ------
     ValueError
-        If it is not JSON in UTF-8, is nested too deeply, holds NaN or a number too large, or has
-        too many lists and objects.
+        If it is not JSON in UTF-8, is nested too deeply, holds NaN, a number too large or half
+        of a surrogate pair, or has too many lists and objects.
     """
     if body.count(b"[") + body.count(b"{") > _MOST_CONTAINERS:
         raise ValueError(f"it has more than {_MOST_CONTAINERS:,} lists and objects; send several")
     try:
-        return parsed_json(body.decode())
+        value = parsed_json(body.decode())
+        if re.search(rb"\\u[dD][89a-fA-F]", body):
+            json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start} is not UTF-8") from error
+    except UnicodeEncodeError as error:
+        raise ValueError("it has half of a surrogate pair") from error
+    return value

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from importlib.util import find_spec
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -16,10 +15,10 @@ from softcosine._deadline import using_deadline
 from softcosine.cluster.opening import is_sharded
 from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.catalog import Catalog
-from softcosine.serve.checked_route import CheckedRoute
 from softcosine.serve.problems import Problem
+from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import whole
-from softcosine.serve.server import Server, may
+from softcosine.serve.server import Server
 
 __all__ = ["add_mcp"]
 
@@ -103,19 +102,21 @@ class _Mcp:
                 await self._running
 
 
-def add_mcp(app: FastAPI, server: Server) -> Callable[[], AbstractAsyncContextManager[None]]:
-    """Add `/mcp`, if the package `mcp` is installed; the result is to be entered while it runs.
+def add_mcp(server: Server) -> Callable[[], AbstractAsyncContextManager[None]]:
+    """Declare `/mcp`, if the package `mcp` is installed; the result is entered while it runs.
 
     The tools read only, and need a key that may search.
     """
     if find_spec("mcp") is None:
         return nullcontext
     made = _Mcp(server.catalog)
-
-    async def mcp() -> Response:
-        return _Passed(await made.app(), server.limits.timeout_ms / 1000)
-
-    router = APIRouter(route_class=CheckedRoute, include_in_schema=False)
-    router.add_api_route("/mcp", mcp, methods=["POST"], dependencies=[may("search")])
-    app.include_router(router)
+    server.mcp = made.app
     return made.until_end
+
+
+@route("POST", "/mcp")
+async def mcp(call: Call[None]) -> Response:
+    """Answer by the tools of the MCP server."""
+    if call.server.mcp is None:
+        raise Problem("not-found", "there is no /mcp without the package mcp.")
+    return _Passed(await call.server.mcp(), call.server.limits.timeout_ms / 1000)

@@ -1,21 +1,27 @@
-"""What requests and answers hold; the OpenAPI document is made of these classes.
+"""What requests and answers hold; the OpenAPI document is made of these types.
 
 Unknown fields of requests are refused by name, and values of a wrong type are not converted.
-Validation of an object, a list or a mapping ends with its first unknown name or wrong element.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, is_typeddict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from msgspec import Meta
-from msgspec.json import schema_components
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from msgspec import Meta, Struct
 
 from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair
-from softcosine.index.query.filters import MAX_CONDITIONS, MAX_KEYS
-from softcosine.index.query.query_vectors import MAX_RESPELLED
-from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS
+from softcosine.index.requests import (
+    MAX_FACETS,
+    MAX_SORT_KEYS,
+    DedupeRequest,
+    ExpandRequest,
+    ExplainRequest,
+    ExplainSimilarRequest,
+    PairsRequest,
+    ScoresRequest,
+    SearchRequest,
+    SimilarRequest,
+)
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.explanation import Part as ExplanationPart
 from softcosine.index.search.results import Hit, Hits, Listing
@@ -24,299 +30,181 @@ from softcosine.index.segment.documents import Document
 from softcosine.index.wire import form
 from softcosine.serve.completion import Completion
 
-__all__ = [
-    "AliasBody",
-    "Aliases",
-    "BackupBody",
-    "BulkAnswer",
-    "Change",
-    "Changed",
-    "CreateBody",
-    "DedupeBody",
-    "DeleteBody",
-    "Deleted",
-    "DocumentAnswer",
-    "DocumentBody",
-    "DocumentsAnswer",
-    "DocumentsBody",
-    "EncodeBody",
-    "ExpandAnswer",
-    "ExpandBody",
-    "ExplainBody",
-    "ExplainSimilarBody",
-    "ExplanationAnswer",
-    "GroupsAnswer",
-    "HitAnswer",
-    "IndexAnswer",
-    "IndexesAnswer",
-    "MultiSearchAnswer",
-    "MultiSearchBody",
-    "NamedSearch",
-    "NewDocument",
-    "PairsAnswer",
-    "PairsBody",
-    "ProblemAnswer",
-    "ScoresAnswer",
-    "ScoresBody",
-    "SearchAnswer",
-    "SearchBody",
-    "SimilarBody",
-    "SimilaritiesAnswer",
-    "SimilaritiesBody",
-    "SuggestAnswer",
-    "SuggestBody",
-    "TaskAnswer",
-    "TermAnswer",
-    "answer_schemas",
-    "returns",
+_Words = Annotated[list[str], Meta(max_length=1000)]
+_Ids = Annotated[list[str], Meta(max_length=100_000)]
+_Few = Meta(max_length=100)
+_Weights = Annotated[dict[str, float], _Few]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Object = dict[str, Any]
+Query = Annotated[
+    str | _Words | Annotated[dict[str, str | _Words], _Few],
+    Meta(description="A text, a list of tokens, or one of these for each field."),
+]
+_K = Annotated[int, Meta(ge=0)]
+_Parts = Annotated[
+    Annotated[list[Literal["number", "text", "title", "metadata", "snippet"]], _Few] | None,
+    Meta(description="Which parts of a hit to return beside id and score; all by default."),
+]
+_Highlight = Annotated[bool, Meta(description="Whether each hit has its best passage.")]
+_Timeout = Annotated[
+    Annotated[int, Meta(ge=1)] | None,
+    Meta(description="Milliseconds after which the request ends without a result."),
 ]
 
 
-class Body(BaseModel):
+class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A request."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _until_first_unknown(cls, given: Any) -> Any:
-        """Leave out all unknown names but the first, each of which would make an error."""
-        if not isinstance(given, dict):
-            return given
-        known = cls.model_fields
-        first = next((name for name in given if name not in known), None)
-        return {name: value for name, value in given.items() if name in known or name == first}
-
-
-_T = TypeVar("_T")
-# Counted before their elements are validated, which ends with the first wrong one.
-Few = Annotated[_T, Field(max_length=100, fail_fast=True)]
-Words = Annotated[list[str], Field(max_length=1000, fail_fast=True)]
-Ids = Annotated[list[str], Field(max_length=100_000, fail_fast=True)]
-Lines = Annotated[list[_T], Field(max_length=10_000, fail_fast=True)]
-
-Query = str | Words | Few[dict[str, str | Words]]
-Filter = Annotated[
-    dict[str, Any],
-    Field(description=f"At most {MAX_CONDITIONS:,} conditions, on at most {MAX_KEYS} keys."),
-]
-Sort = Annotated[list[str], Field(max_length=MAX_SORT_KEYS, fail_fast=True)]
-Facets = Annotated[list[str], Field(max_length=MAX_FACETS, fail_fast=True)]
-Ask = Literal["words", "static", "encoder"]
-By = Literal["words", "meaning", "both"]
-Part = Literal["number", "text", "title", "metadata", "snippet"]
-K = Annotated[int, Field(ge=0, description="Maximum number of hits.")]
-Metadata = dict[str, Any]
-Timeout = Annotated[
-    int | None,
-    Field(ge=1, description="Milliseconds after which the request ends without a result."),
-]
-
-
-class FirstStageBody(Body):
-    """Search in two stages; see ``FirstStage``."""
-
-    terms: int | None = 32
-    candidates: int | None = None
-
-
-class SearchBody(Body):
+class SearchBody(SearchRequest, frozen=True, kw_only=True):
     """A search; the parameters are those of ``SoftIndex.search``."""
 
-    q: Query = Field(description="A string, a list of tokens, or a mapping of fields to these.")
-    k: K = 10
-    offset: int = Field(default=0, ge=0)
-    where: Filter | None = None
-    sort: str | Sort | None = None
-    facets: Facets = []
-    ranking: str | None = None
-    ask: Ask | None = None
-    meaning: float | None = None
-    mmr: float | None = None
-    exact_first: bool = False
-    fill: bool = False
-    first_stage: int | FirstStageBody | None = None
-    min_score: float = 0.0
-    fuzzy: bool = Field(
-        default=False, description=f"Whether unknown words, at most {MAX_RESPELLED}, are respelled."
+    q: Query
+    plain: Annotated[
+        bool, Meta(description="Whether equal words alone match: ordinary BM25 or cosine.")
+    ] = False
+    fields: _Parts = None
+    explain: Annotated[bool, Meta(description="Whether each hit has the parts of its score.")] = (
+        False
     )
-    syntax: bool | None = None
-    expand: bool = True
-    keep_stop_words: bool = False
-    max_terms: int | None = 512
-    plain: bool = Field(
-        default=False,
-        description="Whether equal words alone match: ordinary BM25 or cosine, to compare with.",
-    )
-    fields: Few[list[Part]] | None = Field(
-        default=None,
-        description="Which parts of a hit to return beside id and score; all by default.",
-    )
-    explain: bool = Field(default=False, description="Whether each hit has the parts of its score.")
-    highlight: bool = Field(default=True, description="Whether each hit has its best passage.")
-    timeout_ms: Timeout = None
+    highlight: _Highlight = True
+    timeout_ms: _Timeout = None
 
 
-class NamedSearch(SearchBody):
+class NamedSearch(SearchBody, frozen=True, kw_only=True):
     """A search of a multi-search."""
 
     index: str
 
 
-class MultiSearchBody(Body):
+class MultiSearchBody(Body, frozen=True, kw_only=True):
     """Several searches; each gets its answer or its problem."""
 
-    searches: Few[list[NamedSearch]]
+    searches: Annotated[list[NamedSearch], _Few]
 
 
-class SimilarBody(Body):
+class SimilarBody(SimilarRequest, frozen=True, kw_only=True):
     """Documents similar to a document or to a text; exactly one of `id` and `text`."""
 
-    id: str | None = None
+    id: str | None = None  # type: ignore[assignment]
     text: str | None = None
-    k: K = 10
-    where: Filter | None = None
-    min_score: float = 0.0
-    ranking: str = "soft_cosine"
-    meaning: float | None = None
-    fields: Few[list[Part]] | None = None
-    highlight: bool = True
-    timeout_ms: Timeout = None
+    fields: _Parts = None
+    highlight: _Highlight = True
+    timeout_ms: _Timeout = None
 
 
-class ScoringBody(Body):
-    """How documents are scored; the parameters are those of ``SoftIndex.explain``."""
-
-    q: Query
-    ranking: str | None = None
-    syntax: bool | None = None
-    max_terms: int | None = 512
-    fuzzy: bool = False
-    keep_stop_words: bool = False
-    ask: Ask | None = None
-    meaning: float | None = None
-    timeout_ms: Timeout = None
-
-
-class ExplainBody(ScoringBody):
+class ExplainBody(ExplainRequest, frozen=True, kw_only=True):
     """The score of one document, as parts that sum to it."""
 
-    id: str
+    q: Query
+    timeout_ms: _Timeout = None
 
 
-class ScoresBody(ScoringBody):
+class ScoresBody(ScoresRequest, frozen=True, kw_only=True):
     """The scores of documents, such as the hits of another engine."""
 
-    ids: Ids
+    q: Query
+    ids: _Ids
+    timeout_ms: _Timeout = None
 
 
-class ExplainSimilarBody(Body):
+class ExplainSimilarBody(ExplainSimilarRequest, frozen=True, kw_only=True):
     """The similarity of two documents, as parts that sum to it."""
 
-    id: str
-    other: str
-    ranking: str = "soft_cosine"
-    meaning: float | None = None
-    timeout_ms: Timeout = None
+    timeout_ms: _Timeout = None
 
 
-class PairsBody(Body):
+class PairsBody(PairsRequest, frozen=True, kw_only=True):
     """All similar pairs of documents, or the nearest documents of each; see ``SoftIndex.pairs``."""
 
-    min_similarity: float = 0.0
-    k: int | None = None
-    by: By = "words"
-    ranking: str = "soft_cosine"
-    timeout_ms: Timeout = None
+    timeout_ms: _Timeout = None
 
 
-class DedupeBody(Body):
+class DedupeBody(DedupeRequest, frozen=True, kw_only=True):
     """Groups of near duplicates; see ``SoftIndex.dedupe``."""
 
-    min_similarity: float = 0.9
-    method: Literal["components", "leaders"] = "components"
-    by: By = "words"
-    timeout_ms: Timeout = None
+    timeout_ms: _Timeout = None
 
 
-class ExpandBody(Body):
+class ExpandBody(ExpandRequest, frozen=True, kw_only=True):
     """A query in the language of another server; see ``SoftIndex.expand``."""
 
-    q: str | Words
+    q: str | _Words
     to: Literal["elasticsearch", "opensearch", "solr", "lucene"] = "lucene"
-    field: str | Few[dict[str, str]] | None = None
-    max_terms: int | None = 64
-    words: Literal["terms", "forms", "analyzed"] = "terms"
-    k1_factor: bool | None = None
-    syntax: bool | None = None
-    keep_stop_words: bool = False
-    timeout_ms: Timeout = None
+    timeout_ms: _Timeout = None
 
 
-class SuggestBody(Body):
+class SuggestBody(Body, frozen=True, kw_only=True):
     """Indexed words that begin with a prefix."""
 
-    prefix: str = Field(min_length=1, max_length=100)
-    k: K = 10
+    prefix: Annotated[str, Meta(min_length=1, max_length=100)]
+    k: _K = 10
 
 
-Text = str | Annotated[list[str], Field(max_length=1_000_000, fail_fast=True)] | Few[dict[str, str]]
+class TermQuery(Body, frozen=True, kw_only=True):
+    """How many similar words."""
+
+    k: Annotated[int, Meta(ge=1)] = 10
 
 
-class DocumentBody(Body):
-    """The contents of a document."""
+class ListQuery(Body, frozen=True, kw_only=True):
+    """A page of documents that pass a filter."""
 
-    text: Text = Field(description="A string, a list of tokens, or a mapping of fields to strings.")
-    metadata: Metadata | None = None
+    where: Annotated[str | None, Meta(description="A filter, as JSON.")] = None
+    offset: _K = 0
+    k: _K = 10
+    sort: Annotated[list[str], Meta(max_length=MAX_SORT_KEYS)] = []
+    facet: Annotated[list[str], Meta(max_length=MAX_FACETS)] = []
 
 
-class NewDocument(DocumentBody):
+class DocumentBody(Body, frozen=True, kw_only=True):
+    """The contents of a document: text, list of tokens, or mapping of fields to strings."""
+
+    text: str | Annotated[list[str], Meta(max_length=1_000_000)] | Annotated[dict[str, str], _Few]
+    metadata: _Object | None = None
+
+
+class NewDocument(DocumentBody, frozen=True, kw_only=True):
     """A document to add, or to put in place of the document of the same id."""
 
     id: str
 
 
-class DocumentsBody(Body):
+class DocumentsBody(Body, frozen=True, kw_only=True):
     """Documents to add in one commit, or none of them."""
 
-    documents: Annotated[list[NewDocument], Field(max_length=100_000, fail_fast=True)]
+    documents: Annotated[list[NewDocument], Meta(max_length=100_000)]
 
 
-class DeleteBody(Body):
+class DeleteBody(Body, frozen=True, kw_only=True):
     """Documents to delete in one commit: by ids, by a filter, or by both."""
 
-    ids: Ids | None = None
-    where: Filter | None = None
-    missing_ok: bool = Field(
-        default=False, description="Whether ids without a document are allowed."
-    )
-
-
-class Addition(NewDocument):
-    """A change: add a document, or replace the one of the same id."""
-
-    op: Literal["add"]
-
-
-class Deletion(Body):
-    """A change: delete a document, or all that pass a filter."""
-
-    op: Literal["delete"]
-    id: str | None = None
-    where: Filter | None = None
+    ids: _Ids | None = None
+    where: _Object | None = None
     missing_ok: bool = False
 
 
-class MetadataUpdate(Body):
+class Addition(NewDocument, frozen=True, kw_only=True, tag_field="op", tag="add"):
+    """A change: add a document, or replace the one of the same id."""
+
+
+class Deletion(Body, frozen=True, kw_only=True, tag_field="op", tag="delete"):
+    """A change: delete a document, or all that pass a filter."""
+
+    id: str | None = None
+    where: _Object | None = None
+    missing_ok: bool = False
+
+
+class MetadataUpdate(Body, frozen=True, kw_only=True, tag_field="op", tag="update_metadata"):
     """A change: other metadata of a document, whose text is not analyzed again."""
 
-    op: Literal["update_metadata"]
     id: str
-    metadata: Metadata
-    replace: bool = Field(default=False, description="Whether other keys are removed.")
+    metadata: _Object
+    replace: Annotated[bool, Meta(description="Whether other keys are removed.")] = False
 
 
-class TermWeights(Body):
+class TermWeights(Body, frozen=True, kw_only=True):
     """The settings of a ``Weighting``."""
 
     tf: str
@@ -325,87 +213,105 @@ class TermWeights(Body):
     b: float
 
 
-class Reweighting(Body):
+class Reweighting(Body, frozen=True, kw_only=True, tag_field="op", tag="set_weighting"):
     """A change: other term weights, and another default ranking."""
 
-    op: Literal["set_weighting"]
     weighting: TermWeights
     ranking: str | None = None
 
 
-Change = Annotated[Addition | Deletion | MetadataUpdate | Reweighting, Field(discriminator="op")]
+Change = Addition | Deletion | MetadataUpdate | Reweighting
 
 
-class CreateBody(Body):
+class ChangesQuery(Body, frozen=True, kw_only=True):
+    """How changes are committed."""
+
+    refresh: Annotated[
+        bool | None,
+        Meta(description="Whether the statistics of the terms are computed anew; else the rule."),
+    ] = None
+
+
+class CreateBody(Body, frozen=True, kw_only=True):
     """A new index; the parameters are those of ``SoftIndex.create``."""
 
-    similarity: dict[str, Any] | None = Field(
-        default=None, description="A recipe, as SimilarityRecipe.to_dict returns it; no files."
-    )
+    similarity: Annotated[
+        _Object | None,
+        Meta(description="A recipe, as SimilarityRecipe.to_dict returns it; no files."),
+    ] = None
     plain: bool = False
     language: str = "auto"
     ranking: str | None = None
-    fields: Few[dict[str, float]] | Few[list[str]] | None = None
+    fields: Annotated[dict[str, float], _Few] | Annotated[list[str], _Few] | None = None
     max_neighbors: int | None = None
     min_df: int | float = 1
     max_df: int | float = 1.0
     positions: bool | None = None
     keep_texts: bool = True
     encoder: Literal["auto", "static", "minilm"] | None = "auto"
-    meaning: float | Few[dict[str, float]] | None = None
+    meaning: float | _Weights | None = None
     note: str = ""
 
 
-class AliasBody(Body):
+class AliasBody(Body, frozen=True, kw_only=True):
     """The index that an alias stands for."""
 
     index: str
 
 
-class BackupBody(Body):
+class BackupBody(Body, frozen=True, kw_only=True):
     """A copy of the last commit, under another name in the same folder."""
 
     to: str
     overwrite: bool = False
 
 
-class EncodeBody(Body):
+class EncodeBody(Body, frozen=True, kw_only=True):
     """Coordinates of meaning for all documents that have none."""
 
     encoder: Literal["static", "minilm"] | None = None
-    meaning: float | Few[dict[str, float]] | None = None
+    meaning: float | _Weights | None = None
 
 
-class Pin(Body):
-    """The similarity of two words."""
-
-    word: str
-    other: str
-    similarity: float = Field(ge=0, le=1)
-
-
-class Pair(Body):
+class Pair(Body, frozen=True, kw_only=True):
     """Two words."""
 
     word: str
     other: str
 
 
-class Weight(Body):
+class Pin(Pair, frozen=True, kw_only=True):
+    """The similarity of two words."""
+
+    similarity: _Share
+
+
+class Weight(Body, frozen=True, kw_only=True):
     """A factor of the similarity of two words, or of all similarities of one word."""
 
     word: str
     other: str | None = None
-    weight: float = Field(ge=0, le=1)
+    weight: _Share
 
 
-class SimilaritiesBody(Body):
+_Lines = Meta(max_length=10_000)
+
+
+class SimilaritiesBody(Body, frozen=True, kw_only=True):
     """Changes of your decisions about words; a later decision on a pair replaces an earlier one."""
 
-    pin: Lines[Pin] = []
-    forbid: Lines[Pair] = []
-    weigh: Lines[Weight] = []
-    remove: Lines[Pair] = Field(default=[], description="Pairs whose decisions are taken back.")
+    pin: Annotated[list[Pin], _Lines] = []
+    forbid: Annotated[list[Pair], _Lines] = []
+    weigh: Annotated[list[Weight], _Lines] = []
+    remove: Annotated[
+        list[Pair], _Lines, Meta(description="Pairs whose decisions are taken back.")
+    ] = []
+
+
+class SignInBody(Body, frozen=True, kw_only=True):
+    """A key of the server."""
+
+    key: Annotated[str, Meta(max_length=200)]
 
 
 def _typed(name: str, kind: Any, /, **fields: Any) -> Any:
@@ -417,9 +323,6 @@ def _typed(name: str, kind: Any, /, **fields: Any) -> Any:
 def _answer(name: str, kind: Any = None, /, **fields: Any) -> Any:
     """Return the type of a result with further fields, and its commit."""
     return _typed(name, kind, **fields, commit=str)
-
-
-_Object = dict[str, Any]
 
 
 class ProblemAnswer(TypedDict):
@@ -499,16 +402,5 @@ class TaskAnswer(TypedDict):
     problem: NotRequired[ProblemAnswer]  # fmt: skip
 
 
-_ANSWERS = [one for name, one in globals().items() if name[0].isupper() and is_typeddict(one)]
-_REFERENCE = "#/components/schemas/{name}"
-
-
-def returns(kind: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the description of an answer, for OpenAPI."""
-    reference = {"$ref": _REFERENCE.format(name=kind.__name__)}
-    return {status: {"content": {"application/json": {"schema": reference}}}}
-
-
-def answer_schemas() -> dict[str, Any]:
-    """Return the JSON schema of every answer."""
-    return schema_components(_ANSWERS, ref_template=_REFERENCE)[1]
+Status = _typed("Status", None, status=str)
+Version = _typed("Version", None, name=str, version=str)

@@ -6,13 +6,12 @@ import hashlib
 from importlib.resources import files
 from typing import NamedTuple
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from softcosine.serve.problems import Problem
-from softcosine.serve.tags import IfNoneMatch, not_modified
+from softcosine.serve.routing import Call, route
 
-__all__ = ["POLICY", "router"]
+__all__ = ["POLICY"]
 
 # No other host, no inline script or style, no frame around the page, and no text that becomes
 # markup: `require-trusted-types-for` lets a browser refuse `innerHTML`.
@@ -27,8 +26,6 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-
-router = APIRouter(include_in_schema=False)
 
 
 class _File(NamedTuple):
@@ -50,15 +47,11 @@ def _read() -> dict[str, _File]:
 _FILES = _read()
 
 
-@router.get("/")
-async def page(if_none_match: IfNoneMatch = None) -> Response:
-    """Return the page."""
-    return await page_file("index.html", if_none_match)
-
-
-@router.get("/page/{name}")
-async def page_file(name: str, if_none_match: IfNoneMatch = None) -> Response:
+@route("GET", "/", public=True)
+@route("GET", "/page/{name}", public=True)
+async def page_file(call: Call[None]) -> Response:
     """Return a file of the page; browsers keep it, and ask whether it is still the same."""
+    name = call.path.get("name", "index.html")
     if (file := _FILES.get(name)) is None:
         raise Problem("not-found", f"the page has no file {name:.100}.")
     headers = {
@@ -67,6 +60,6 @@ async def page_file(name: str, if_none_match: IfNoneMatch = None) -> Response:
         "Cross-Origin-Resource-Policy": "same-origin",
         "ETag": f'"{file.tag}"',
     }
-    if not_modified(if_none_match, file.tag):
+    if call.not_modified(file.tag):
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers, media_type=file.kind)

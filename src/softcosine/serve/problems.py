@@ -42,25 +42,28 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+import msgspec
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
 from softcosine import errors
+from softcosine.index.requests import refusal
 from softcosine.serve.json_text import json_bytes
 
 __all__ = [
     "PREFIX",
     "Problem",
     "add_handlers",
+    "decoded",
     "problem_of",
     "problem_response",
-    "validation_problem",
 ]
 
 _log = logging.getLogger(__name__)
@@ -183,7 +186,7 @@ def problem_response(problem: Problem, request_id: str | None) -> Response:
     )
 
 
-def add_handlers(app: FastAPI) -> None:
+def add_handlers(app: Starlette) -> None:
     """Answer all errors of an application by problems."""
 
     def answer(request: Request, problem: Problem) -> Response:
@@ -213,33 +216,36 @@ def add_handlers(app: FastAPI) -> None:
             problem.headers["Allow"] = ", ".join(_methods(request))
         return answer(request, problem)
 
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        kind = request.headers.get("content-type", "no type").lower()
-        if not kind.startswith("application/json") and error.errors()[0]["loc"] == ("body",):
-            told = f"the body is of {kind:.100}; send Content-Type: application/json."
-            return answer(request, Problem("unsupported-type", told))
-        return answer(request, validation_problem(error.errors()))
-
     app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(RequestValidationError, invalid)
     for kind, _ in _OF_ERRORS:
         app.add_exception_handler(kind, known)
     app.add_exception_handler(OSError, known)
 
 
-def validation_problem(found: Sequence[Mapping[str, Any]], place: str = "") -> Problem:
-    """Return the problem of the faults that pydantic found, for example in a line."""
-    faults = []
-    for one in found[:20]:
-        parts = [str(part) for part in one["loc"]]
-        name = ".".join(parts[1:] if parts[:1] == ["body"] and len(parts) > 1 else parts)[:200]
-        told = "unknown field" if one["type"] == "extra_forbidden" else str(one["msg"])
-        faults.append({"field": name, "problem": told})
-    shown = "; ".join(f"{one['field'] or 'the value'}: {one['problem']}" for one in faults[:5])
-    shown = f"{place}: {shown}" if place else shown
-    return Problem(
-        "invalid-request", f"{shown}. /openapi.json describes the fields.", errors=faults
+def decoded(kind: Any, value: Any, place: str = "", *, strict: bool = True) -> Any:
+    """Return a value of JSON types as a request, for example that of a line.
+
+    Raises
+    ------
+    Problem
+        ``invalid-request``, with the name of the first faulty field.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        message = str(error)
+    reason, _, path = message.partition(" - at `$")
+    name = re.sub(r"\[(\d+)\]", r".\1", path.strip("`.").removeprefix("["))
+    if unknown := re.search(r"(unknown|required) field `(.*)`$", reason):
+        name = f"{name}.{unknown[2]}".strip(".")
+        reason = "unknown field" if unknown[1] == "unknown" else "missing field"
+    told = f"{name or 'the value'}: {reason}."
+    if isinstance(kind, type) and isinstance(value, dict):
+        told = str(refusal(message, kind, value))
+    raise Problem(
+        "invalid-request",
+        f"{place}: {told}" if place else told,
+        errors=[{"field": name[:200], "problem": reason}],
     )
 
 

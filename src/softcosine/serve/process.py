@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
-from fastapi import FastAPI
-from pydantic import TypeAdapter
+from starlette.applications import Starlette
 
 from softcosine.errors import InvalidInputError
 from softcosine.serve.app import create_app
@@ -30,7 +30,6 @@ from softcosine.serve.state_store import StateStore
 __all__ = ["Bind", "app_of_environment", "serve"]
 
 _VARIABLE = "SOFTCOSINE_SERVE"  # the settings, for the processes of several workers
-_SETTINGS = TypeAdapter(ServeSettings)
 _APP = "softcosine.serve.process:app_of_environment"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BACKLOG = 512
@@ -149,8 +148,8 @@ def _serve_by_workers(
 ) -> None:
     from uvicorn.supervisors import Multiprocess
 
-    # Not dump_json, which takes no paths that are not UTF-8.
-    os.environ[_VARIABLE] = json.dumps(_SETTINGS.dump_python(settings), default=os.fspath)
+    # Not msgspec.json, which takes no paths that are not UTF-8.
+    os.environ[_VARIABLE] = json.dumps(msgspec.to_builtins(settings, enc_hook=os.fspath))
     figures = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-metrics-"))
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures  # read by the workers, before their imports
     config = uvicorn.Config(_APP, factory=True, workers=workers, **options)
@@ -158,10 +157,12 @@ def _serve_by_workers(
     Multiprocess(config, sockets=[listening]).run()
 
 
-def app_of_environment() -> FastAPI:
+def app_of_environment() -> Starlette:
     """Return the application of a worker; its settings come from the process that starts it."""
     _log_json()
-    return create_app(_SETTINGS.validate_python(json.loads(os.environ[_VARIABLE])))
+    given = json.loads(os.environ[_VARIABLE])
+    settings = msgspec.convert(given, ServeSettings, dec_hook=lambda kind, path: kind(path))
+    return create_app(settings)
 
 
 def _check_keys(settings: ServeSettings, bind: Bind) -> None:

@@ -10,27 +10,17 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Header, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from softcosine.serve.problems import Problem
 from softcosine.serve.state_store import StateStore, StoredAnswer
 
-__all__ = ["IdempotencyKey", "Repeatable", "key_reused", "once", "replayed"]
+__all__ = ["Repeatable", "key_reused", "once", "replayed"]
 
 _LONGEST = 200
 _KEPT_HEADERS = ("etag", "location")
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        description="Any text of up to 200 characters; a request with the same key gets the same "
-        "answer for a day.",
-        json_schema_extra={"minLength": 1, "maxLength": _LONGEST},
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +45,6 @@ class Repeatable:
 async def once(
     request: Request,
     store: StateStore,
-    key: str | None,
     change: Callable[[Repeatable | None], Awaitable[Response]],
     body: bytes | None = None,
 ) -> Response:
@@ -67,10 +56,8 @@ async def once(
     ----------
     request : Request
     store : StateStore
-    key : str or None
-        Without a key the change is made in any case.
     change : callable
-        Gets the request, if it has a key.
+        Gets the request, if it has a key; without a key the change is made in any case.
     body : bytes, optional
         The body, or its hash; by default it is read.
 
@@ -79,7 +66,7 @@ async def once(
     Problem
         ``key-reused`` if the key came with another request.
     """
-    if key is None:
+    if (key := request.headers.get("idempotency-key")) is None:
         return await change(None)
     if not 0 < len(key) <= _LONGEST:
         raise Problem("invalid-input", "the Idempotency-Key must have from 1 to 200 characters.")

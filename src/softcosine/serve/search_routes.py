@@ -1,4 +1,4 @@
-"""Routes of searching: search, similar, explain, expand, suggest, terms."""
+"""Routes of searches and of comparisons; those of an index alone are made from `OPERATIONS`."""
 
 from __future__ import annotations
 
@@ -6,48 +6,66 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, get_type_hints
+from itertools import islice
+from typing import Any
 
-from fastapi import APIRouter, Query, Request
+import msgspec
 from starlette.responses import Response
 
 from softcosine._deadline import check_deadline
+from softcosine._progress import Progress, Report
 from softcosine.cluster.opening import EitherIndex
-from softcosine.errors import InvalidInputError, UnknownTermError
-from softcosine.index.requests import FirstStage, ScoringKeywords, SearchKeywords
+from softcosine.errors import DeadlineExceededError, InvalidInputError, UnknownTermError
+from softcosine.index.requests import ScoringOptions
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.wire import form, wire
-from softcosine.serve.checked_route import CheckedRoute
+from softcosine.operations import OPERATIONS
 from softcosine.serve.json_text import json_bytes, json_response
 from softcosine.serve.models import (
+    DedupeBody,
     ExpandAnswer,
     ExpandBody,
     ExplainBody,
+    ExplainSimilarBody,
     ExplanationAnswer,
-    FirstStageBody,
     MultiSearchAnswer,
     MultiSearchBody,
     NamedSearch,
+    PairsBody,
+    ScoresAnswer,
+    ScoresBody,
     SearchAnswer,
     SearchBody,
     SimilarBody,
     SuggestAnswer,
     SuggestBody,
+    TaskAnswer,
     TermAnswer,
-    returns,
+    TermQuery,
 )
 from softcosine.serve.problems import Problem, problem_of
+from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import ServedIndex, View
-from softcosine.serve.server import Served, Server, Shared, may
+from softcosine.serve.server import Server
+from softcosine.serve.task_routes import started
 from softcosine.similarity.provenance import origins, overruled
 from softcosine.text.analyzer import shortened
 
-__all__ = ["json_answer", "router"]
+__all__ = ["answered"]
 
-router = APIRouter(
-    prefix="/v1", tags=["search"], route_class=CheckedRoute, dependencies=[may("search")]
+_INDEX = "/v1/indexes/{i}"
+_ADVICE = (
+    "raise min_similarity or lower k, or compare where the index is: softcosine collection pairs "
+    "FOLDER."
 )
+
+
+async def answered(call: Call[Any], made: Callable[[], Any]) -> Response:
+    """Return the result of a function as JSON, all of it made in a thread."""
+    timeout_ms = getattr(call.body, "timeout_ms", None)
+    content = await call.server.gate.run(lambda: json_bytes(made()), timeout_ms)
+    return Response(content, media_type="application/json")
 
 
 async def _search(server: Server, served: ServedIndex, body: SearchBody) -> bytes:
@@ -58,28 +76,22 @@ async def _search(server: Server, served: ServedIndex, body: SearchBody) -> byte
     return await server.gate.run(lambda: json_bytes(_search_answer(view, body)), body.timeout_ms)
 
 
-async def json_answer(server: Server, made: Callable[[], Any], timeout_ms: int | None) -> Response:
-    """Return the result of a function as JSON, all of it made in a thread."""
-    content = await server.gate.run(lambda: json_bytes(made()), timeout_ms)
-    return Response(content, media_type="application/json")
-
-
-@router.post("/indexes/{i}/search", responses=returns(SearchAnswer))
-async def search(request: Request, server: Shared, served: Served, body: SearchBody) -> Response:
+@route("POST", _INDEX + "/search", body=SearchBody, answers={200: SearchAnswer})
+async def search(call: Call[SearchBody]) -> Response:
     """Search an index."""
-    request.state.query = body.q
-    content = await _search(server, served, body)
+    call.request.state.query = call.body.q
+    content = await _search(call.server, call.served, call.body)
     return Response(content, media_type="application/json")
 
 
-@router.post("/search", responses=returns(MultiSearchAnswer))
-async def multi_search(server: Shared, body: MultiSearchBody) -> Response:
+@route("POST", "/v1/search", body=MultiSearchBody, answers={200: MultiSearchAnswer})
+async def multi_search(call: Call[MultiSearchBody]) -> Response:
     """Execute several searches; each gets its answer or its problem."""
-    started = time.perf_counter()
-    if len(body.searches) > server.limits.searches:
+    started, server, searches = time.perf_counter(), call.server, call.body.searches
+    if len(searches) > server.limits.searches:
         raise Problem(
             "over-limit",
-            f"these are {len(body.searches)} searches, and this server allows "
+            f"these are {len(searches)} searches, and this server allows "
             f"{server.limits.searches} in one request.",
         )
 
@@ -89,78 +101,145 @@ async def multi_search(server: Shared, body: MultiSearchBody) -> Response:
         except Exception as error:
             return json_bytes(problem_of(error).to_dict())
 
-    found = await asyncio.gather(*map(one, body.searches))
+    found = await asyncio.gather(*map(one, searches))
     took = json_bytes(_took(started))
     content = b'{"results":[' + b",".join(found) + b'],"took_ms":' + took + b"}"
     return Response(content, media_type="application/json")
 
 
-@router.post("/indexes/{i}/similar", responses=returns(SearchAnswer))
-async def similar(server: Shared, served: Served, body: SimilarBody) -> Response:
+@route("POST", _INDEX + "/similar", body=SimilarBody, answers={200: SearchAnswer})
+async def similar(call: Call[SimilarBody]) -> Response:
     """Find the documents most similar to a document of the index, or to a text."""
+    body, served = call.body, call.served
     if (body.id is None) == (body.text is None):
         raise Problem("invalid-input", "give the id of a document or a text, one of the two.")
     served.check_page(body.k)
     if body.text is not None:
         served.check_query(body.text)
     index = served.view.index
-    return await json_answer(server, lambda: _similar_answer(index, body), body.timeout_ms)
+    return await answered(call, lambda: _similar_answer(index, body))
 
 
-@router.post("/indexes/{i}/explain", responses=returns(ExplanationAnswer))
-async def explain(server: Shared, served: Served, body: ExplainBody) -> Response:
-    """Explain the score of a document by pairs of words that sum to it."""
-    served.check_query(body.q)
-    index = served.view.index
+def _of_operation(name: str, body: type, answer: Any, record: Callable[[Any], Any]) -> None:
+    """Declare the route of an operation; `record` makes JSON types of its result."""
+    operation = OPERATIONS[name]
 
-    def explained() -> dict[str, Any]:
-        scoring = {name: getattr(body, name) for name in get_type_hints(ScoringKeywords)}
-        found = _explained(index, body.q, body.id, scoring)
-        return {**wire(found), "commit": index.commit}
+    async def ask(call: Call[Any]) -> Response:
+        if (query := getattr(call.body, "q", None)) is not None:
+            call.served.check_query(query)
+        ids, most = getattr(call.body, "ids", ()), call.server.limits.k
+        if len(ids) > most:
+            raise Problem(
+                "over-limit",
+                f"these are {len(ids):,} ids, and this server allows {most:,} in one request.",
+            )
+        index = call.served.view.index
+        return await answered(
+            call, lambda: {**record(operation.execute(index, call.body)), "commit": index.commit}
+        )
 
-    return await json_answer(server, explained, body.timeout_ms)
-
-
-@router.post("/indexes/{i}/expand", responses=returns(ExpandAnswer))
-async def expand(server: Shared, served: Served, body: ExpandBody) -> Response:
-    """Return a query as boosted words for a server that ranks by BM25."""
-    served.check_query(body.q)
-    index = served.view.index
-
-    def expanded() -> dict[str, Any]:
-        found = index.expand(
-            body.q, to=body.to, field=body.field, max_terms=body.max_terms, words=body.words,
-            k1_factor=body.k1_factor, syntax=body.syntax, keep_stop_words=body.keep_stop_words,
-        )  # fmt: skip
-        takes_json = body.to in ("elasticsearch", "opensearch")
-        return {
-            **wire(found),
-            "query": str(found),
-            "body": found.body if takes_json else None,
-            "commit": index.commit,
-        }
-
-    return await json_answer(server, expanded, body.timeout_ms)
+    ask.__name__, ask.__doc__ = name, operation.request.__doc__
+    path = f"{_INDEX}/{name.replace('_', '-')}"
+    route("POST", path, body=body, answers={200: answer})(ask)
 
 
-@router.post("/indexes/{i}/suggest", responses=returns(SuggestAnswer))
-async def suggest(server: Shared, served: Served, body: SuggestBody) -> Response:
+_of_operation("explain", ExplainBody, ExplanationAnswer, wire)
+_of_operation("explain_similar", ExplainSimilarBody, ExplanationAnswer, wire)
+_of_operation("scores", ScoresBody, ScoresAnswer, lambda scores: {"scores": scores.tolist()})
+_of_operation(
+    "expand", ExpandBody, ExpandAnswer,
+    lambda query: {**wire(query), "query": str(query), "body": query.body if query.json else None},
+)  # fmt: skip
+
+
+@route("POST", _INDEX + "/suggest", body=SuggestBody, answers={200: SuggestAnswer})
+async def suggest(call: Call[SuggestBody]) -> Response:
     """Return the indexed words that begin with a prefix, the most frequent first."""
-    served.check_page(body.k)
-    view = served.view
-    words = await server.gate.run(
-        lambda: view.completions.of_prefix(body.prefix.lower(), body.k), None
-    )
+    call.served.check_page(call.body.k)
+    view, prefix, k = call.served.view, call.body.prefix.lower(), call.body.k
+    words = await call.server.gate.run(lambda: view.completions.of_prefix(prefix, k), None)
     return json_response({"words": wire(words), "commit": view.commit})
 
 
-@router.get("/indexes/{i}/terms/{t:any_text}", responses=returns(TermAnswer))
-async def term(server: Shared, served: Served, t: str, k: int = Query(10, ge=1)) -> Response:
+@route("GET", _INDEX + "/terms/{t:any_text}", query=TermQuery, answers={200: TermAnswer})
+async def term(call: Call[TermQuery]) -> Response:
     """Return the words similar to a word, and where the similarities come from."""
-    served.check_query(t)
-    served.check_page(k)
-    index = served.view.index
-    return await json_answer(server, lambda: _neighbors(index, t, k), None)
+    word, k = call.path["t"], call.body.k
+    call.served.check_query(word)
+    call.served.check_page(k)
+    index = call.served.view.index
+    return await answered(call, lambda: _neighbors(index, word, k))
+
+
+@route(
+    "POST", _INDEX + "/pairs", body=PairsBody, answers={202: TaskAnswer},
+    headers=("Idempotency-Key",),
+)  # fmt: skip
+async def pairs(call: Call[PairsBody]) -> Response:
+    """Find all pairs of similar documents, or the nearest documents of each, in a task."""
+    body, index, most = call.body, call.served.view.index, call.server.limits.pairs
+    if body.k is not None and body.k * len(index) > most:  # all are kept until the end
+        raise _too_many(most)
+
+    def found(progress: Progress) -> dict[str, Any]:
+        compared = OPERATIONS["pairs"].execute(index, body, progress=progress)
+        rows = list(islice(compared, most + 1))
+        if len(rows) > most:
+            raise _too_many(most)
+        return {"pairs": wire(rows), "commit": index.commit}
+
+    return await _compared(call, "pairs", found)
+
+
+@route(
+    "POST", _INDEX + "/dedupe", body=DedupeBody, answers={202: TaskAnswer},
+    headers=("Idempotency-Key",),
+)  # fmt: skip
+async def dedupe(call: Call[DedupeBody]) -> Response:
+    """Find groups of near duplicates, each led by its earliest document, in a task."""
+    body, index, most = call.body, call.served.view.index, call.server.limits.pairs
+
+    def found(progress: Progress) -> dict[str, Any]:
+        groups = OPERATIONS["dedupe"].execute(index, body, progress=progress)
+        if sum(len(group.others) for group in groups) > most:
+            raise _too_many(most)
+        return {"groups": wire(groups), "commit": index.commit}
+
+    return await _compared(call, "dedupe", found)
+
+
+async def _compared(
+    call: Call[Any], kind: str, found: Callable[[Progress], dict[str, Any]]
+) -> Response:
+    """Start a task that compares documents; its result is what `found` returns."""
+    comparisons, timeout_ms = call.server.comparisons, call.body.timeout_ms
+
+    async def work(report: Report) -> dict[str, Any]:
+        def progress(done: int, total: int | None) -> None:
+            check_deadline()
+            report("comparing", done, total)
+
+        def compared() -> dict[str, Any]:
+            progress(0, None)
+            return found(progress)
+
+        try:
+            return await comparisons.run(compared, timeout_ms)
+        except DeadlineExceededError as error:
+            seconds = comparisons.seconds(timeout_ms)
+            raise DeadlineExceededError(
+                f"the comparison was ended after its deadline of {seconds:g} seconds; {_ADVICE}"
+            ) from error
+
+    return await started(call, kind, work, comparisons.check)
+
+
+def _too_many(most: int) -> Problem:
+    return Problem(
+        "over-limit",
+        f"there are more than {most:,} pairs, and this server allows no more in one result; "
+        f"{_ADVICE}",
+    )
 
 
 def _neighbors(index: EitherIndex, word: str, k: int) -> dict[str, Any]:
@@ -204,37 +283,32 @@ def _search_answer(view: View, body: SearchBody) -> dict[str, Any]:
     """Return the answer of a search."""
     index = view.plain if body.plain else view.index
     started = time.perf_counter()
-    options: dict[str, Any] = {name: getattr(body, name) for name in get_type_hints(SearchKeywords)}
-    stage = body.first_stage
-    if isinstance(stage, FirstStageBody):
-        options["first_stage"] = FirstStage(stage.terms, stage.candidates)
     if body.plain:
-        options["ask"] = "words"
-    hits = index.search(body.q, **options)
+        body = msgspec.structs.replace(body, ask="words")
+    hits: Hits = OPERATIONS["search"].execute(index, body)
     why = None
     if body.explain:
-        scoring = {name: options[name] for name in get_type_hints(ScoringKeywords)}
-        why = [_explained(index, body.q, hit.id, scoring).parts for hit in hits]
+        why = [_explained(index, body, hit.id).parts for hit in hits]
     return {**_hits_record(hits, body, why), "commit": view.commit, "took_ms": _took(started)}
 
 
 def _similar_answer(index: EitherIndex, body: SimilarBody) -> dict[str, Any]:
     """Return the documents similar to a document or a text."""
     started = time.perf_counter()
-    options: dict[str, Any] = {
-        "k": body.k, "where": body.where, "min_score": body.min_score, "ranking": body.ranking,
-        "meaning": body.meaning,
-    }  # fmt: skip
-    if body.id is not None:
-        hits = index.similar(body.id, **options)
+    if body.text is None:
+        hits: Hits = OPERATIONS["similar"].execute(index, body)
     else:
-        hits = index.search(body.text or "", **options, syntax=False, max_terms=None)
+        hits = index.search(
+            body.text, k=body.k, where=body.where, min_score=body.min_score,
+            ranking=body.ranking, meaning=body.meaning, syntax=False, max_terms=None,
+        )  # fmt: skip
     return {**_hits_record(hits, body), "commit": index.commit, "took_ms": _took(started)}
 
 
-def _explained(index: EitherIndex, q: Any, id: str, scoring: dict[str, Any]) -> Explanation:
+def _explained(index: EitherIndex, body: SearchBody, id: str) -> Explanation:
     check_deadline()
-    return index.explain(q, id, **scoring)
+    scoring = {name: getattr(body, name) for name in ScoringOptions.__struct_fields__}
+    return index.explain(body.q, id, **scoring)
 
 
 def _hits_record(

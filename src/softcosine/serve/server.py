@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
 
-from fastapi import Depends, Request
-from fastapi.security import HTTPBearer
+from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from softcosine.errors import SoftCosineError
 from softcosine.index.wire import wire
@@ -24,7 +23,7 @@ from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 from softcosine.serve.tasks import Tasks
 
-__all__ = ["Access", "Served", "Server", "Shared", "may", "require"]
+__all__ = ["Server", "admit", "require"]
 
 _WRITERS = 4  # indexes that are changed at the same time
 _log = logging.getLogger(__name__)
@@ -48,6 +47,7 @@ class Server:
         )
         self.tasks = Tasks(self.store)
         self.metrics = Metrics(self.catalog, self.gate, self.tasks)
+        self.mcp: Callable[[], Awaitable[ASGIApp]] | None = None  # of the package mcp
         self.ready = False
 
     @property
@@ -84,48 +84,17 @@ class Server:
         await asyncio.to_thread(self.store.close)
 
 
-async def _server(request: Request) -> Server:  # async: other dependencies run in a thread
-    server: Server = request.app.state.server
-    return server
-
-
-Shared = Annotated[Server, Depends(_server)]
-
-
-async def _served(server: Shared, i: str) -> ServedIndex:
-    return await server.index(i)
-
-
-Served = Annotated[ServedIndex, Depends(_served)]
-
-
-class Access(HTTPBearer):
-    """The dependency of `may`, which `CheckedRoute` awaits before it reads the body."""
-
-    def __init__(self, scope: Scope | None, *, changes: bool) -> None:
-        super().__init__(
-            scheme_name="HTTPBearer", description="A key of `softcosine keys add`.",
-            auto_error=False,
-        )  # fmt: skip
-        self._scope = scope
-        self._changes = changes
-
-    async def __call__(self, request: Request) -> None:  # type: ignore[override]
-        """Raise Problem if a request may not pass; a second call for it does nothing."""
-        if getattr(request.state, "access", None) is self:
-            return
-        server: Server = request.app.state.server
-        if server.sessions is None:
-            _check_site(request, server.settings.origins)
-        else:
-            given = await super().__call__(request)
-            key = await server.sessions.key_of(
-                request, None if given is None else given.credentials
-            )
-            request.state.key, request.state.scopes = key.name, key.scopes
-        if self._scope is not None:
-            require(request, server, self._scope, changes=self._changes)
-        request.state.access = self
+async def admit(request: Request, server: Server, scope: Scope | None, *, changes: bool) -> None:
+    """Raise Problem if a request may not pass; None of scope is for any key."""
+    if server.sessions is None:
+        _check_site(request, server.settings.origins)
+    else:
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        bearer = secret.strip() if kind.lower() == "bearer" and secret.strip() else None
+        key = await server.sessions.key_of(request, bearer)
+        request.state.key, request.state.scopes = key.name, key.scopes
+    if scope is not None:
+        require(request, server, scope, changes=changes)
 
 
 def _check_site(request: Request, origins: Collection[str]) -> None:
@@ -146,21 +115,8 @@ def _check_site(request: Request, origins: Collection[str]) -> None:
     )
 
 
-def may(scope: Scope | None, *, changes: bool = False) -> Any:
-    """Return the dependency that lets requests pass whose key has a scope.
-
-    Parameters
-    ----------
-    scope : {"search", "write", "admin"} or None
-        None for any key: the route calls `require` itself.
-    changes : bool
-        Whether a read-only server refuses the route.
-    """
-    return Depends(Access(scope, changes=changes))
-
-
 def require(request: Request, server: Server, *scopes: Scope, changes: bool = False) -> None:
-    """Raise Problem if the key of a request has none of the scopes; `may` reads the key."""
+    """Raise Problem if the key of a request has none of the scopes; `admit` reads the key."""
     given = getattr(request.state, "scopes", scopes)
     if not set(scopes) & set(given):
         raise Problem(

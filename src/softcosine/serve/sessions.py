@@ -21,7 +21,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from softcosine.errors import MalformedFileError

@@ -7,19 +7,17 @@ import hashlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from tempfile import SpooledTemporaryFile
-from typing import IO, TypeVar
+from typing import IO, Any
 
-from fastapi import Request
-from pydantic import TypeAdapter, ValidationError
+from starlette.requests import Request
 
 from softcosine.serve.json_text import json_value
-from softcosine.serve.problems import Problem, validation_problem
+from softcosine.serve.problems import Problem, decoded
 
 __all__ = ["JSON_LINES", "content_type", "digest_of", "read_json", "read_lines", "spooled"]
 
 JSON_LINES = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
 
-_T = TypeVar("_T")
 _IN_MEMORY = 1 << 20
 
 
@@ -52,7 +50,7 @@ def digest_of(body: IO[bytes]) -> bytes:
     return digest.digest()
 
 
-def read_json(body: IO[bytes], kind: TypeAdapter[_T]) -> _T:
+def read_json(body: bytes, kind: Any) -> Any:
     """Return the value of a JSON body.
 
     Raises
@@ -61,14 +59,13 @@ def read_json(body: IO[bytes], kind: TypeAdapter[_T]) -> _T:
         ``malformed-request`` or ``invalid-request``.
     """
     try:
-        return kind.validate_python(json_value(body.read()))
-    except ValidationError as error:
-        raise validation_problem(error.errors()) from error
+        value = json_value(body)
     except ValueError as error:
         raise Problem("malformed-request", f"the body is no JSON: {error}.") from error
+    return decoded(kind, value)
 
 
-def read_lines(body: IO[bytes], kind: TypeAdapter[_T], limit: int) -> Iterator[_T]:
+def read_lines(body: IO[bytes], kind: Any, limit: int) -> Iterator[Any]:
     """Yield the values of JSON lines of up to `limit` bytes; blank lines are skipped.
 
     Raises
@@ -86,10 +83,9 @@ def read_lines(body: IO[bytes], kind: TypeAdapter[_T], limit: int) -> Iterator[_
         if not line.strip():
             continue
         try:
-            yield kind.validate_python(json_value(line))
-        except ValidationError as error:
-            raise validation_problem(error.errors(), f"line {number}") from error
+            value = json_value(line)
         except ValueError as error:
             raise Problem(
                 "malformed-request", f"line {number} is no JSON: {error}; nothing was changed."
             ) from error
+        yield decoded(kind, value, f"line {number}")

@@ -1,58 +1,98 @@
-"""Routes about the server itself: health, readiness, version, metrics."""
+"""Routes about the server itself: health, version, metrics, OpenAPI; sessions of the page."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
-from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
-from softcosine.serve.checked_route import CheckedRoute
+from softcosine.serve.json_text import json_response
+from softcosine.serve.keys import SCOPES, Key
+from softcosine.serve.models import SignInBody, Status, Version
 from softcosine.serve.problems import Problem
-from softcosine.serve.server import Shared, may
+from softcosine.serve.routing import Call, openapi, route
+from softcosine.serve.server import Server
+from softcosine.serve.sessions import csrf_token
 from softcosine.version import __version__
 
-__all__ = ["router"]
-
-router = APIRouter(tags=["server"], route_class=CheckedRoute)
+__all__: list[str] = []
 
 
-class Health(BaseModel):
-    """The process answers."""
-
-    status: str
-
-
-class Version(BaseModel):
-    """The release of the server."""
-
-    name: str
-    version: str
-
-
-@router.get("/health")
-async def health() -> Health:
+@route("GET", "/health", public=True, answers={200: Status})
+async def health(call: Call[None]) -> Response:
     """Whether the process answers; needs no key."""
-    return Health(status="ok")
+    return json_response({"status": "ok"})
 
 
-@router.get("/ready")
-async def ready(server: Shared) -> Health:
+@route("GET", "/ready", public=True, answers={200: Status})
+async def ready(call: Call[None]) -> Response:
     """Whether requests are welcome: not before the start and after the order to stop."""
-    if not server.ready:
+    if not call.server.ready:
         raise Problem("stopping", "the server starts or stops.")
-    return Health(status="ready")
+    return json_response({"status": "ready"})
 
 
-@router.get("/metrics", response_class=PlainTextResponse, dependencies=[may("search")])
-async def metrics(server: Shared) -> Response:
+@route("GET", "/metrics", answers={200: str})
+async def metrics(call: Call[None]) -> Response:
     """Return figures for Prometheus: latencies by route and index, sizes, queues."""
-    return Response(await asyncio.to_thread(server.metrics.text), media_type=CONTENT_TYPE_LATEST)
+    text = await asyncio.to_thread(call.server.metrics.text)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
-@router.get("/version")
-async def version() -> Version:
+@route("GET", "/version", public=True, answers={200: Version})
+async def version(call: Call[None]) -> Response:
     """Return the release."""
-    return Version(name="softcosine", version=__version__)
+    return json_response({"name": "softcosine", "version": __version__})
+
+
+@route("GET", "/openapi.json", public=True)
+async def description(call: Call[None]) -> Response:
+    """Return the OpenAPI document."""
+    return json_response(openapi())
+
+
+@route("GET", "/session", public=True)
+async def get_session(call: Call[None]) -> Response:
+    """Return the scopes of the page, and the token that its requests need."""
+    sessions = call.server.sessions
+    current = None if sessions is None else await sessions.current(call.request)
+    return json_response(_record(call.server, *(current or (None, None))))
+
+
+@route("POST", "/session", public=True, body=SignInBody)
+async def sign_in(call: Call[SignInBody]) -> Response:
+    """Begin a session by a key."""
+    server, request = call.server, call.request
+    if server.sessions is None:
+        return json_response(_record(server, None, None))
+    key, token = await server.sessions.begin(call.body.key)
+    # End an earlier session now: its cookie is replaced, so it could not be ended later.
+    await server.sessions.end(request)
+    request.state.key = key.name
+    answer = json_response(_record(server, key, csrf_token(token)))
+    server.sessions.keep(request, answer, token)
+    return answer
+
+
+@route("DELETE", "/session", public=True)
+async def sign_out(call: Call[None]) -> Response:
+    """End a session."""
+    sessions, request = call.server.sessions, call.request
+    answer = Response(status_code=204)
+    if sessions is not None:
+        await sessions.key_of(request, None)
+        await sessions.end(request)
+        sessions.keep(request, answer, "")
+    return answer
+
+
+def _record(server: Server, key: Key | None, token: str | None) -> dict[str, Any]:
+    scopes = SCOPES if server.sessions is None else () if key is None else key.scopes
+    return {
+        "keys": server.sessions is not None,
+        "key": None if key is None else key.name,
+        "scopes": [scope for scope in scopes if scope == "search" or server.read_only is None],
+        "token": token,
+    }

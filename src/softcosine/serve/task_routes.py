@@ -1,53 +1,59 @@
-"""Routes of tasks, and `started`: the answer to a request that starts one."""
+"""Routes of tasks and of long changes: similarities, merge, backup, encode."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from softcosine._progress import Report
-from softcosine.serve.checked_route import CheckedRoute
+from softcosine._progress import Report, silent
+from softcosine.cluster.opening import EitherIndex
 from softcosine.serve.json_text import json_response
 from softcosine.serve.keys import Scope
-from softcosine.serve.models import TaskAnswer, returns
+from softcosine.serve.models import (
+    BackupBody,
+    EncodeBody,
+    SimilaritiesAnswer,
+    SimilaritiesBody,
+    TaskAnswer,
+)
 from softcosine.serve.problems import Problem
-from softcosine.serve.repeats import Repeatable, once
-from softcosine.serve.server import Server, Shared, may, require
+from softcosine.serve.repeats import Repeatable, once, replayed
+from softcosine.serve.routing import CHANGE, Call, matching, route
+from softcosine.serve.served_index import Change, EitherWriter
+from softcosine.serve.server import require
+from softcosine.serve.similarities import similarities_answer, with_decisions
 
-__all__ = ["router", "started"]
+__all__ = ["started"]
 
+_INDEX, _TASK = "/v1/indexes/{i}", "/v1/tasks/{id}"
+_KEY = ("Idempotency-Key",)
 # The scope that starts a task also reads and cancels it; "admin" for all others.
 _SCOPES: dict[str, Scope] = {"pairs": "search", "dedupe": "search", "similarities": "write"}
 
-router = APIRouter(prefix="/v1/tasks", tags=["tasks"], route_class=CheckedRoute)
 
-
-@router.get("/{id}", responses=returns(TaskAnswer), dependencies=[may(None)])
-async def get_task(request: Request, server: Shared, id: str) -> Response:
+@route("GET", _TASK, None, answers={200: TaskAnswer})
+async def get_task(call: Call[None]) -> Response:
     """Return the state of a task, and its result if it is done."""
-    record = await server.tasks.get(id)
-    own: Scope = _SCOPES.get(record["kind"], "admin")
-    require(request, server, own, "search")
+    record = await call.server.tasks.get(call.path["id"])
+    require(call.request, call.server, _SCOPES.get(record["kind"], "admin"), "search")
     return json_response(record)
 
 
-@router.delete("/{id}", responses=returns(TaskAnswer), dependencies=[may(None)])
-async def cancel_task(request: Request, server: Shared, id: str) -> Response:
+@route("DELETE", _TASK, None, answers={200: TaskAnswer})
+async def cancel_task(call: Call[None]) -> Response:
     """Cancel a task: what it has not committed is rolled back."""
-    scope = _SCOPES.get((await server.tasks.get(id))["kind"], "admin")
-    require(request, server, scope, changes=scope != "search")
-    return json_response(await server.tasks.cancel(id))
+    id, tasks = call.path["id"], call.server.tasks
+    scope = _SCOPES.get((await tasks.get(id))["kind"], "admin")
+    require(call.request, call.server, scope, changes=scope != "search")
+    return json_response(await tasks.cancel(id))
 
 
 async def started(
-    request: Request,
-    server: Server,
-    key: str | None,
+    call: Call[Any],
     kind: str,
-    index: str,
     work: Callable[[Report], Awaitable[dict[str, Any]]],
     check: Callable[[], None] = lambda: None,
 ) -> Response:
@@ -55,11 +61,8 @@ async def started(
 
     Parameters
     ----------
-    request : Request
-    server : Server
-    key : str or None
-        The Idempotency-Key.
-    kind, index, work
+    call : Call
+    kind, work
         See `softcosine.serve.tasks.Tasks.start`.
     check : callable, optional
         Called before a new task, not before the answer to a repeated request.
@@ -69,7 +72,107 @@ async def started(
         if repeatable is not None and repeatable.begun:
             raise Problem("busy", "the first request with this Idempotency-Key still runs.")
         check()
-        record = await server.tasks.start(kind, index, work)
+        record = await call.server.tasks.start(kind, call.served.name, work)
         return json_response(record, status=202, location=f"/v1/tasks/{record['id']}")
 
-    return await once(request, server.store, key, start)
+    return await once(call.request, call.server.store, start)
+
+
+@route("GET", _INDEX + "/similarities", answers={200: SimilaritiesAnswer})
+async def get_similarities(call: Call[None]) -> Response:
+    """Return your decisions about words: pinned, forbidden and weighed pairs."""
+    index = call.served.view.index
+    answer = await call.server.gate.run(lambda: similarities_answer(index))
+    return json_response(answer, commit=index.commit)
+
+
+@route(
+    "PATCH", _INDEX + "/similarities", "write", changes=True, body=SimilaritiesBody,
+    headers=(*CHANGE, "Prefer"), answers={200: SimilaritiesAnswer, 202: TaskAnswer},
+)  # fmt: skip
+async def change_similarities(call: Call[SimilaritiesBody]) -> Response:
+    """Pin, forbid and weigh pairs of words; the similarities of the index are built anew.
+
+    That takes seconds in large indexes: with ``Prefer: respond-async`` it is a task, whose result
+    is the answer.
+    """
+    commit = matching(call)
+
+    async def changed(report: Report, repeatable: Repeatable | None = None) -> Change[None]:
+        def work(writer: EitherWriter, index: EitherIndex) -> None:
+            with_decisions(writer, index, call.body, report)
+
+        return await call.served.change(
+            call.server.writers, work, if_match=commit, once=repeatable, progress=report
+        )
+
+    if "respond-async" in (call.header("prefer") or "").replace(" ", "").split(","):
+
+        async def in_background(report: Report) -> dict[str, Any]:
+            return similarities_answer((await changed(report)).view.index)
+
+        answer = await started(call, "similarities", in_background)
+        answer.headers["Preference-Applied"] = "respond-async"
+        return answer
+
+    async def change(repeatable: Repeatable | None) -> Response:
+        done = await changed(silent, repeatable)
+        answer = json_response(similarities_answer(done.view.index), commit=done.view.commit)
+        return replayed(answer) if done.replayed else answer
+
+    return await once(call.request, call.server.store, change)
+
+
+@route("POST", _INDEX + "/merge", "admin", changes=True, headers=_KEY, answers={202: TaskAnswer})
+async def merge(call: Call[None]) -> Response:
+    """Merge all segments, and free the space of deleted documents."""
+
+    async def work(report: Report) -> dict[str, Any]:
+        def merged(writer: EitherWriter, _: EitherIndex) -> None:
+            report("merging", 0, None)
+            writer.merge()
+            report("committing", 0, None)
+
+        done = await call.served.change(call.server.writers, merged, progress=report)
+        return {"commit": done.commit}
+
+    return await started(call, "merge", work)
+
+
+@route(
+    "POST", _INDEX + "/backup", "admin", changes=True, body=BackupBody, headers=_KEY,
+    answers={202: TaskAnswer},
+)  # fmt: skip
+async def backup(call: Call[BackupBody]) -> Response:
+    """Copy the last commit to another index of the same folder."""
+    server, body = call.server, call.body
+    to = server.catalog.new_path(body.to, overwrite=body.overwrite)
+    index = call.served.view.index
+
+    async def work(report: Report) -> dict[str, Any]:
+        def copied() -> dict[str, Any]:
+            report("copying", 0, None)
+            made = index.backup(to, overwrite=body.overwrite)
+            return {"index": body.to, "commit": made.commit, "bytes": made.n_bytes}
+
+        return await asyncio.get_running_loop().run_in_executor(server.writers, copied)
+
+    return await started(call, "backup", work)
+
+
+@route(
+    "POST", _INDEX + "/encode", "admin", changes=True, body=EncodeBody, headers=_KEY,
+    answers={202: TaskAnswer},
+)  # fmt: skip
+async def encode(call: Call[EncodeBody]) -> Response:
+    """Give coordinates of meaning to all documents that have none."""
+
+    async def work(report: Report) -> dict[str, Any]:
+        def encoded(writer: EitherWriter, _: EitherIndex) -> int:
+            report("encoding", 0, None)
+            return writer.encode(call.body.encoder, meaning=call.body.meaning)
+
+        done = await call.served.change(call.server.writers, encoded, progress=report)
+        return {"encoded": done.result, "commit": done.commit}
+
+    return await started(call, "encode", work)

@@ -97,8 +97,13 @@ class ServerQuery:
     fields: tuple[str, ...] = field(repr=False)
     analyzed: bool = field(repr=False)
 
+    @property
+    def json(self) -> bool:
+        """Whether the server takes JSON."""
+        return SERVERS[self.to].json
+
     def __str__(self) -> str:
-        if SERVERS[self.to].json:
+        if self.json:
             return json.dumps(self.body, ensure_ascii=False)
         return self._lucene()
 
@@ -111,7 +116,7 @@ class ServerQuery:
         InvalidInputError
             If the query is one of Lucene's query syntax.
         """
-        if not SERVERS[self.to].json:
+        if not self.json:
             raise InvalidInputError(
                 f"the query is text in Lucene's query syntax, for {self.to}; pass str(query), or "
                 "expand it to elasticsearch or opensearch."
