@@ -221,9 +221,8 @@ def test_errors_are_those_of_the_index(searched, index, wrong):
     [{"k": "3"}, {"mmr": float("nan")}, {"where": {"n": object()}}, {"k": 10**6}, {"speed": 9}],
 )
 def test_values_that_cannot_be_sent_or_are_refused(remote, wrong):
-    with pytest.raises((errors.InvalidInputError, TypeError)) as caught:
+    with pytest.raises(errors.InvalidInputError):
         remote.index("faq").search("tea", **wrong)
-    assert isinstance(caught.value, TypeError) is ("speed" in wrong)
 
 
 def test_a_deadline_ends_a_search(searched):

@@ -5,32 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import asdict
-
-from softcosine.index.requests import FirstStage
-
-__all__ = ["Text", "document_body", "mapping_of", "pair_body", "query_of", "search_body"]
+__all__ = ["Text", "document_body", "mapping_of", "pair_body", "query_of"]
 
 Text = str | Sequence[str] | Mapping[str, str]
-
-
-def search_body(
-    *,
-    where: Mapping[str, Any] | None = None,
-    first_stage: FirstStage | int | None = None,
-    sort: str | Sequence[str] | None = None,
-    facets: Sequence[str] = (),
-    **options: Any,
-) -> Any:
-    """Return a function that gives the body of a search for a query."""
-    body = {
-        **options,
-        "where": mapping_of(where),
-        "first_stage": asdict(first_stage) if isinstance(first_stage, FirstStage) else first_stage,
-        "sort": sort if sort is None or isinstance(sort, str) else list(sort),
-        "facets": facets if isinstance(facets, str) else list(facets),
-    }
-    return lambda query: {"q": query_of(query), **body}
 
 
 def query_of(query: Any) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
+from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
 from softcosine._validation import check_list
@@ -15,7 +16,6 @@ from softcosine.client.bodies import (
     mapping_of,
     pair_body,
     query_of,
-    search_body,
 )
 from softcosine.client.calls import Steps, call
 from softcosine.client.exchange import Changed, Exchange, json_bytes, result_of, segment, time_limit
@@ -25,21 +25,19 @@ from softcosine.client.writer_calls import WriterCalls
 from softcosine.errors import InvalidInputError, UnknownDocumentError, UnknownTermError
 from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair, SimilarPairs
 from softcosine.index.query.query_vectors import Query
-from softcosine.index.requests import Ask, FirstStage
+from softcosine.index.requests import FilterRequest, FirstStage, ScoringKeywords, SearchKeywords
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.results import Hits, Listing
-from softcosine.index.search.server_query import ServerQuery, Words
+from softcosine.index.search.server_query import ServerQuery
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.writer.document import checked_id, from_columns
+from softcosine.operations import OPERATIONS
 from softcosine.text.weighting import Weighting
-
-if TYPE_CHECKING:
-    from softcosine.index.requests import By
-
 
 __all__ = ["IndexCalls"]
 
+_T = TypeVar("_T")
 _SEARCHES = 32  # searches of one request, as many as a server allows by default
 _PAGE = 1000  # documents of one request, likewise
 
@@ -63,191 +61,91 @@ class IndexCalls:
         return f"{type(self).__name__}({self.name!r}, {self._exchange.address!r})"
 
     @call
-    def search(
-        self,
-        query: Query,
-        *,
-        k: int = 10,
-        offset: int = 0,
-        min_score: float = 0.0,
-        where: Mapping[str, Any] | None = None,
-        exact_first: bool = False,
-        ranking: str | None = None,
-        expand: bool = True,
-        syntax: bool | None = None,
-        max_terms: int | None = 512,
-        fill: bool = False,
-        mmr: float | None = None,
-        fuzzy: bool = False,
-        keep_stop_words: bool = False,
-        sort: str | Sequence[str] | None = None,
-        facets: Sequence[str] = (),
-        ask: Ask | None = None,
-        meaning: float | None = None,
-        first_stage: FirstStage | int | None = None,
-    ) -> Steps[Hits]:
+    def search(self, query: Query, **options: Unpack[SearchKeywords]) -> Steps[Hits]:
         """Return the k best documents; see `SoftIndex.search`.
 
         The server ends the search at the deadline of `softcosine.using_deadline`.
         """
-        body = search_body(
-            k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
-            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
-            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
-            meaning=meaning, first_stage=first_stage,
-        )  # fmt: skip
-        return result_of(
-            Hits, (yield from self._exchange.search(f"{self._path}/search", body(query)))
-        )
+        return (yield from self._asked(Hits, "search", query, **options))
 
     @call
-    def search_batch(self, /, queries: Iterable[Query], **options: Any) -> Steps[list[Hits]]:
+    def search_batch(
+        self, queries: Iterable[Query], **options: Unpack[SearchKeywords]
+    ) -> Steps[list[Hits]]:
         """Search many queries, several in one request; the options are those of `search`."""
         check_list("queries", queries, "queries, or call search with a single one")
-        answers = yield from self._searched(queries, options)
-        return list(result_of(list[Hits], answers))
+        return (yield from self._searched(queries, options))
 
     @call
-    def ranked(self, /, queries: Iterable[Query], **options: Any) -> Steps[list[Top]]:
+    def ranked(
+        self, queries: Iterable[Query], **options: Unpack[SearchKeywords]
+    ) -> Steps[list[Top]]:
         """Return the numbers and scores of the hits of many queries; see `SoftIndex.ranked`."""
         check_list("queries", queries, "queries")
-        own = {**options, "fields": ["number"], "highlight": False}
-        answers = yield from self._searched(queries, own)
+        found = yield from self._searched(queries, options, fields=["number"], highlight=False)
         return [
             Top(
                 np.array([hit.number for hit in hits], np.int64),
                 np.array([hit.score for hit in hits]),
                 hits.plan,
             )
-            for hits in result_of(list[Hits], answers)
+            for hits in found
         ]
 
     @call
-    def similar(
-        self,
-        id: str,
-        *,
-        k: int = 10,
-        min_score: float = 0.0,
-        where: Mapping[str, Any] | None = None,
-        ranking: str = "soft_cosine",
-        meaning: float | None = None,
-    ) -> Steps[Hits]:
+    def similar(self, /, id: str, **options: Any) -> Steps[Hits]:
         """Return the k documents most similar to a document; see `SoftIndex.similar`."""
-        body = {
-            "id": id, "k": k, "min_score": min_score, "where": mapping_of(where),
-            "ranking": ranking, "meaning": meaning,
-        }  # fmt: skip
-        return result_of(Hits, (yield from self._exchange.search(f"{self._path}/similar", body)))
+        return (yield from self._asked(Hits, "similar", id, **options))
 
     @call
     def explain(
-        self,
-        query: Query,
-        id: str,
-        *,
-        ranking: str | None = None,
-        syntax: bool | None = None,
-        max_terms: int | None = 512,
-        fuzzy: bool = False,
-        keep_stop_words: bool = False,
-        ask: Ask | None = None,
-        meaning: float | None = None,
+        self, query: Query, id: str, **options: Unpack[ScoringKeywords]
     ) -> Steps[Explanation]:
         """Return the pairs of words that sum to a score; see `SoftIndex.explain`."""
-        body = {
-            "q": query_of(query), "id": id, "ranking": ranking, "syntax": syntax,
-            "max_terms": max_terms, "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask,
-            "meaning": meaning,
-        }  # fmt: skip
-        return result_of(
-            Explanation, (yield from self._exchange.search(f"{self._path}/explain", body))
-        )
+        return (yield from self._asked(Explanation, "explain", query, id, **options))
 
     @call
     def scores(
-        self,
-        query: Query,
-        ids: Iterable[str],
-        *,
-        ranking: str | None = None,
-        syntax: bool | None = None,
-        max_terms: int | None = 512,
-        fuzzy: bool = False,
-        keep_stop_words: bool = False,
-        ask: Ask | None = None,
-        meaning: float | None = None,
+        self, query: Query, ids: Iterable[str], **options: Unpack[ScoringKeywords]
     ) -> Steps[NDArray[np.float64]]:
         """Return the scores of documents, in the given order; see `SoftIndex.scores`."""
         check_list("ids", ids, "ids of documents")
-        given, found = list(ids), list[float]()
-        body = {
-            "q": query_of(query), "ranking": ranking, "syntax": syntax, "max_terms": max_terms,
-            "fuzzy": fuzzy, "keep_stop_words": keep_stop_words, "ask": ask, "meaning": meaning,
-        }  # fmt: skip
+        body = _body("scores", query, list(ids), **options)
+        given, found = body["ids"], list[float]()
         for begin in range(0, max(1, len(given)), _PAGE):
             some = {**body, "ids": given[begin : begin + _PAGE]}
-            found += (yield from self._exchange.search(f"{self._path}/scores", some))["scores"]
+            answer = yield from self._exchange.search(f"{self._path}/scores", some)
+            found += result_of(list[float], answer["scores"])
         return np.array(found, np.float64)
 
     @call
-    def explain_similar(
-        self, id: str, other: str, *, ranking: str = "soft_cosine", meaning: float | None = None
-    ) -> Steps[Explanation]:
+    def explain_similar(self, /, id: str, other: str, **options: Any) -> Steps[Explanation]:
         """Return why documents are similar; see `SoftIndex.explain_similar`."""
-        body = {"id": id, "other": other, "ranking": ranking, "meaning": meaning}
-        answer = yield from self._exchange.search(f"{self._path}/explain-similar", body)
-        return result_of(Explanation, answer)
+        return (yield from self._asked(Explanation, "explain_similar", id, other, **options))
 
     @call
-    def pairs(
-        self,
-        *,
-        min_similarity: float = 0.0,
-        k: int | None = None,
-        by: By = "words",
-        ranking: str = "soft_cosine",
-    ) -> Steps[SimilarPairs]:
+    def pairs(self, /, **options: Any) -> Steps[SimilarPairs]:
         """Return similar pairs of documents, after the end of a task; see `SoftIndex.pairs`.
 
         The server limits their number.
         """
-        body = {"min_similarity": min_similarity, "k": k, "by": by, "ranking": ranking}
+        body = _body("pairs", **options)
         answer = (yield from self._task("pairs", {**body, **time_limit()}, True))["result"]
-        what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
         pairs = result_of(list[SimilarPair], answer["pairs"])
-        return SimilarPairs(lambda: (pair for pair in pairs), what)
+        what = "min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
+        return SimilarPairs(lambda: (pair for pair in pairs), what.format(**body))
 
     @call
-    def dedupe(
-        self, *, min_similarity: float = 0.9, method: str = "components", by: By = "words"
-    ) -> Steps[list[SimilarGroup]]:
+    def dedupe(self, /, **options: Any) -> Steps[list[SimilarGroup]]:
         """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for limits."""
-        body = {"min_similarity": min_similarity, "method": method, "by": by}
-        answer = (yield from self._task("dedupe", {**body, **time_limit()}, True))["result"]
+        body = {**_body("dedupe", **options), **time_limit()}
+        answer = (yield from self._task("dedupe", body, True))["result"]
         return list(result_of(list[SimilarGroup], answer["groups"]))
 
     @call
-    def expand(
-        self,
-        query: str | Sequence[str],
-        *,
-        to: str,
-        field: str | Mapping[str, str] | None = None,
-        max_terms: int | None = 64,
-        words: Words = "terms",
-        k1_factor: bool | None = None,
-        syntax: bool | None = None,
-        keep_stop_words: bool = False,
-    ) -> Steps[ServerQuery]:
+    def expand(self, /, query: str | Sequence[str], **options: Any) -> Steps[ServerQuery]:
         """Return soft BM25 of a query for a server that ranks by BM25; see `SoftIndex.expand`."""
-        body = {
-            "q": query_of(query), "to": to, "field": field if isinstance(field, str) else
-            mapping_of(field), "max_terms": max_terms, "words": words, "k1_factor": k1_factor,
-            "syntax": syntax, "keep_stop_words": keep_stop_words,
-        }  # fmt: skip
-        answer = yield from self._exchange.search(f"{self._path}/expand", body)
-        return result_of(ServerQuery, answer)
+        return (yield from self._asked(ServerQuery, "expand", query, **options))
 
     @call
     def suggest(self, prefix: str, *, k: int = 10) -> Steps[list[tuple[str, int]]]:
@@ -302,32 +200,28 @@ class IndexCalls:
         return documents
 
     @call
-    def filter(
-        self,
-        where: Mapping[str, Any] | None = None,
-        *,
-        k: int | None = 10,
-        offset: int = 0,
-        sort: str | Sequence[str] | None = None,
-        facets: Sequence[str] = (),
-    ) -> Steps[Listing]:
+    def filter(self, /, where: Mapping[str, Any] | None = None, **options: Any) -> Steps[Listing]:
         """Return documents that pass a filter, without a query; see `SoftIndex.filter`.
 
         With ``k=None`` they come page by page; a commit in between can move documents.
         """
-        listing = yield from self._page(where, _PAGE if k is None else k, offset, sort, facets)
-        if k is not None:
+        request = FilterRequest.of(where=where, **options)
+        page = replace(request, k=_PAGE if request.k is None else request.k)
+        listing = yield from self._page(page)
+        if request.k is not None:
             return listing
-        documents, total = list(listing.documents), listing.n_matching
+        documents, facets = list(listing.documents), listing.facets
+        total = listing.n_matching
         while len(listing) == _PAGE:
-            listing = yield from self._page(where, _PAGE, offset + len(documents), sort, ())
+            offset = request.offset + len(documents)
+            listing = yield from self._page(replace(page, offset=offset, facets=[]))
             documents += listing.documents
-        return Listing(tuple(documents), total, offset, listing.facets)
+        return Listing(tuple(documents), total, request.offset, facets)
 
     @call
     def count(self, where: Mapping[str, Any] | None = None) -> Steps[int]:
         """Return the number of documents that pass a filter; all without a filter."""
-        return (yield from self._page(where, 0, 0, None, ())).n_matching
+        return (yield from self._page(FilterRequest.of(where=where, k=0))).n_matching
 
     @call
     def info(self) -> Steps[dict[str, Any]]:
@@ -551,13 +445,18 @@ class IndexCalls:
         weight = dict(meaning) if isinstance(meaning, Mapping) else meaning
         return (yield from self._task("encode", {"encoder": encoder, "meaning": weight}, wait))
 
+    def _asked(self, kind: type[_T], name: str, /, *first: Any, **options: Any) -> Steps[_T]:
+        """Return the result of an operation."""
+        path = f"{self._path}/{name.replace('_', '-')}"
+        answer = yield from self._exchange.search(path, _body(name, *first, **options))
+        return result_of(kind, answer)
+
     def _searched(
-        self, queries: Iterable[Query], options: Mapping[str, Any]
-    ) -> Steps[list[dict[str, Any]]]:
+        self, queries: Iterable[Query], options: Mapping[str, Any], **parts: Any
+    ) -> Steps[list[Hits]]:
         """Return the answers to many searches, several in one request."""
-        body = search_body(**options)
-        searches = [body(query) for query in queries]
-        found: list[dict[str, Any]] = []
+        searches = [{**_body("search", query, **options), **parts} for query in queries]
+        found: list[Hits] = []
         for begin in range(0, len(searches), _SEARCHES):
             some = searches[begin : begin + _SEARCHES]
             named = [{"index": self.name, **one, **time_limit()} for one in some]
@@ -567,7 +466,7 @@ class IndexCalls:
                     record = yield from self._exchange.search(f"{self._path}/search", one)
                 if "hits" not in record:
                     raise error_of(record, self._exchange.address)
-                found.append(record)
+                found.append(result_of(Hits, record))
         return found
 
     def _document(self, id: str) -> str:
@@ -582,25 +481,26 @@ class IndexCalls:
         path = f"{self._path}/terms/{segment(word)}"
         return (yield from self._exchange.ask("GET", path, params=(("k", str(k)),)))
 
-    def _page(
-        self,
-        where: Mapping[str, Any] | None,
-        k: int,
-        offset: int,
-        sort: str | Sequence[str] | None,
-        facets: Sequence[str],
-    ) -> Steps[Listing]:
-        params = [("k", str(k)), ("offset", str(offset))]
-        if where is not None:
-            params.append(("where", json_bytes(dict(where)).decode()))
-        keys = [sort] if isinstance(sort, str) else sort or ()
-        params += [("sort", key) for key in keys] + [("facet", key) for key in facets]
+    def _page(self, page: FilterRequest) -> Steps[Listing]:
+        params = [("k", str(page.k)), ("offset", str(page.offset))]
+        if page.where is not None:
+            params.append(("where", json_bytes(page.where).decode()))
+        keys = [page.sort] if isinstance(page.sort, str) else page.sort or ()
+        params += [("sort", key) for key in keys] + [("facet", key) for key in page.facets]
         path = f"{self._path}/documents"
-        return result_of(
-            Listing, (yield from self._exchange.ask("GET", path, params=tuple(params)))
-        )
+        answer = yield from self._exchange.ask("GET", path, params=tuple(params))
+        return result_of(Listing, answer)
 
     def _task(self, kind: str, body: Mapping[str, Any] | None, wait: bool) -> Steps[dict[str, Any]]:
         path = f"{self._path}/{kind}"
         record = yield from self._exchange.ask("POST", path, body, changes=True)
         return (yield from ended_task(self._exchange, record["id"])) if wait else record
+
+
+def _body(name: str, /, *first: Any, **options: Any) -> dict[str, Any]:
+    """Return the body of a request for an operation, checked as in process."""
+    operation = OPERATIONS[name]
+    body = asdict(operation.request.of(**dict(zip(operation.first, first, strict=True)), **options))
+    if isinstance(stage := body.get("first_stage"), FirstStage):
+        body["first_stage"] = asdict(stage)
+    return body
