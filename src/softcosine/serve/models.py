@@ -74,7 +74,7 @@ class SearchBody(SearchRequest, frozen=True, kw_only=True):
 class NamedSearch(SearchBody, frozen=True, kw_only=True):
     """A search of a multi-search."""
 
-    index: str
+    index: Annotated[str, Meta(description="Name of the index, or an alias.")]
 
 
 class MultiSearchBody(Body, frozen=True, kw_only=True):
@@ -86,8 +86,8 @@ class MultiSearchBody(Body, frozen=True, kw_only=True):
 class SimilarBody(SimilarRequest, frozen=True, kw_only=True):
     """Documents similar to a document or to a text; exactly one of `id` and `text`."""
 
-    id: str | None = None  # type: ignore[assignment]
-    text: str | None = None
+    id: Annotated[str | None, Meta(description="Id of the document.")] = None  # type: ignore[assignment]
+    text: Annotated[str | None, Meta(description="A text in place of a document.")] = None
     fields: _Parts = None
     highlight: _Highlight = True
     timeout_ms: _Timeout = None
@@ -104,7 +104,7 @@ class ScoresBody(ScoresRequest, frozen=True, kw_only=True):
     """The scores of documents, such as the hits of another engine."""
 
     q: Query
-    ids: _Ids
+    ids: Annotated[_Ids, Meta(description="Ids of the documents.")]
     timeout_ms: _Timeout = None
 
 
@@ -129,8 +129,11 @@ class DedupeBody(DedupeRequest, frozen=True, kw_only=True):
 class ExpandBody(ExpandRequest, frozen=True, kw_only=True):
     """A query in the language of another server; see ``SoftIndex.expand``."""
 
-    q: str | _Words
-    to: Literal["elasticsearch", "opensearch", "solr", "lucene"] = "lucene"
+    q: Annotated[str | _Words, Meta(description="A text, or a list of tokens.")]
+    to: Annotated[
+        Literal["elasticsearch", "opensearch", "solr", "lucene"],
+        Meta(description="The server; solr and lucene get Lucene's query syntax."),
+    ] = "lucene"
     timeout_ms: _Timeout = None
 
 
