@@ -169,12 +169,7 @@ def test_commits_of_others_are_seen(client, root):
 
 
 def test_odd_values_survive(client):
-    metadata = {"big": 2**70, "surrogate": "\ud800", "deep": [[[1]]], "none": None, "x": 1.5e300}
-    body = json.dumps({"text": "odd \ud800 text", "metadata": metadata})
-    answer = client.put(
-        f"{FAQ}/documents/odd", content=body, headers={"Content-Type": "application/json"}
-    )
-    if answer.status_code == 201:  # where the index takes lone surrogates, it returns them
-        assert client.get(f"{FAQ}/documents/odd").json()["metadata"] == metadata
-    else:
-        assert problem(answer, 422) in ("invalid-request", "invalid-input")
+    metadata = {"big": 2**70, "deep": [[[1]]], "none": None, "x": 1.5e300}
+    answer = client.put(f"{FAQ}/documents/odd", json={"text": "odd text", "metadata": metadata})
+    assert answer.status_code == 201
+    assert client.get(f"{FAQ}/documents/odd").json()["metadata"] == metadata
