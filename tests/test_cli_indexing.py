@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer import index_writer
 from softcosine.index.writer.index_writer import IndexWriter
 
 WORDS = [
@@ -28,6 +29,7 @@ def text_of(number: int) -> str:
 def folder(tmp_path, monkeypatch) -> Path:
     """The working directory, with a file of too many documents."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(index_writer, "DECIDING_SIZE", 1 << 14)
     with Path("many.jsonl").open("w", encoding="utf-8") as file:
         for number in range(400):
             record = {"id": f"d{number}", "text": text_of(number), "n": number}

@@ -278,11 +278,11 @@ def test_an_empty_index_gives_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sort": 3}, "sort is 3; it must be a string or a list of strings, or None"),
+        ({"sort": 3}, "sort is 3; it must be a string or a list of at most 32 strings, or None"),
         ({"sort": ["a", 3]}, r"sort is \['a', 3\]"),
         ({"sort": {"a": 1}}, "sort is {"),
         ({"sort": "-a\\"}, "ends in a lone backslash"),
-        ({"facets": "lang"}, "facets is 'lang'; it must be a list of strings"),
+        ({"facets": "lang"}, "facets is 'lang'; it must be a list of at most 100 strings"),
         ({"facets": 3}, "facets is 3; it must be a list"),
         ({"facets": ["a", None]}, r"facets is .* got `null`, at facets\[1\]"),
         ({"facets": ["a\\"]}, "ends in a lone backslash"),

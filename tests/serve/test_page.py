@@ -228,6 +228,8 @@ def test_typing_searches_and_the_address_links_to_the_answer(show):
 
 
 def test_operators_count_when_they_are_switched_on_and_are_removed_one_by_one(show):
+    from playwright.sync_api import expect
+
     page = show(q='flat tyre -car +tyre^2 "flat tyre"')
     assert len(hits(page)) > 2
     page.get_by_label("Operators").check()
@@ -236,10 +238,10 @@ def test_operators_count_when_they_are_switched_on_and_are_removed_one_by_one(sh
     chips = page.locator("#status button")
     assert chips.all_inner_texts() == ["with: tyre ✕", 'with: "flat tyre" ✕', "without: car ✕"]
     chips.last.click()
-    page.wait_for_function("document.querySelectorAll('#status button').length == 2")
+    expect(chips).to_have_count(2)
     assert len(hits(page)) == 2
     chips.first.click()
-    page.wait_for_function("document.querySelectorAll('#status button').length == 1")
+    expect(chips).to_have_count(1)
     assert page.input_value("#q") == 'flat tyre "flat tyre"'
 
 
