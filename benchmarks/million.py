@@ -21,8 +21,7 @@ from measure import interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, ranked, vectors
 from scatter import drawn_lists, each, query_lengths, scatter
 from softcosine import Weighting
-from softcosine.index.search.parts import Part
-from softcosine.index.search.rankings import prepare
+from softcosine.index.rankings import Part, prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import MAX_DOCS, Segment, packed

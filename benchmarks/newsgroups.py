@@ -13,8 +13,7 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl
 from softcosine import CooccurrenceSimilarity, TermSimilarityMatrix, Weighting, analyze
-from softcosine.index.search.parts import Part
-from softcosine.index.search.rankings import PreparedRanking, prepare
+from softcosine.index.rankings import Part, PreparedRanking, prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment, cut

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups
 from softcosine import Weighting
-from softcosine.index.search.rankings import soft_norms
+from softcosine.index.rankings import soft_norms
 
 CHUNK = 512  # documents that SciPy multiplies at a time: all at once takes gigabytes
 Norms = NDArray[np.float64]

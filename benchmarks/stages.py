@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newsgroups import Workload
-from softcosine.index.search.approximate_scores import ApproximateScores
+from softcosine.index.rankings import Part, PreparedRanking
 from softcosine.index.search.bounds import slack
 from softcosine.index.search.expansion import Expansions
-from softcosine.index.search.parts import Part
-from softcosine.index.search.rankings import PreparedRanking
-from softcosine.index.search.segment_table import present_bits
+from softcosine.index.search.segment_table import Columns, frequent_columns, present_bits
 from softcosine.index.search.top_docs import QueryVector
-from softcosine.index.segment.dense_columns import Columns, frequent_columns
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.search import find_in_segment
 
@@ -61,9 +58,7 @@ class Stages:
 
     def expansion(self, query: QueryVector) -> Expansions:
         """Return W S' W x."""
-        with self._searcher.approximate_scores(query) as stage:
-            assert isinstance(stage, ApproximateScores)
-            return stage.expanded
+        return self._searcher.expansions(query)
 
     def candidates(self, expanded: Expansions) -> list[NDArray[np.uint32]]:
         """Add up the postings of one query, scan, and return the candidates of each segment."""

@@ -21,8 +21,7 @@ from softcosine.index.near_duplicates.all_pairs import (
     pair_documents,
     similar_pairs,
 )
-from softcosine.index.search.parts import Part
-from softcosine.index.search.rankings import prepare
+from softcosine.index.rankings import Part, prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment

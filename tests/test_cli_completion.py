@@ -18,8 +18,8 @@ from softcosine.cli.output import RANKINGS
 from softcosine.evaluate.datasets.grades import GRADES
 from softcosine.evaluate.datasets.loading import KINDS
 from softcosine.evaluate.tuning.search import RULES
+from softcosine.index.rankings import TITLES
 from softcosine.index.requests import By
-from softcosine.index.search.rankings import TITLES
 from softcosine.index.search.server_query import SERVERS, Words
 from softcosine.matrix.rules import Strategy
 from softcosine.serve.keys import SCOPES

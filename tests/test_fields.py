@@ -16,7 +16,8 @@ import strategies as own
 from conftest import JIT
 from expected import RANKINGS, assert_ranked, scores
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.index.search.fields import Field, FieldsSearcher, checked_fields
+from softcosine.index.defaults import Field, checked_fields
+from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment import segment as segments_of
 from softcosine.index.soft_index import SoftIndex
@@ -37,7 +38,7 @@ def searcher_of_fields(Xs, weights, S, ranking="soft_cosine", weighting=None, **
 def search(searcher, vectors, **settings):
     """The answer of the fast path, the same as that of the slow one, and its plan's method."""
     (fast,) = searcher.search_batch([vectors], **settings)
-    with patch("softcosine.index.search.field_sums.summed_candidates", return_value=None):
+    with patch("softcosine.index.search.fields.summed_candidates", return_value=None):
         (slow,) = searcher.search_batch([vectors], **settings)
     assert same(fast, slow)
     return fast, fast.plan.method

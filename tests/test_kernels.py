@@ -15,10 +15,8 @@ from scipy.sparse import csr_array
 
 import oracle
 import strategies as own
-from softcosine.index.search.parts import Part
-from softcosine.index.search.rankings import prepare
-from softcosine.index.search.segment_table import SegmentTable
-from softcosine.index.segment.dense_columns import Columns
+from softcosine.index.rankings import Part, prepare
+from softcosine.index.search.segment_table import Columns, SegmentTable
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import (
     COUNTS,

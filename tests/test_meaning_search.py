@@ -17,7 +17,7 @@ from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.search import meaning
 from softcosine.index.search.explanation import DOCUMENT, OTHERS, REST
-from softcosine.index.search.meaning import FLOOR
+from softcosine.index.search.meaning import FLOOR, meaning_searcher
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 
 WORDS = ("flat", "tyre", "moon", "tea", "green", "wheel", "red", "night")
@@ -298,7 +298,7 @@ def test_pairs_of_words_share_the_static_sums_of_both_texts(ask):
         for part in explanation.parts
         if part.space == "meaning"
     }
-    encoding, frequencies = index.snapshot.meaning_searcher(), index.snapshot.piece_frequencies
+    encoding, frequencies = meaning_searcher(index.snapshot), index.snapshot.piece_frequencies
     query = SPACE.static_query([("moon", 1.0), ("tea", 1.0)], frequencies)
     document = SPACE.static_query([(word, 1.0) for word in ("red", "night", "red")], frequencies)
     given = query.vector if ask == "static" else SPACE.unit(vector("moon tea").astype(np.float32))
@@ -400,7 +400,7 @@ def test_results_of_an_encoder_of_unknown_dimensions_are_checked(result, message
 def test_similar_documents_by_words_and_meaning():
     index = made(["green tea", "green moon", "tea tea moon", "red wheel"])
     by_words = {hit.id: hit.score for hit in index.similar("0", meaning=0)}
-    cosines = index.snapshot.meaning_searcher("soft_cosine")
+    cosines = meaning_searcher(index.snapshot, "soft_cosine")
     unit = cosines.unit(0)
     for hit in index.similar("0", meaning=2.0):
         cosine = cosines.cosines(unit, np.array([hit.number]))[0]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates import meaning
+from softcosine.index.search.meaning import meaning_searcher
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.plots.document_map import document_map
@@ -62,7 +63,7 @@ def made(texts, *, last=(), deleted=(), unread=()):
 def similarities(index, by):
     """The similarity of each pair, with the earlier document as the query."""
     ids, found = list(index), {}
-    searcher = index.snapshot.meaning_searcher("soft_cosine")
+    searcher = meaning_searcher(index.snapshot, "soft_cosine")
     numbers = {id: index.documents.number(id) for id in ids}
     for place, id in enumerate(ids):
         unit = searcher.unit(numbers[id])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import strategies as own
 from conftest import JIT
 from softcosine.errors import CorruptIndexError
+from softcosine.index.query.constraints import all_of, mask_of
 from softcosine.index.query.phrases import (
     LEFT_OUT,
     UNKNOWN,
@@ -20,7 +21,6 @@ from softcosine.index.query.phrases import (
     running_words,
     token_numbers,
 )
-from softcosine.index.search.masks import all_of, mask_of
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 

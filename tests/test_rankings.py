@@ -11,7 +11,7 @@ import oracle
 import strategies as own
 from expected import RANKINGS
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.index.search.rankings import PreparedRanking, prepare
+from softcosine.index.rankings import PreparedRanking, prepare
 from softcosine.index.segment.segment import Segment
 from softcosine.text.weighting import Weighting
 from toys import similarity_matrix, statistics_of

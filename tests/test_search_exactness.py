@@ -18,7 +18,7 @@ import strategies as own
 from conftest import JIT
 from expected import RANKINGS, TF
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
-from softcosine.index.search.rankings import prepare
+from softcosine.index.rankings import prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
@@ -301,14 +301,8 @@ def test_a_refused_query_leaves_no_trace():
         assert same(before, after)
 
 
-def test_progress_counts_queries():
-    searcher = searcher_of([[1.0]], similarity_matrix([[1]]))
-    told = []
-    searcher.search_batch(
-        [vector([1])] * 3, k=1, progress=lambda done, total: told.append((done, total))
-    )
-    assert told == [(1, 3), (2, 3), (3, 3)]
-    assert searcher.search_batch([], k=1) == []
+def test_no_queries_have_no_results():
+    assert searcher_of([[1.0]], similarity_matrix([[1]])).search_batch([], k=1) == []
 
 
 def test_settings_are_checked():

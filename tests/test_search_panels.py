@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 from conftest import JIT
 from softcosine.index.search import plan
 from softcosine.index.search import searcher as panel
+from softcosine.index.search import segment_table as columns
+from softcosine.index.search.segment_table import frequent_columns, halves
 from softcosine.index.search.top_docs import QueryVector
-from softcosine.index.segment import dense_columns as columns
-from softcosine.index.segment.dense_columns import frequent_columns, halves
 from softcosine.kernels.panel import PANEL
 from softcosine.text.weighting import Weighting
 from toys import same, searcher_of, similarity_matrix, slowly

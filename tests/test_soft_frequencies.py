@@ -12,7 +12,7 @@ import strategies as own
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.execution import Search
-from softcosine.index.search.soft_frequencies import SoftFrequencies
+from softcosine.index.search.frequency_searcher import SoftFrequencies
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.search.vectors import RankedVectors
 from softcosine.index.soft_index import SoftIndex
@@ -67,7 +67,7 @@ def test_the_bound_of_one_similar_word_is_met_where_it_is_most_frequent():
     index = SoftIndex.from_texts(
         ["b b b b", "b", "c c"], source=ToySource({("a", "b"): 0.5}, known=["c"]), language="none",
     )  # fmt: skip
-    (searcher,) = index.snapshot.searcher().searchers
+    (searcher,) = index.searcher().searchers
     (ready,) = Search.of_queries(index.snapshot, SearchOptions(ask="words"), None).all_ready(["a"])
     (query,) = ready.vectors
     bounding = searcher.bounding(query)
@@ -129,6 +129,6 @@ def test_weights_of_snippets_are_those_without_saturation():
 def test_products_and_pairs_are_refused():
     index = SoftIndex.from_texts(["one tyre", "two tyres"], ranking=RANKING)
     with pytest.raises(InvalidInputError, match="scores by soft_tf_bm25 are not products"):
-        RankedVectors(index.snapshot.searcher())
+        RankedVectors(index.searcher())
     with pytest.raises(InvalidInputError, match="pairs are not found by soft_tf_bm25"):
         index.pairs(min_similarity=0.5, ranking=RANKING)

@@ -19,7 +19,7 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.space import DIMENSIONS, space_around, space_for
 from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.index.defaults import MEANING_WEIGHTS
-from softcosine.index.search.rankings import Ranking
+from softcosine.index.rankings import Ranking
 from softcosine.similarity.composite import SourceOfOne
 from toy_encoder import ToyEncoder, toy_space
 from toy_judged import judged_set

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from softcosine.index.search.approximate_scores import ApproximateFrequencyScores
+from softcosine.index.rankings import Part, prepare
 from softcosine.index.search.expansion import Expansions
+from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.frequency_searcher import searcher_of as made_searcher
-from softcosine.index.search.parts import Part
-from softcosine.index.search.rankings import prepare
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
@@ -106,7 +105,9 @@ def slowly():
     """Have every search score all documents in float64."""
     patches = ExitStack()
     patches.enter_context(patch.object(Expansions, "holding", lambda self, *_: [False] * len(self)))
-    patches.enter_context(patch.object(ApproximateFrequencyScores, "holds", False))
+    patches.enter_context(
+        patch.object(FrequencySearcher, "approximate_scores", lambda *_: nullcontext())
+    )
     return patches
 
 

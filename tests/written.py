@@ -7,14 +7,14 @@ from typing import get_args
 import numpy as np
 
 import oracle
+from softcosine.index.defaults import checked_fields
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed
 from softcosine.index.directory.stored import write_space
-from softcosine.index.search.fields import checked_fields
-from softcosine.index.search.rankings import Ranking
+from softcosine.index.rankings import Ranking
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter

@@ -15,10 +15,10 @@ from softcosine.errors import IndexFormatError
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.requests import FilterRequest, SearchOptions
-from softcosine.index.search.execution import ReadyQuery, Search
+from softcosine.index.search.execution import Found, ReadyQuery, Search
 from softcosine.index.search.explanation import Explanation
+from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.first_stage import Staged
-from softcosine.index.search.found import Found
 from softcosine.index.search.lookup import Passing
 from softcosine.index.search.query_encoding import document_encoding
 from softcosine.index.search.top_docs import Top
@@ -168,7 +168,9 @@ class Shard:
 
     def impacts(self, ranking: str | None) -> list[NDArray[np.float64]]:
         """Return the greatest impacts of all terms, field by field."""
-        return [one.greatest_impacts for one in self._snapshot.searcher(ranking).searchers]
+        return [
+            one.greatest_impacts for one in searcher_of_index(self._snapshot, ranking).searchers
+        ]
 
     def passing(self, request: FilterRequest) -> Passing:
         """Return the first documents that pass a filter."""

@@ -15,6 +15,7 @@ from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.index.query.query_vectors import Query
 from softcosine.index.requests import FirstStage, SearchOptions
 from softcosine.index.search.execution import (
+    Found,
     Page,
     ReadyQuery,
     Search,
@@ -22,7 +23,6 @@ from softcosine.index.search.execution import (
 )
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import n_candidates
-from softcosine.index.search.found import Found
 from softcosine.index.search.results import Hits
 from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import Top

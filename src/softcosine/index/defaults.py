@@ -1,4 +1,4 @@
-"""Default settings of `SoftIndex`.
+"""Fields of documents, and the default settings of `SoftIndex`.
 
 docs/defaults.md explains the choices and their measurements. The default source of similarities is
 in `softcosine.similarity.default`.
@@ -6,6 +6,11 @@ in `softcosine.similarity.default`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+from softcosine._validation import check_number
+from softcosine.errors import InvalidInputError
 from softcosine.text.weighting import Weighting
 
 __all__ = [
@@ -14,7 +19,10 @@ __all__ = [
     "MEANING_WEIGHTS",
     "RANKING",
     "STATIC_WEIGHTS",
+    "TEXT",
     "WEIGHTING",
+    "Field",
+    "checked_fields",
 ]
 
 RANKING = "soft_tf_bm25"
@@ -31,3 +39,60 @@ STATIC_WEIGHTS = {
 # The same if no encoder was named: rankings by cosine stay rankings by words alone.
 AUTOMATIC_WEIGHTS = {**STATIC_WEIGHTS, "soft_cosine": 0.0, "expanded_cosine": 0.0}
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
+
+# Name of the only field of an index if you name none.
+TEXT = "text"
+
+# Limits of field weights, so that sums of scores stay far from the limits of float64.
+_LEAST, _MOST = 1e-6, 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of every document, such as a title, which is a space with its own statistics.
+
+    Attributes
+    ----------
+    name : str
+    weight : float
+        Factor of its score, from 0.000001 to 1000000.
+    """
+
+    name: str
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInputError(
+                f"a field is called {self.name!r}; a name is a string, and not empty."
+            )
+        check_number(f"the weight of field {self.name!r}", self.weight, least=_LEAST, most=_MOST)
+        object.__setattr__(self, "weight", float(self.weight))
+
+
+def checked_fields(fields: Any) -> tuple[Field, ...]:
+    """Return fields, given as a mapping of names to weights, or as names; None is one field.
+
+    Raises
+    ------
+    InvalidInputError
+        If they are not valid, or a set: scores are added in the order of the fields.
+    """
+    if fields is None:
+        return (Field(TEXT),)
+    try:
+        items = fields.items() if hasattr(fields, "items") else [(name, 1.0) for name in fields]
+        checked = tuple(Field(name, weight) for name, weight in items)
+    except TypeError as error:
+        raise InvalidInputError(
+            f"fields is {fields!r}; pass a mapping of names to weights, such as "
+            '{"title": 2, "body": 1}.'
+        ) from error
+    if isinstance(fields, str | set | frozenset) or not checked:
+        raise InvalidInputError(
+            f"fields is {fields!r}; pass names with their weights, in order, such as "
+            '{"title": 2, "body": 1}.'
+        )
+    if len({one.name for one in checked}) < len(checked):
+        raise InvalidInputError(f"fields is {fields!r}; the names must be distinct.")
+    return checked

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine.errors import CommitNotFoundError, InvalidInputError, VocabularyMismatchError
-from softcosine.index.defaults import ENCODER, RANKING
+from softcosine.index.defaults import ENCODER, RANKING, checked_fields
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.fields import checked_fields
-from softcosine.index.search.rankings import check_ranking
+from softcosine.index.rankings import check_ranking
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -133,7 +132,7 @@ class SoftIndex(Searchable):
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 uses only
             k1 and b.
         ranking : {"soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
-            The default ranking of searches; see `softcosine.index.search.rankings`.
+            The default ranking of searches; see `softcosine.index.rankings`.
         max_neighbors : int, optional
             Maximum number of neighbors of a term in S. By default 100, or 10 if the similarities
             come only from the texts.

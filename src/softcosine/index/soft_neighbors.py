@@ -12,10 +12,9 @@ from scipy.sparse import csr_array, vstack
 
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, NotFittedError
+from softcosine.index.rankings import Part, prepare
 from softcosine.index.search.frequency_searcher import searcher_of
-from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import Plan
-from softcosine.index.search.rankings import prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector, check_k
 from softcosine.index.segment.segment import Segment, cut
@@ -72,7 +71,7 @@ class SoftNeighbors:
     S : TermSimilarityMatrix of order n_terms
         Symmetric.
     ranking : {"soft_cosine", "inner_product", "expanded_cosine", "soft_bm25", "soft_tf_bm25"}
-        See `softcosine.index.search.rankings`.
+        See `softcosine.index.rankings`.
     weighting : Weighting, optional
         Converts counts to coordinates. By default the values are coordinates already, such as
         tf-idf of scikit-learn.

@@ -15,8 +15,8 @@ from softcosine.errors import (
     InvalidInputError,
     SoftCosineError,
 )
+from softcosine.index.rankings import TITLES
 from softcosine.index.search.explanation import Part
-from softcosine.index.search.rankings import TITLES
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.soft_index import SoftIndex
 from softcosine.mcp.results import (

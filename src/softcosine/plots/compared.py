@@ -6,8 +6,8 @@ from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.query_vectors import ParsedQuery, query_vector
-from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.rankings import TITLES
+from softcosine.index.rankings import TITLES
+from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.search.top_docs import QueryVector
 
@@ -36,7 +36,7 @@ def compared_searcher(snapshot: Snapshot, ranking: str) -> FieldsSearcher:
     InvalidInputError
         If the ranking or S is not symmetric.
     """
-    searcher = snapshot.searcher(ranking)
+    searcher = searcher_of_index(snapshot, ranking)
     if ranking not in _SYMMETRIC:
         raise InvalidInputError(
             f"documents are compared by {' or '.join(_SYMMETRIC)}; {ranking!r} tells a query from "

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._validation import check_type, check_whole
+from softcosine.index.rankings import TITLES
 from softcosine.index.search.explanation import REST, Explanation, Part
-from softcosine.index.search.rankings import TITLES
 from softcosine.matrix.drawing import Picture, columns, label
 
 if TYPE_CHECKING:

@@ -23,10 +23,9 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
-from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
+from softcosine.index.rankings import Ranking
 from softcosine.index.requests import Ask, FirstStage
-from softcosine.index.search.fields import checked_fields
-from softcosine.index.search.rankings import Ranking
 from softcosine.space.meaning import STATIC
 from softcosine.text.weighting import Weighting
 
@@ -51,7 +50,7 @@ class Soft(SimilaritySettings):
     Parameters
     ----------
     ranking : str
-        See `softcosine.index.search.rankings`.
+        See `softcosine.index.rankings`.
     tf, idf, k1, b
         See `softcosine.Weighting`; soft BM25 uses k1 and b.
     fields : mapping of str to float, optional

@@ -12,11 +12,10 @@ from typing import Any, Self, get_args
 from softcosine._validation import check_choice, check_number, check_type
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.systems.soft import Soft
-from softcosine.index.defaults import RANKING, WEIGHTING
+from softcosine.index.defaults import RANKING, WEIGHTING, checked_fields
 from softcosine.index.language import analyze_in_language, check_language
+from softcosine.index.rankings import check_ranking
 from softcosine.index.requests import Ask
-from softcosine.index.search.fields import checked_fields
-from softcosine.index.search.rankings import check_ranking
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.space.meaning import STATIC
 from softcosine.storage import write_text
@@ -57,7 +56,7 @@ class Settings:
     stop_words : str or None
         Language of the stop words to drop.
     ranking : str
-        See `softcosine.index.search.rankings`.
+        See `softcosine.index.rankings`.
     weighting : Weighting
         Soft BM25 uses only k1 and b.
     fields : tuple of (str, float), or None

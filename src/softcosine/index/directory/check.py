@@ -27,7 +27,7 @@ from softcosine.index.directory.stored import (
     read_statistics,
     read_updates,
 )
-from softcosine.index.search.rankings import soft_norms
+from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.documents import loaded
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.stored_fields import StoredDocuments

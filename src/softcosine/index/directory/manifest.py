@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from softcosine._validation import check_number
 from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.index.search.fields import Field
-from softcosine.index.search.rankings import check_ranking
+from softcosine.index.defaults import Field
+from softcosine.index.rankings import check_ranking
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit

@@ -180,7 +180,7 @@ class MemoryWriter:
         if self._lock is None:
             raise InvalidInputError("this writer is closed; open another one.")
         if snapshot.ranking == "soft_cosine":
-            snapshot.searcher()  # faults of S are found before anything is visible
+            _ = snapshot.normed  # faults of S are found before anything is visible
         self._directory.snapshot = snapshot
         return snapshot.generation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, compress
@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
+from softcosine.index.defaults import Field
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.query.phrases import Positions
-from softcosine.index.search.fields import Field, FieldsSearcher
-from softcosine.index.search.frequency_searcher import searcher_of
-from softcosine.index.search.parts import Part
-from softcosine.index.search.rankings import check_ranking, prepare, soft_norms
+from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import Document, Documents, MemoryDocuments
 from softcosine.index.segment.metadata_columns import MISSING, MetadataColumns, Path
@@ -33,7 +31,6 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Spellings
-    from softcosine.index.search.meaning import MeaningSearcher
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
@@ -163,8 +160,8 @@ class Snapshot:
     generation: int = 0
     meaning: MeaningSpace | None = None
     stored_pieces: PieceFrequencies | None = None
-    _searchers: dict[str, FieldsSearcher] = field(default_factory=dict, repr=False, compare=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -273,24 +270,14 @@ class Snapshot:
 
         return stop_word_lists().get(self.language or "", frozenset())
 
-    def searcher(self, ranking: str | None = None) -> FieldsSearcher:
-        """Return the searcher of a ranking; cached."""
-        name = self.ranking if ranking is None else check_ranking(ranking)
-        found = self._searchers.get(name)
-        if found is None:
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return what a function returns, called once for a key, such as a searcher."""
+        if key not in self._made:
             with self._lock:  # so that concurrent first searches compute the norms once
-                found = self._searchers.get(name)
-                if found is None:
-                    found = self._searchers[name] = self._prepared(name)
-        return found
-
-    def meaning_searcher(self, ranking: str | None = None) -> MeaningSearcher:
-        """Return the searcher of a ranking and of the documents' coordinates."""
-        from softcosine.index.search.meaning import MeaningSearcher  # which few indexes need
-
-        return MeaningSearcher(
-            self.searcher(ranking), [segment.coordinates for segment in self.segments]
-        )
+                if key not in self._made:
+                    self._made[key] = make()
+        made: _T = self._made[key]
+        return made
 
     @cached_property
     def piece_frequencies(self) -> PieceFrequencies | None:
@@ -336,8 +323,8 @@ class Snapshot:
             self,
             settings=replace(self.settings, segments=(), frozen=False, **changes),
             generation=0,
-            _searchers={},
-            _lock=threading.Lock(),
+            _made={},
+            _lock=threading.RLock(),
             **{"segments": tuple(replace(one, norms=None) for one in self.segments), **own},
         )
 
@@ -376,7 +363,7 @@ class Snapshot:
         if not compute and "normed" not in self.__dict__:
             return self
         try:
-            return replace(self, segments=self.normed, _searchers={}, _lock=threading.Lock())
+            return replace(self, segments=self.normed, _made={}, _lock=threading.RLock())
         except IndefiniteMatrixError:
             return self
 
@@ -386,27 +373,11 @@ class Snapshot:
         rows = [segment.row(local) for segment in self.segments[number].fields]
         return [(terms.astype(np.int32), values.astype(np.float64)) for terms, values in rows]
 
-    def _prepared(self, name: str) -> FieldsSearcher:
-        firsts = self.documents.firsts
-        searchers = []
-        segments = self.normed if name == "soft_cosine" else self.segments
-        for number, statistics in enumerate(self.statistics):
-            parts: list[Part] = []
-            for segment, first in zip(segments, firsts, strict=True):
-                ranking = prepare(
-                    name, segment.fields[number], self.S, self.weighting, statistics,
-                    norms=None if segment.norms is None else segment.norms[number],
-                    like=parts[0].ranking if parts else None, live=segment.live, first=first,
-                )  # fmt: skip
-                parts.append(Part(segment.fields[number], ranking, first, segment.live))
-            searchers.append(searcher_of(parts, self.S))
-        return FieldsSearcher(searchers, [one.weight for one in self.fields])
-
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name in _STORED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _searchers={}, _lock=threading.Lock())
+        self.__dict__.update(state, _made={}, _lock=threading.RLock())
 
 
 _STORED = (

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
+from softcosine.index.rankings import Part
 from softcosine.index.search.bounds import slack
-from softcosine.index.search.parts import Part
 from softcosine.kernels.all_pairs import (
     PANEL,
     expand_documents,

@@ -22,7 +22,8 @@ from softcosine.index.near_duplicates.all_pairs import (
 from softcosine.index.near_duplicates.groups import DuplicateGroups, find_groups
 from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
 from softcosine.index.near_duplicates.panels import Comparison
-from softcosine.index.search.parts import Part
+from softcosine.index.rankings import Part
+from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.query_encoding import no_coordinates
 from softcosine.index.search.top_docs import check_min_score
 
@@ -253,7 +254,7 @@ def compared(
 
 
 def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
-    (searcher,) = snapshot.searcher(ranking).searchers
+    (searcher,) = searcher_of_index(snapshot, ranking).searchers
     if not searcher.ranking.linear:
         raise InvalidInputError(f"pairs are not found by {ranking}; leave out ranking=.")
     return searcher.parts

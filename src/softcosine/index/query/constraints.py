@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.parser import QuerySyntax
 from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_texts, phrase_words
-from softcosine.index.search.masks import Mask, all_of
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["Constraints", "constraints_of", "holding_every"]
+
+Mask = NDArray[np.bool_]
+
+
+def mask_of(documents: NDArray[np.integer], n_docs: int) -> Mask:
+    """Return a set of documents as a mask."""
+    mask = np.zeros(n_docs, np.bool_)
+    mask[documents] = True
+    return mask
+
+
+def all_of(inside: Iterable[Mask | None], outside: Iterable[Mask] = ()) -> Mask | None:
+    """Return the documents that are in every set `inside`, and in no set `outside`.
+
+    Parameters
+    ----------
+    inside : iterable of (ndarray of shape (n_docs,), bool) or None
+            None is the set of all documents, such as a missing filter, or the live documents of a
+            segment without deletes.
+    outside : iterable of ndarray of shape (n_docs,), bool
+
+    Returns
+    -------
+    ndarray of shape (n_docs,), bool, or None
+        A new array; None for all documents.
+    """
+    result: Mask | None = None
+    for mask in inside:
+        if mask is not None:
+            result = mask.copy() if result is None else np.logical_and(result, mask, out=result)
+    for mask in outside:
+        if result is None:
+            result = np.logical_not(mask)
+        else:
+            np.greater(result, mask, out=result)  # in the first set and not in the second
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.files import joined_text
-from softcosine.index.search.rankings import PreparedRanking
+from softcosine.index.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.matrix.outside import (
     OutsideRow,

@@ -1,142 +1,139 @@
-"""Approximate scores of one query in float32, to which those of other fields can be added."""
+"""Approximate scores of one query in float32, summed over fields, and the candidates by them.
+
+The bound of the rounding errors is that of one field plus a few roundings (theory, "Exactness of
+the two-stage search").
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.search.bounds import HUGE, TINY
-from softcosine.index.search.expansion import Expansions
-from softcosine.index.search.segment_table import SegmentTable
-from softcosine.index.search.soft_frequencies import SoftFrequencies
-from softcosine.index.search.workspace import Workspace
-from softcosine.kernels.search import add_scores, add_soft_frequency_scores
+from softcosine._deadline import check_deadline
+from softcosine.index.query.constraints import Mask, all_of
+from softcosine.index.rankings import Part
+from softcosine.index.search.bounds import TINY, approximate_floor, slack
+from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.segment import MAX_DOCS
+from softcosine.kernels.search import select_candidates
 
-__all__ = ["ApproximateFrequencyScores", "ApproximateScores"]
+if TYPE_CHECKING:
+    from softcosine.index.search.searcher import Searcher
+
+__all__ = ["ApproximateScores", "field_sums", "summed_candidates"]
 
 
 @dataclass(frozen=True, slots=True)
 class ApproximateScores:
-    """An expanded query whose approximate scores are added to others.
+    """The approximate scores of a query, to be added up.
 
     Attributes
     ----------
-    table : SegmentTable
-    scores : ndarray, float32
-        Scratch array, zero.
-    expanded : Expansions
-        Of one query.
-    holds : bool
-        Whether the error bound of the approximate scores holds.
-    least_value : float
-        See `PreparedRanking.least`.
+    add : callable
+        Adds the scores of consecutive segments, times a weight, to an array.
+    unit : float
+        The score that is 1 on the approximate scale; 0 if no document has a score.
+    least : float
+        A lower bound of all nonzero scores, on the approximate scale.
+    n_summands : int
+        Maximum number of roundings of a score, for the error bound.
+    half : bool
+        Whether some values were rounded to the upper half of a float32.
     """
 
-    table: SegmentTable
-    scores: NDArray[np.float32]
-    expanded: Expansions
-    holds: bool
-    least_value: float
-
-    @property
-    def empty(self) -> bool:
-        """Whether all scores are 0."""
-        return not self.expanded.reaching[0]
-
-    @property
-    def unit(self) -> float:
-        """The score that is 1 on the approximate scale."""
-        return self.expanded.scales[0] * self.expanded.factors[0]
-
-    @property
-    def n_summands(self) -> int:
-        """Maximum number of summands of a score."""
-        return min(int(self.expanded.terms.shape[0]), self.table.longest)
-
-    @property
-    def least(self) -> float:
-        """A lower bound of all nonzero scores, on the approximate scale."""
-        largest, smallest = self.expanded.facts[0][:2]
-        return float(smallest / largest * self.least_value)
-
-    def add(self, segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
-        """Add `weight` times the scores of consecutive segments to `total`."""
-        expanded, (_, addresses) = self.expanded, self.table.factors(None)
-        add_scores(
-            self.table.rows[segments], addresses[segments], expanded.terms, expanded.weights,
-            expanded.scales[0], weight, self.scores, total,
-        )  # fmt: skip
+    add: Callable[[slice, np.float32, NDArray[np.float32]], object] = lambda *_: None
+    unit: float = 0.0
+    least: float = 0.0
+    n_summands: int = 0
+    half: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ApproximateFrequencyScores:
-    """A query whose approximate scores by BM25 of soft frequencies are added to others.
+@contextmanager
+def field_sums(
+    searchers: Sequence[Searcher], weights: Sequence[float], vectors: Sequence[QueryVector]
+) -> Iterator[ApproximateScores | None]:
+    """Yield the weighted sum of the scores in every field; None if float32 cannot decide."""
+    with ExitStack() as stack:
+        stages, units = [], []
+        for searcher, weight, vector in zip(searchers, weights, vectors, strict=True):
+            stage = stack.enter_context(searcher.approximate_scores(vector))
+            if stage is None:
+                yield None
+                return
+            if stage.unit:
+                stages.append(stage)
+                units.append(weight * stage.unit)
+        if not stages:
+            yield ApproximateScores()
+            return
+        unit = max(units)
+        # Scores of a field of small weight must not underflow in float32.
+        shares = [own / unit for own in units] if 0.0 < unit < np.inf else [0.0]
+        least = min(share * one.least for share, one in zip(shares, stages, strict=False))
+        if least < TINY:
+            yield None
+            return
 
-    Attributes
-    ----------
-    table : SegmentTable
-    space : Workspace
-    frequencies : SoftFrequencies
-    frequency_range : tuple of float
-        The least and the greatest frequency of a term in a document.
-    greatest_saturation : float
-        The greatest K_d.
+        def add(segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
+            for share, stage in zip(shares, stages, strict=True):
+                stage.add(segments, weight * np.float32(share), total)
+
+        # A share is rounded and multiplied with a score; the product is added to those before.
+        n_summands = max(stage.n_summands for stage in stages) + 2 + len(stages)
+        yield ApproximateScores(add, unit, least, n_summands, any(one.half for one in stages))
+
+
+def summed_candidates(
+    searchers: Sequence[Searcher],
+    weights: Sequence[float],
+    vectors: Sequence[QueryVector],
+    *,
+    k: int,
+    min_score: float,
+    allowed: Sequence[Mask | None] | None,
+) -> list[NDArray[np.int64]] | None:
+    """Return all documents that can be among the k best with a positive score.
+
+    Returns
+    -------
+    list of ndarray, int64, or None
+        Document numbers, one ascending array per run of segments; an empty list if no document
+        has a score; None if float32 cannot decide.
     """
+    parts = searchers[0].parts
+    allowed = allowed or [None] * len(parts)
+    with field_sums(searchers, weights, vectors) as sums:
+        if sums is None or not sums.unit:
+            return None if sums is None else []
+        floor = approximate_floor(max(min_score, 0.0), sums.unit)
+        bound = slack(sums.n_summands, half=sums.half)
+        heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
+        chunks = []
+        for run in _runs(parts):
+            check_deadline()
+            ones = [np.ones(part.segment.n_docs, np.float32) for part in parts[run]]
+            for own, part, mask in zip(ones, parts[run], allowed[run], strict=True):
+                if (answers := all_of([part.live, mask])) is not None:
+                    own[~answers] = 0.0
+            factors = np.concatenate(ones)
+            total = np.zeros_like(factors)
+            sums.add(run, np.float32(1.0), total)
+            candidates, scores = np.empty(len(total), np.uint32), np.empty(len(total), np.float32)
+            n = select_candidates(total, factors, 0, heap, floor, bound, candidates, scores)
+            chunks.append(candidates[:n].astype(np.int64) + parts[run.start].first)
+        return chunks
 
-    table: SegmentTable
-    space: Workspace
-    frequencies: SoftFrequencies
-    frequency_range: tuple[float, float]
-    greatest_saturation: float
 
-    @property
-    def empty(self) -> bool:
-        """Whether all scores are 0."""
-        return not (self.frequencies.shares.any() and self.frequencies.amounts.any())
-
-    @property
-    def unit(self) -> float:
-        """The score that is 1 on the approximate scale."""
-        return float(self.frequencies.amounts.max())
-
-    @property
-    def n_summands(self) -> int:
-        """Maximum number of summands of a soft frequency and of a score."""
-        terms, amounts = self.frequencies.terms, self.frequencies.amounts
-        return min(len(terms), self.table.longest) + len(amounts)
-
-    @property
-    def least(self) -> float:
-        """A lower bound of all nonzero scores, on the approximate scale."""
-        frequency = self._shares[0] * self.frequency_range[0]
-        amounts = self.frequencies.amounts
-        least = float(amounts[amounts > 0].min()) / self.unit
-        return least * frequency / (frequency + self.greatest_saturation)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the error bound of the approximate scores holds."""
-        if self.frequencies.shares.min() < 0.0 or self.frequencies.amounts.min() < 0.0:
-            return False
-        least, most = (
-            share * of for share, of in zip(self._shares, self.frequency_range, strict=True)
-        )
-        greatest = max(most * max(self.table.longest, 1), self.greatest_saturation)
-        return least >= TINY and self._shares[0] >= TINY and greatest <= HUGE and self.least >= TINY
-
-    @property
-    def _shares(self) -> tuple[float, float]:
-        """The least nonzero and the greatest share."""
-        shares = self.frequencies.shares
-        return float(shares[shares > 0].min()), float(shares.max())
-
-    def add(self, segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
-        """Add `weight` times the scores of consecutive segments to `total`."""
-        words = self.frequencies
-        add_soft_frequency_scores(
-            self.table.rows[segments], words.pointers, words.terms, words.shares.astype(np.float32),
-            (words.amounts / self.unit).astype(np.float32), weight, self.space.scores,
-            self.space.candidates, total,
-        )  # fmt: skip
+def _runs(parts: Sequence[Part]) -> Iterator[slice]:
+    """Yield runs of adjacent segments; small segments share a run."""
+    begin, n_docs = 0, 0
+    for end, part in enumerate(parts, 1):
+        n_docs += part.segment.n_docs
+        if n_docs >= MAX_DOCS or end == len(parts):
+            yield slice(begin, end)
+            begin, n_docs = end, 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, compress
 from operator import not_
@@ -18,7 +18,13 @@ from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.encoding import IndexEncoder
-from softcosine.index.query.constraints import Constraints, constraints_of, holding_every
+from softcosine.index.query.constraints import (
+    Constraints,
+    Mask,
+    all_of,
+    constraints_of,
+    holding_every,
+)
 from softcosine.index.query.parser import parse_syntax
 from softcosine.index.query.query_vectors import (
     MAX_RESPELLED,
@@ -32,18 +38,22 @@ from softcosine.index.query.query_vectors import (
 )
 from softcosine.index.requests import FirstStage, SearchOptions
 from softcosine.index.search.explanation import Explanation, by_size, explain
-from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
-from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.facets import (
+    FacetCounts,
+    Facets,
+    facet_counts,
+    ordered_facets,
+    summed_facets,
+)
+from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import (
     Staged,
     StagedQuery,
     first_stage,
     second_stage,
 )
-from softcosine.index.search.found import Found, Group
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
-from softcosine.index.search.masks import Mask, all_of
 from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.plan import MEANING, Plan
 from softcosine.index.search.query_encoding import (
@@ -53,7 +63,13 @@ from softcosine.index.search.query_encoding import (
     why_words_alone,
 )
 from softcosine.index.search.results import Hit, Hits
-from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns, sorted_places
+from softcosine.index.search.sorting import (
+    SortColumn,
+    SortKey,
+    parse_sort,
+    sort_columns,
+    sorted_places,
+)
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
 
@@ -67,6 +83,68 @@ __all__ = [
     "document_words",
     "soft_cosines",
 ]
+
+# The best documents of a search, or the candidates among which they are.
+Group = Top | Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found in some documents, such as those of one shard.
+
+    Attributes
+    ----------
+    groups : tuple of Top or Staged
+        Each before the next; two if exact matches come first.
+    columns : tuple of SortColumn
+        Values of the sort keys in the documents of the only group, which they have sorted.
+    zeros : ndarray of int64
+        Documents of score 0 for ``fill``, ascending.
+    facets : mapping of str to Counter
+        Of all matching documents.
+    missing : tuple of str
+        The shards that did not answer in time.
+    """
+
+    groups: tuple[Group, ...]
+    columns: tuple[SortColumn, ...] = ()
+    zeros: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    facets: FacetCounts = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def joined(
+        cls, parts: Sequence[Self], keys: Sequence[SortKey], missing: tuple[str, ...] = ()
+    ) -> Self:
+        """Return what was found in all documents, sorted by keys if there are any.
+
+        There is at least one part, and no document is in two of them.
+        """
+        groups = tuple(_joined(same) for same in zip(*(one.groups for one in parts), strict=True))
+        columns = tuple(map(SortColumn.joined, zip(*(one.columns for one in parts), strict=True)))
+        if keys:
+            top = Top.together(
+                [one for part in parts for one in part.groups if isinstance(one, Top)]
+            )
+            places = sorted_places(keys, columns, top.documents, top.scores)
+            groups, columns = (top.at(places),), tuple(one.of(places) for one in columns)
+        zeros = np.sort(np.concatenate([one.zeros for one in parts]))
+        facets = summed_facets(one.facets for one in parts)
+        return cls(groups, columns, zeros, facets, missing)
+
+    def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Found:
+        """Return the same with other document numbers of the same order."""
+        groups = tuple(group.renumbered(numbers) for group in self.groups)
+        return Found(groups, self.columns, numbers(self.zeros), self.facets, self.missing)
+
+
+def _joined(same: Sequence[Group]) -> Group:
+    """Return a group of the documents of groups; an empty Top has no documents of a first stage."""
+    stages = [group for group in same if isinstance(group, Staged)]
+    if stages:
+        return Staged.joined(stages)
+    return Top.joined([group for group in same if isinstance(group, Top)])
+
 
 # Number of best documents to select from: enough for variety, few enough to be all relevant.
 LEAST_CANDIDATES, CANDIDATES_A_HIT = 50, 5
@@ -190,7 +268,7 @@ class Search:
         cls, snapshot: Snapshot, request: SearchOptions, encoding: QueryEncoding | None = None
     ) -> Self:
         """Return the search of a request."""
-        searcher = snapshot.searcher(request.ranking)
+        searcher = searcher_of_index(snapshot, request.ranking)
         return cls(snapshot, request, searcher, encoding, passing(snapshot, request.where))
 
     @classmethod
@@ -756,7 +834,7 @@ def soft_cosines(
     snapshot: Snapshot, documents: NDArray[np.int64], place: int
 ) -> NDArray[np.float64]:
     """Return the soft cosines of one document with all; with several fields, the mean."""
-    searcher = snapshot.searcher("soft_cosine")
+    searcher = searcher_of_index(snapshot, "soft_cosine")
     parsed = [
         ParsedQuery(terms, frequencies, ())
         for terms, frequencies in snapshot.rows(int(documents[place]))

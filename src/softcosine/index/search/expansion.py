@@ -13,16 +13,28 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
+from softcosine.index.rankings import PreparedRanking
 from softcosine.index.search.bounds import float32_holds
 from softcosine.index.search.heaviest_terms import heaviest_terms
-from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
-from softcosine.index.search.workspace import Workspace
 from softcosine.kernels.search import expand_queries
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import root
 
 __all__ = ["Expander", "Expansions"]
+
+
+class Workspace:
+    """Scratch arrays for one search at a time; arrays that must be zero are zeroed after use."""
+
+    def __init__(self, n_docs: int, n_terms: int) -> None:
+        self.scores = np.zeros(n_docs, np.float32)
+        # Room for the candidates of several queries, or of any single query.
+        self.candidates = np.empty(max(2 * n_docs, 2**14), np.uint32)
+        self.approximate = np.empty(self.candidates.shape[0], np.float32)
+        self.expansion = np.zeros(n_terms)
+        self.seen = np.zeros(n_terms, np.uint8)
+        self.touched = np.empty(n_terms + 1, np.int32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.defaults import Field
 from softcosine.index.query.query_vectors import ParsedQuery
-from softcosine.index.search.fields import Field, FieldsSearcher
+from softcosine.index.rankings import TITLES
+from softcosine.index.rankings import Part as Searched
+from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.notebook import bar, escaped, html_table
-from softcosine.index.search.parts import Part as Searched
-from softcosine.index.search.rankings import TITLES
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.kernels.documents import REALS, SATURATED

@@ -3,80 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
-from softcosine._validation import check_number
-from softcosine.errors import InvalidInputError
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.constraints import all_of
+from softcosine.index.rankings import Part, check_ranking, prepare
+from softcosine.index.search.approximate_scores import summed_candidates
+from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.heaviest_terms import LeftOut
-from softcosine.index.search.masks import all_of
 from softcosine.index.search.plan import ALL, FIELDS, NOTHING, SHARING
-from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.searcher import Allowed, Searcher
 from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
 
-__all__ = ["TEXT", "Field", "FieldsSearcher", "checked_fields"]
-
-# Name of the only field of an index if you name none.
-TEXT = "text"
-
-# Limits of field weights, so that sums of scores stay far from the limits of float64.
-_LEAST, _MOST = 1e-6, 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of every document, such as a title, which is a space with its own statistics.
-
-    Attributes
-    ----------
-    name : str
-    weight : float
-        Factor of its score, from 0.000001 to 1000000.
-    """
-
-    name: str
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidInputError(
-                f"a field is called {self.name!r}; a name is a string, and not empty."
-            )
-        check_number(f"the weight of field {self.name!r}", self.weight, least=_LEAST, most=_MOST)
-        object.__setattr__(self, "weight", float(self.weight))
-
-
-def checked_fields(fields: Any) -> tuple[Field, ...]:
-    """Return fields, given as a mapping of names to weights, or as names; None is one field.
-
-    Raises
-    ------
-    InvalidInputError
-        If they are not valid, or a set: scores are added in the order of the fields.
-    """
-    if fields is None:
-        return (Field(TEXT),)
-    try:
-        items = fields.items() if hasattr(fields, "items") else [(name, 1.0) for name in fields]
-        checked = tuple(Field(name, weight) for name, weight in items)
-    except TypeError as error:
-        raise InvalidInputError(
-            f"fields is {fields!r}; pass a mapping of names to weights, such as "
-            '{"title": 2, "body": 1}.'
-        ) from error
-    if isinstance(fields, str | set | frozenset) or not checked:
-        raise InvalidInputError(
-            f"fields is {fields!r}; pass names with their weights, in order, such as "
-            '{"title": 2, "body": 1}.'
-        )
-    if len({one.name for one in checked}) < len(checked):
-        raise InvalidInputError(f"fields is {fields!r}; the names must be distinct.")
-    return checked
+__all__ = ["FieldsSearcher", "searcher_of_index"]
 
 
 class FieldsSearcher:
@@ -92,16 +34,17 @@ class FieldsSearcher:
         One per field, over the same documents in the same segments.
     weights : sequence of float
         Positive.
+
+    Attributes
+    ----------
+    ranking : PreparedRanking
+        Of the first field; all fields have the same name and parameters.
     """
 
     def __init__(self, searchers: Sequence[Searcher], weights: Sequence[float]) -> None:
         self.searchers = tuple(searchers)
+        self.ranking = searchers[0].ranking
         self.weights = tuple(float(weight) for weight in weights)
-
-    @property
-    def ranking(self) -> PreparedRanking:
-        """The ranking of the first field; all fields have the same name and parameters."""
-        return self.searchers[0].ranking
 
     def search_batch(
         self,
@@ -115,24 +58,29 @@ class FieldsSearcher:
     ) -> list[Top]:
         """Search many queries, each with one vector per field; see `Searcher.search_batch`."""
         if self.weights == (1.0,):
-            (searcher,) = self.searchers
-            if len(queries) == 1:
-                top = searcher.search(
-                    queries[0][0], k=k, min_score=min_score, expand_postings=expand_postings,
-                    allowed=allowed, threads=threads,
-                )  # fmt: skip
-                return [top]
-            return searcher.search_batch(
-                [vectors[0] for vectors in queries], k=k, min_score=min_score,
+            return self.searchers[0].search_batch(
+                [vector for (vector,) in queries], k=k, min_score=min_score,
                 expand_postings=expand_postings, allowed=allowed, threads=threads,
             )  # fmt: skip
         check_k(k)
         check_min_score(min_score)
 
-        def one(vectors: Sequence[QueryVector]) -> Top:
-            return self._search(vectors, k, float(min_score), expand_postings, allowed)
+        def search(vectors: Sequence[QueryVector]) -> Top:
+            documents, plan = None, FIELDS
+            if expand_postings:
+                documents = summed_candidates(
+                    self.searchers, self.weights, vectors, k=k, min_score=min_score, allowed=allowed
+                )
+            if documents is None:  # float32 cannot decide, or they share a term with the query
+                documents = self.every(self.masks(vectors, expand_postings, allowed))
+                plan = ALL if expand_postings else SHARING
+            elif not documents:
+                plan = NOTHING
+            every = np.concatenate([np.empty(0, np.int64), *documents])
+            scores = self.scores(vectors, every)
+            return Top.of(every, scores, (scores >= min_score) & (scores > 0), k, plan)
 
-        return in_threads(one, queries, threads)
+        return in_threads(search, queries, threads)
 
     def scores(
         self, vectors: Sequence[QueryVector], documents: NDArray[np.int64]
@@ -167,33 +115,6 @@ class FieldsSearcher:
         pairs = zip(self.searchers, impacts, strict=True)
         return FieldsSearcher([one.with_impacts(*own) for one, own in pairs], self.weights)
 
-    def _search(
-        self,
-        vectors: Sequence[QueryVector],
-        k: int,
-        min_score: float,
-        expand_postings: bool,
-        allowed: Allowed | None,
-    ) -> Top:
-        """Find candidates by the sum of approximate scores, and score them exactly."""
-        # Imported here, because an index of one field does not need it.
-        from softcosine.index.search.field_sums import summed_candidates
-
-        found, plan = None, FIELDS
-        if expand_postings:
-            found = summed_candidates(
-                self.searchers, self.weights, vectors, k=k, min_score=min_score, allowed=allowed
-            )
-        if found is None:  # float32 cannot decide, or the documents share a term with the query
-            found = self.every(self.masks(vectors, expand_postings, allowed))
-            plan = ALL if expand_postings else SHARING
-        elif not found:
-            plan = NOTHING
-        documents = np.concatenate([np.empty(0, np.int64), *found])
-        scores = self.scores(vectors, documents)
-        kept = (scores >= min_score) & (scores > 0)
-        return Top.of(documents, scores, kept, k, plan)
-
     def masks(
         self, vectors: Sequence[QueryVector], expand_postings: bool, allowed: Allowed | None
     ) -> list[NDArray[np.bool_]]:
@@ -218,3 +139,25 @@ class FieldsSearcher:
         """Return the numbers of the documents of each segment that are in its mask."""
         pairs = zip(masks, self.searchers[0].parts, strict=True)
         return [np.flatnonzero(mask) + part.first for mask, part in pairs]
+
+
+def searcher_of_index(snapshot: Snapshot, ranking: str | None = None) -> FieldsSearcher:
+    """Return the searcher of a ranking, by default that of the index; made once."""
+    name = snapshot.ranking if ranking is None else check_ranking(ranking)
+    return snapshot.once(name, lambda: _prepared(snapshot, name))
+
+
+def _prepared(snapshot: Snapshot, name: str) -> FieldsSearcher:
+    searchers = []
+    segments = snapshot.normed if name == "soft_cosine" else snapshot.segments
+    for number, statistics in enumerate(snapshot.statistics):
+        parts: list[Part] = []
+        for segment, first in zip(segments, snapshot.documents.firsts, strict=True):
+            ranking = prepare(
+                name, segment.fields[number], snapshot.S, snapshot.weighting, statistics,
+                norms=None if segment.norms is None else segment.norms[number],
+                like=parts[0].ranking if parts else None, live=segment.live, first=first,
+            )  # fmt: skip
+            parts.append(Part(segment.fields[number], ranking, first, segment.live))
+        searchers.append(searcher_of(parts, snapshot.S))
+    return FieldsSearcher(searchers, [field.weight for field in snapshot.fields])

@@ -8,32 +8,109 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
+from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
-from softcosine.index.search.approximate_scores import (
-    ApproximateFrequencyScores,
-    ApproximateScores,
-)
-from softcosine.index.search.bounds import SUM_MARGIN
-from softcosine.index.search.field_sums import summed_candidates
+from softcosine.index.rankings import Part, PreparedRanking
+from softcosine.index.search.approximate_scores import ApproximateScores, summed_candidates
+from softcosine.index.search.bounds import HUGE, SUM_MARGIN, TINY
+from softcosine.index.search.expansion import Workspace
 from softcosine.index.search.heaviest_terms import LeftOut, heaviest_terms
-from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import ALONE, NOTHING
-from softcosine.index.search.searcher import Asked, Searcher
-from softcosine.index.search.soft_frequencies import SoftFrequencies
+from softcosine.index.search.searcher import Limits, Searcher
 from softcosine.index.search.top_docs import Expanded, QueryVector, Top
-from softcosine.index.search.workspace import Workspace
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.documents import score_soft_frequencies
+from softcosine.kernels.search import add_soft_frequency_scores
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["FrequencySearcher", "searcher_of"]
+
+
+@dataclass(frozen=True)
+class SoftFrequencies:
+    """The words of a query, and the share of a neighbour's frequency that each of them gets.
+
+    Words outside the vocabulary come last.
+
+    Attributes
+    ----------
+    pointers : ndarray of shape (n_words + 1,), int64
+        Offset of each word in `terms` and `shares`.
+    terms : ndarray of shape (n_neighbors,), int32
+        Neighbours of each word, with itself.
+    shares : ndarray of shape (n_neighbors,), float64
+        s_ij idf_j / idf_i.
+    amounts : ndarray of shape (n_words,), float64
+        q_i idf_i (k1 + 1).
+    """
+
+    pointers: NDArray[np.int64]
+    terms: NDArray[np.int32]
+    shares: NDArray[np.float64]
+    amounts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, S: TermSimilarityMatrix, ranking: PreparedRanking, query: QueryVector) -> Self:
+        """Return the words of a query."""
+        indptr, indices, data = S.arrays
+        idf = ranking.term_weights
+        rows = [slice(indptr[i], indptr[i + 1]) for i in query.terms.tolist()]
+        terms = np.concatenate([*(indices[row] for row in rows), query.extra_terms])
+        weights = np.concatenate([query.weights, query.extra_weights])
+        lengths = np.concatenate(
+            [[row.stop - row.start for row in rows], np.diff(query.extra_pointers)]
+        ).astype(np.int64)
+        own = np.concatenate(
+            [idf[query.terms], np.full(len(query.extra_weights), ranking.absent_weight)]
+        )
+        values = [data[row].astype(np.float64) for row in rows]
+        for number, weight in enumerate(query.extra_weights.tolist()):
+            row = slice(query.extra_pointers[number], query.extra_pointers[number + 1])
+            values.append(query.extra_values[row] / weight)
+        shares = np.concatenate([*values, np.empty(0)]) * idf[terms] / np.repeat(own, lengths)
+        pointers = running_sum(lengths)
+        return cls(pointers, terms.astype(np.int32), shares, weights * (ranking.k1 + 1.0))
+
+    def keeping(self, terms: NDArray[np.int32]) -> Self:
+        """Return the words with some of their neighbours."""
+        kept = np.isin(self.terms, terms)
+        n_before = running_sum(kept)
+        return replace(
+            self, pointers=n_before[self.pointers], terms=self.terms[kept], shares=self.shares[kept]
+        )
+
+    @cached_property
+    def by_term(
+        self,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        """The distinct terms, ascending, and for each the words that ask for it with shares.
+
+        As offsets of each term in the two last arrays, ascending by word within a term.
+        """
+        order = np.argsort(self.terms, kind="stable")
+        terms, starts = np.unique(self.terms[order], return_index=True)
+        words = np.repeat(np.arange(len(self.amounts), dtype=np.int32), np.diff(self.pointers))
+        pointers = np.append(starts, len(order)).astype(np.int64)
+        return terms, pointers, words[order], self.shares[order]
+
+    @property
+    def expanded(self) -> Expanded:
+        """The weight of each term where scores are not saturated, apart from k1 + 1."""
+        terms, pointers, words, shares = self.by_term
+        weights = np.zeros(len(terms))
+        np.add.at(
+            weights, np.repeat(np.arange(len(terms)), np.diff(pointers)),
+            self.amounts[words] * shares,
+        )  # fmt: skip
+        return Expanded(terms, weights, 1.0)
 
 
 def searcher_of(parts: Sequence[Part], S: TermSimilarityMatrix) -> Searcher:
@@ -113,12 +190,38 @@ class FrequencySearcher(Searcher):
         return Expanded(terms, weights, 1.0)
 
     @contextmanager
-    def approximate_scores(
-        self, query: QueryVector
-    ) -> Iterator[ApproximateScores | ApproximateFrequencyScores]:
-        """Yield the approximate scores of a query, to which others can be added."""
+    def approximate_scores(self, query: QueryVector) -> Iterator[ApproximateScores | None]:
+        """Yield the approximate scores of a query, to be added up; None if float32 cannot decide.
+
+        Scratch arrays are in use until the end.
+        """
         words, space = self._words(query), self._taken()
-        yield ApproximateFrequencyScores(self.table, space, words, self._range, self._saturation)
+        shares, amounts = words.shares, words.amounts
+
+        def add(segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
+            add_soft_frequency_scores(
+                self.table.rows[segments], words.pointers, words.terms, shares.astype(np.float32),
+                (amounts / unit).astype(np.float32), weight, space.scores, space.candidates, total,
+            )  # fmt: skip
+
+        if not (shares.any() and amounts.any()):
+            yield ApproximateScores()
+        elif shares.min() < 0.0 or amounts.min() < 0.0:
+            yield None
+        else:
+            unit = float(amounts.max())
+            n_terms = min(len(words.terms), self.table.longest)
+            least_share, (frequency, most) = float(shares[shares > 0].min()), self._range
+            frequency *= least_share
+            least = float(amounts[amounts > 0].min()) / unit
+            least *= frequency / (frequency + self._saturation)
+            greatest = max(
+                float(shares.max()) * most * max(self.table.longest, 1), self._saturation
+            )
+            if min(frequency, least_share, least) >= TINY and greatest <= HUGE:
+                yield ApproximateScores(add, unit, least, n_terms + len(amounts), self.table.half)
+            else:
+                yield None
         self._idle.append(space)
 
     def _words(self, query: QueryVector) -> SoftFrequencies:
@@ -167,24 +270,26 @@ class FrequencySearcher(Searcher):
             self._check_scored(wrong)
         return scores, frequencies
 
-    def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: Asked) -> list[Top]:
-        return [self._one(query, asked) for query in queries]
+    def _search(
+        self, space: Workspace, queries: Sequence[QueryVector], limits: Limits
+    ) -> list[Top]:
+        return [self._search_alone(query, limits) for query in queries]
 
-    def _one(self, query: QueryVector, asked: Asked) -> Top:
+    def _search_alone(self, query: QueryVector, limits: Limits) -> Top:
         """Find the candidates of one query, and score them exactly."""
-        found, plan = None, ALONE
-        if asked.expand_postings and asked.positive:
-            found = summed_candidates(
-                [self], [1.0], [query], k=asked.k, min_score=asked.minimum, allowed=asked.allowed
-            )
-            plan = ALONE if found or found is None else NOTHING
-        if found is None:
-            lists, plan = self._otherwise(query, True, asked)
-            found = [
-                own.astype(np.int64) + part.first
-                for own, part in zip(lists, self.parts, strict=True)
-            ]
-        documents = np.concatenate([np.empty(0, np.int64), *found])
+        lists, plan = None, ALONE
+        if limits.expand_postings and limits.positive:
+            lists = summed_candidates(
+                [self], [1.0], [query], k=limits.k, min_score=limits.minimum,
+                allowed=limits.allowed,
+            )  # fmt: skip
+            plan = ALONE if lists or lists is None else NOTHING
+        if lists is None:
+            of_segments, plan = self._otherwise(query, True, limits)
+            pairs = zip(of_segments, self.parts, strict=True)
+            lists = [numbers.astype(np.int64) + part.first for numbers, part in pairs]
+        documents = np.concatenate([np.empty(0, np.int64), *lists])
         scores = self.scores(query, documents)
-        kept = scores > asked.minimum if asked.exclusive else scores >= asked.minimum
-        return Top.of(documents, scores, kept, asked.k, plan)
+        least = limits.minimum
+        kept = scores > least if limits.exclusive else scores >= least
+        return Top.of(documents, scores, kept, limits.k, plan)

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.search.parts import Part
+from softcosine.index.rankings import Part
 from softcosine.kernels.impacts import greatest_impacts
 
 __all__ = ["LeftOut", "heaviest_terms", "impacts_of"]

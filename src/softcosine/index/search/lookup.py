@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softcosine._validation import check_list
 from softcosine.errors import UnknownDocumentError
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.constraints import Mask
 from softcosine.index.query.filters import Where
 from softcosine.index.requests import FilterRequest
 from softcosine.index.search.facets import (
@@ -20,7 +21,6 @@ from softcosine.index.search.facets import (
     ordered_facets,
     summed_facets,
 )
-from softcosine.index.search.masks import Mask
 from softcosine.index.search.results import Listing
 from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns, sorted_places
 from softcosine.index.segment.documents import Document

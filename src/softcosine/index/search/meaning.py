@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads, n_threads
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.search.approximate_scores import ApproximateScores, field_sums
 from softcosine.index.search.bounds import cosine_error, relative_error
-from softcosine.index.search.field_sums import FieldSums, field_sums
-from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
 from softcosine.index.search.searcher import Allowed
 from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
-__all__ = ["FLOOR", "MeaningSearcher", "QueryMeaning"]
+__all__ = ["FLOOR", "MeaningSearcher", "QueryMeaning", "meaning_searcher"]
 
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
 FLOOR = 0.2
@@ -91,7 +92,7 @@ class MeaningSearcher:
             masks = self.words.masks(vectors, expand_postings, allowed)
             with field_sums(self.words.searchers, self.words.weights, vectors) as sums:
                 plan, found = MEANING, None
-                if sums is not None and not sums.stages:
+                if sums is not None and not sums.unit:
                     plan = MEANING_ALONE
                 if sums is not None:
                     found = self._candidates(sums, meaning, wanted, least, masks, inside)
@@ -185,7 +186,7 @@ class MeaningSearcher:
 
     def _candidates(
         self,
-        sums: FieldSums,
+        sums: ApproximateScores,
         meaning: QueryMeaning,
         k: int,
         least: float,
@@ -194,14 +195,14 @@ class MeaningSearcher:
     ) -> list[NDArray[np.int64]]:
         """Return, for each segment, every document that can be among the k best."""
         query = meaning.unit.astype(np.float32)
-        word_error = relative_error(sums.n_summands, half=sums.half) if sums.stages else 0.0
+        word_error = relative_error(sums.n_summands, half=sums.half) if sums.unit else 0.0
         error = cosine_error(query.shape[0])
         heap, found = np.full(k, -np.inf), []
         every = self._approximate(query, threads)
         for number, (part, cosines, mask) in enumerate(zip(self._parts, every, masks, strict=True)):
             n_docs = part.segment.n_docs
             words = np.zeros(n_docs, np.float32)
-            sums.add(range(number, number + 1), words)
+            sums.add(slice(number, number + 1), np.float32(1.0), words)
             candidates = np.empty(n_docs, np.uint32)
             n = select_sums(
                 words, sums.unit, word_error, cosines, meaning.weight, error, FLOOR,
@@ -227,3 +228,12 @@ class MeaningSearcher:
         for first in range(0, len(self._parts), ahead):
             numbers = range(first, min(first + ahead, len(self._parts)))
             yield from in_threads(cosines, numbers, threads)
+
+
+def meaning_searcher(snapshot: Snapshot, ranking: str | None = None) -> MeaningSearcher:
+    """Return the searcher of a ranking and of the documents' coordinates; made once."""
+    coordinates = [segment.coordinates for segment in snapshot.segments]
+    return snapshot.once(
+        ("meaning", ranking),
+        lambda: MeaningSearcher(searcher_of_index(snapshot, ranking), coordinates),
+    )

@@ -11,7 +11,7 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
 from softcosine.index.requests import Ask
 from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts
-from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning, meaning_searcher
 from softcosine.index.search.plan import Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 
@@ -145,7 +145,7 @@ def document_encoding(
     weight = meaning_weight(snapshot, weight, ranking)
     if not weight:
         return None
-    return QueryEncoding(snapshot, snapshot.meaning_searcher(ranking), "encoder", weight)
+    return QueryEncoding(snapshot, meaning_searcher(snapshot, ranking), "encoder", weight)
 
 
 def query_encoding(
@@ -207,7 +207,7 @@ def query_encoding(
         )
     if ask == "encoder" and encoder is not None:
         encoder.check(space)
-    return QueryEncoding(snapshot, snapshot.meaning_searcher(ranking), ask, weight, encoder, note)
+    return QueryEncoding(snapshot, meaning_searcher(snapshot, ranking), ask, weight, encoder, note)
 
 
 def why_words_alone(

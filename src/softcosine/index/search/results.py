@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from softcosine.index.query.suggestions import Suggestion
+from softcosine.index.rankings import TITLES
 from softcosine.index.search.facets import Facets
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.notebook import escaped, html_table
 from softcosine.index.search.plan import ALONE, Plan
-from softcosine.index.search.rankings import TITLES
 from softcosine.index.segment.documents import Document
 
 if TYPE_CHECKING:

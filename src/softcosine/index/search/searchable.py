@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, UnknownTermError
+from softcosine.index.defaults import Field
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.query_vectors import (
@@ -36,7 +37,7 @@ from softcosine.index.requests import (
 )
 from softcosine.index.search.execution import Search
 from softcosine.index.search.explanation import Explanation
-from softcosine.index.search.fields import Field, FieldsSearcher
+from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.lookup import Passing, count, get
 from softcosine.index.search.offline import with_ids, write_hits
 from softcosine.index.search.results import Hits, Listing
@@ -678,7 +679,7 @@ class Searchable:
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return the searcher of a ranking; cached."""
-        return self._snapshot.searcher(ranking)
+        return searcher_of_index(self._snapshot, ranking)
 
     def pairs(
         self,

@@ -9,8 +9,7 @@ a score do not depend on other documents or queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,17 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline, has_deadline
-from softcosine._progress import Progress
 from softcosine._ragged import running_sum
-from softcosine._threads import in_context, in_threads, n_threads
+from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
-from softcosine.index.search.approximate_scores import ApproximateFrequencyScores, ApproximateScores
+from softcosine.index.query.constraints import Mask, all_of
+from softcosine.index.rankings import Part
+from softcosine.index.search.approximate_scores import ApproximateScores
 from softcosine.index.search.bounds import approximate_floor, slack
-from softcosine.index.search.expansion import Expander, Expansions
+from softcosine.index.search.expansion import Expander, Expansions, Workspace
 from softcosine.index.search.heaviest_terms import LeftOut, impacts_of
-from softcosine.index.search.parts import Part
 from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
-from softcosine.index.search.rankings import PreparedRanking
 from softcosine.index.search.segment_table import SegmentTable
 from softcosine.index.search.top_docs import (
     Expanded,
@@ -40,15 +38,14 @@ from softcosine.index.search.top_docs import (
     check_k,
     check_min_score,
 )
-from softcosine.index.search.workspace import Workspace
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import rank_candidates, score_documents
 from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
-from softcosine.kernels.search import find_candidates, select_candidates
+from softcosine.kernels.search import add_scores, find_candidates, select_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Allowed", "Asked", "Searcher"]
+__all__ = ["Allowed", "Limits", "Searcher"]
 
 # Documents scored at a time: 4 MiB of scores, an odd number of cache lines per query.
 _CHUNK = 16_400
@@ -189,29 +186,23 @@ _DIVIDED = 2**24
 _SEGMENTS_AT_ONCE = 4  # between two looks at a deadline
 
 # For each prepared segment, a mask of allowed documents; None for all.
-Allowed = Sequence["NDArray[np.bool_] | None"]
+Allowed = Sequence[Mask | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Checked parameters of a search."""
+class Limits:
+    """What a search selects: scores of `minimum` and more, or above it if `exclusive`.
+
+    `positive` means scores above 0 only, and `threads` are for a query that searches alone.
+    """
 
     k: int
-    min_score: float
+    minimum: float
+    exclusive: bool
     positive: bool
     expand_postings: bool
     allowed: Allowed | None
     threads: int | None
-
-    @property
-    def minimum(self) -> float:
-        """Minimum score."""
-        return max(self.min_score, 0.0) if self.positive else self.min_score
-
-    @property
-    def exclusive(self) -> bool:
-        """Whether the score must be greater than the minimum."""
-        return self.positive and self.min_score <= 0.0
 
 
 class Searcher:
@@ -224,11 +215,17 @@ class Searcher:
     parts : sequence of Part
         Prepared segments, at least one, in order of document numbers, all for the same ranking.
     S : TermSimilarityMatrix
+
+    Attributes
+    ----------
+    ranking : PreparedRanking
+        Of the first segment; all share its term weights and parameters.
     """
 
     def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
         self.parts = tuple(parts)
         self.S = S
+        self.ranking = self.parts[0].ranking
         self.table = SegmentTable(self.parts, len(S))
         self._largest = max(part.segment.n_docs for part in self.parts)
         self._n_docs = sum(part.segment.n_docs for part in self.parts)
@@ -246,11 +243,6 @@ class Searcher:
     def __reduce__(self) -> tuple[Any, ...]:
         return Searcher, (self.parts, self.S)  # addresses are only valid in this process
 
-    @property
-    def ranking(self) -> PreparedRanking:
-        """The parts of the ranking that all segments share: term weights and parameters."""
-        return self.parts[0].ranking
-
     @cached_property
     def greatest_impacts(self) -> NDArray[np.float64]:
         """See `softcosine.index.search.heaviest_terms.impacts_of`; computed on first access."""
@@ -261,22 +253,26 @@ class Searcher:
         part = self.parts[int(np.searchsorted(self._firsts, document, "right")) - 1]
         return part, document - part.first
 
-    def search(
+    def search(self, query: QueryVector, *, threads: int | None = 1, **options: Any) -> Top:
+        """Return the k best documents of one query; see `search_batch`."""
+        return self.search_batch([query], threads=threads, **options)[0]
+
+    def search_batch(
         self,
-        query: QueryVector,
+        queries: Sequence[QueryVector],
         *,
         k: int,
         min_score: float = 0.0,
         positive: bool = True,
         expand_postings: bool = True,
         allowed: Allowed | None = None,
-        threads: int | None = 1,
-    ) -> Top:
-        """Return the k best documents.
+        threads: int | None = None,
+    ) -> list[Top]:
+        """Return the k best documents of each query; results do not depend on the batch.
 
         Parameters
         ----------
-        query : QueryVector
+        queries : sequence of QueryVector
         k : int
             At least 1.
         min_score : float
@@ -289,51 +285,28 @@ class Searcher:
         allowed : sequence of ndarray of shape (n_docs,), bool, or None, optional
             For each segment, a mask of allowed documents; deleted documents are never returned.
         threads : int, optional
-            Maximum number of threads for one large query; results do not depend on it.
+            Maximum number of threads; results do not depend on it.
 
         Raises
         ------
         IndefiniteMatrixError
-            If the ranking needs the soft norm of the query and x'Sx is negative.
+            If the ranking needs the soft norm of a query and x'Sx is negative.
         InvalidInputError
             If k or min_score is invalid, or scores could overflow float64.
         """
-        asked = self._asked(k, min_score, positive, expand_postings, allowed, threads)
-        return self._with_workspace(lambda space: self._search(space, [query], asked)[0])
-
-    def search_batch(
-        self,
-        queries: Sequence[QueryVector],
-        *,
-        k: int,
-        min_score: float = 0.0,
-        positive: bool = True,
-        expand_postings: bool = True,
-        allowed: Allowed | None = None,
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> list[Top]:
-        """Search many queries on several threads; results are bit-identical to `search`."""
-        asked = self._asked(k, min_score, positive, expand_postings, allowed)
-        threads = min(n_threads(threads), max(1, len(queries)))
-        size = min(PANEL, max(1, -(-len(queries) // threads)))
+        least, k = check_min_score(min_score), min(check_k(k), max(self._n_docs, 1))
+        limits = Limits(
+            k, max(least, 0.0) if positive else least, positive and least <= 0.0, positive,
+            expand_postings, allowed, threads if len(queries) == 1 else 1,
+        )  # fmt: skip
+        n = min(n_threads(threads), max(1, len(queries)))
+        size = min(PANEL, max(1, -(-len(queries) // n)))
         groups = [queries[start : start + size] for start in range(0, len(queries), size)]
 
-        def together(group: Sequence[QueryVector]) -> list[Top]:
-            return self._with_workspace(lambda space: self._search(space, group, asked))
+        def search(group: Sequence[QueryVector]) -> list[Top]:
+            return self._with_workspace(lambda space: self._search(space, group, limits))
 
-        def counted(results: Iterable[list[Top]]) -> list[Top]:
-            tops = []
-            for top in chain.from_iterable(results):
-                tops.append(top)
-                if progress is not None:
-                    progress(len(tops), len(queries))
-            return tops
-
-        if threads == 1:
-            return counted(map(together, groups))
-        with ThreadPoolExecutor(threads) as pool:
-            return counted(pool.map(in_context(together), groups))
+        return list(chain.from_iterable(in_threads(search, groups, n)))
 
     def score(self, query: QueryVector, document: int) -> float:
         """Return the score of one document, bit-identical to a search."""
@@ -395,21 +368,41 @@ class Searcher:
         return found
 
     @contextmanager
-    def approximate_scores(
-        self, query: QueryVector
-    ) -> Iterator[ApproximateScores | ApproximateFrequencyScores]:
-        """Yield the approximate scores of a query, to which others can be added."""
+    def approximate_scores(self, query: QueryVector) -> Iterator[ApproximateScores | None]:
+        """Yield the approximate scores of a query, to be added up; None if float32 cannot decide.
+
+        Scratch arrays are in use until the end.
+        """
         space = self._taken()
         expanded = self._expander.expand(space, [query])
-        (holds,) = expanded.holding(self._least, self._most)
-        yield ApproximateScores(self.table, space.scores, expanded, holds, self._least)
+        ((largest, smallest, *_),), (factor,) = expanded.facts, expanded.factors
+
+        def add(segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
+            _, addresses = self.table.factors(None)
+            add_scores(
+                self.table.rows[segments], addresses[segments], expanded.terms, expanded.weights,
+                largest, weight, space.scores, total,
+            )  # fmt: skip
+
+        if not expanded.reaching[0]:
+            yield ApproximateScores()
+        elif not expanded.holding(self._least, self._most)[0] or largest * factor == 0.0:
+            yield None
+        else:
+            n_summands = min(len(expanded.terms), self.table.longest)
+            least = float(smallest / largest * self._least)
+            yield ApproximateScores(add, largest * factor, least, n_summands, self.table.half)
         self._idle.append(space)
 
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the expansion of a query, for explanations and exports."""
-        found = self._with_workspace(lambda space: self._expander.expand(space, [query]))
+        found = self.expansions(query)
         order = np.argsort(found.terms)
         return Expanded(found.terms[order], found.weights[order], float(found.factors[0]))
+
+    def expansions(self, query: QueryVector) -> Expansions:
+        """Return the expansion of a query, in the order of the kernels."""
+        return self._with_workspace(lambda space: self._expander.expand(space, [query]))
 
     def bounding(self, query: QueryVector) -> Expanded:
         """Return weights whose sum times impacts is at least a score: here, the expansion."""
@@ -429,24 +422,14 @@ class Searcher:
         except IndexError:
             return Workspace(self._largest, len(self.S))
 
-    def _asked(
-        self,
-        k: int,
-        min_score: float,
-        positive: bool,
-        expand_postings: bool,
-        allowed: Allowed | None,
-        threads: int | None = 1,
-    ) -> Asked:
-        k = min(check_k(k), max(self._n_docs, 1))
-        return Asked(k, check_min_score(min_score), positive, expand_postings, allowed, threads)
-
-    def _search(self, space: Workspace, queries: Sequence[QueryVector], asked: Asked) -> list[Top]:
+    def _search(
+        self, space: Workspace, queries: Sequence[QueryVector], limits: Limits
+    ) -> list[Top]:
         """Search up to PANEL queries: find candidates in each segment, then score them."""
         expanded = self._expander.expand(space, queries)
         reaching = expanded.reaching
         chosen = [False] * len(queries)
-        if asked.expand_postings:
+        if limits.expand_postings:
             holding = expanded.holding(self._least, self._most)
             chosen = [own and reached for own, reached in zip(holding, reaching, strict=True)]
         plan = ALONE
@@ -457,32 +440,32 @@ class Searcher:
             n_touched = int(self._frequencies[reached].sum())
             plan = panel_plan(sum(chosen), n_touched, self._n_postings)
         find = self._find_together if plan.together else self._find
-        found = find(space, expanded, chosen, asked)
+        found = find(space, expanded, chosen, limits)
         plans = [plan] * len(queries)
         settled = chosen
-        if not asked.positive:
+        if not limits.positive:
             # With fewer than k positive scores, zeros may be needed too.
             n_found = found.sizes.tolist()
-            settled = [own and n >= asked.k for own, n in zip(chosen, n_found, strict=True)]
+            settled = [own and n >= limits.k for own, n in zip(chosen, n_found, strict=True)]
         if not all(settled):
             others = {}
             for number in (number for number, own in enumerate(settled) if not own):
                 others[number], plans[number] = self._otherwise(
-                    queries[number], reaching[number], asked
+                    queries[number], reaching[number], limits
                 )
             found = found.replaced(others)
-        return self._rank(space, expanded, found, asked, plans)
+        return self._rank(space, expanded, found, limits, plans)
 
     def _otherwise(
-        self, query: QueryVector, reaching: bool, asked: Asked
+        self, query: QueryVector, reaching: bool, limits: Limits
     ) -> tuple[list[NDArray[np.uint32]], Plan]:
         """Return the candidates of a query that the first stage cannot process, and the plan."""
-        if asked.positive and not reaching:
+        if limits.positive and not reaching:
             return [np.empty(0, np.uint32)] * len(self.parts), NOTHING
         masks = [part.live for part in self.parts]
-        if asked.allowed is not None:
-            masks = [_both(live, mask) for live, mask in zip(masks, asked.allowed, strict=True)]
-        if not asked.expand_postings:
+        if limits.allowed is not None:
+            masks = [all_of([live, mask]) for live, mask in zip(masks, limits.allowed, strict=True)]
+        if not limits.expand_postings:
             sharing = [part.segment.documents_of(query.terms) for part in self.parts]
             return [
                 documents if mask is None else documents[mask[documents]]
@@ -496,10 +479,10 @@ class Searcher:
         ], ALL
 
     def _bounds(
-        self, expanded: Expansions, asked: Asked, *, half: bool
+        self, expanded: Expansions, limits: Limits, *, half: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Return the minimum approximate score and the slack of each query."""
-        minimum = max(asked.minimum, 0.0)
+        minimum = max(limits.minimum, 0.0)
         floors, slacks = [], []
         lengths = pairwise(expanded.pointers.tolist())
         for scale, factor, (begin, end) in zip(
@@ -511,15 +494,15 @@ class Searcher:
         return np.array(floors, np.float32), np.array(slacks)
 
     def _find(
-        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: Asked
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], limits: Limits
     ) -> Candidates:
         """Find candidates in the postings; thresholds rise from segment to segment."""
-        floors, slacks = self._bounds(expanded, asked, half=self.table.half)
-        _factors, addresses = self.table.factors(asked.allowed)  # keeps the addressed arrays alive
+        floors, slacks = self._bounds(expanded, limits, half=self.table.half)
+        _factors, addresses = self.table.factors(limits.allowed)  # keeps the addressed arrays alive
         wanted, scales = np.array(chosen, np.uint8), np.array(expanded.scales)
 
         def of(run: slice, space: Workspace) -> tuple[NDArray[np.float32], Candidates]:
-            heaps = np.zeros((len(expanded), asked.k), np.float32)
+            heaps = np.zeros((len(expanded), limits.k), np.float32)
             n_lists, begin = (run.stop - run.start) * len(expanded), 0
             starts = np.zeros(n_lists + 1, np.int64)
             documents, approximate = space.candidates, space.approximate
@@ -542,7 +525,7 @@ class Searcher:
                 documents = np.concatenate([documents, np.empty_like(documents)])
                 approximate = np.concatenate([approximate, np.empty_like(approximate)])
 
-        runs = self._runs(expanded, asked)
+        runs = self._runs(expanded, limits)
         if len(runs) == 1:
             return of(runs[0], space)[1]
 
@@ -550,26 +533,26 @@ class Searcher:
             return self._with_workspace(lambda own: _copied(*of(run, own)))
 
         found = in_threads(apart, runs, len(runs))
-        heaps = np.partition(np.concatenate([heap for heap, _ in found], axis=1), -asked.k, axis=1)
-        bounds = _least(heaps[:, -asked.k :], floors, slacks)
+        heaps = np.partition(np.concatenate([heap for heap, _ in found], axis=1), -limits.k, axis=1)
+        bounds = _least(heaps[:, -limits.k :], floors, slacks)
         lists = [own for _, candidates in found for own in candidates.lists]
         return Candidates.of(lists, bounds)
 
-    def _runs(self, expanded: Expansions, asked: Asked) -> list[slice]:
+    def _runs(self, expanded: Expansions, limits: Limits) -> list[slice]:
         """Split the segments into one run per thread, with about equal numbers of postings."""
         whole = [slice(0, len(self.parts))]
-        if asked.threads == 1 or len(expanded) > 1 or len(self.parts) == 1:
+        if limits.threads == 1 or len(expanded) > 1 or len(self.parts) == 1:
             return whole
         if self._n_postings < _DIVIDED or self._frequencies[expanded.terms].sum() < _DIVIDED:
             return whole
-        n = min(n_threads(asked.threads), len(self.parts))
+        n = min(n_threads(limits.threads), len(self.parts))
         ends = np.cumsum([part.segment.n_postings for part in self.parts])
         cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n) / n) + 1
         bounds = sorted({0, len(self.parts), *cuts.tolist()})
         return [slice(begin, end) for begin, end in pairwise(bounds)]
 
     def _find_together(
-        self, space: Workspace, expanded: Expansions, chosen: list[bool], asked: Asked
+        self, space: Workspace, expanded: Expansions, chosen: list[bool], limits: Limits
     ) -> Candidates:
         """Find the candidates of all queries in one pass over the documents."""
         try:
@@ -581,10 +564,10 @@ class Searcher:
             own = expanded.own(number)
             scale = expanded.facts[number][0]
             panel.put(column, expanded.terms[own], expanded.weights[own], scale)
-        floors, slacks = self._bounds(expanded, asked, half=True)
-        heaps = np.zeros((len(expanded), asked.k), np.float32)
+        floors, slacks = self._bounds(expanded, limits, half=True)
+        heaps = np.zeros((len(expanded), limits.k), np.float32)
         lists = []
-        for part, factors in zip(self.parts, self.table.factors(asked.allowed)[0], strict=True):
+        for part, factors in zip(self.parts, self.table.factors(limits.allowed)[0], strict=True):
             lists += panel.candidates(part, factors, numbers, heaps, floors, slacks)
         for column, number in enumerate(numbers.tolist()):
             panel.clear(column, expanded.terms[expanded.own(number)])
@@ -596,19 +579,19 @@ class Searcher:
         space: Workspace,
         expanded: Expansions,
         found: Candidates,
-        asked: Asked,
+        limits: Limits,
         plans: Sequence[Plan],
     ) -> list[Top]:
         """Score the candidates exactly, and return the best."""
         check_deadline()
-        places = running_sum(np.minimum(found.sizes, asked.k))
+        places = running_sum(np.minimum(found.sizes, limits.k))
         n_ranked = np.zeros(len(plans), np.int64)
         documents, scores = np.empty(places[-1], np.int64), np.empty(places[-1])
         wrong = rank_candidates(
             self.table.rows, self.ranking.k1, self.ranking.rounded_one,
             expanded.pointers, expanded.terms, expanded.weights, np.array(expanded.factors),
             found.starts, found.documents, found.approximate, found.bounds,
-            asked.minimum, asked.exclusive, space.expansion, places, n_ranked, documents, scores,
+            limits.minimum, limits.exclusive, space.expansion, places, n_ranked, documents, scores,
         )  # fmt: skip
         self._check_scored(wrong)
         return [
@@ -642,11 +625,3 @@ def _least(
     """Return the minimum approximate score of a candidate of each query."""
     bounds: NDArray[np.float32] = (np.maximum(heaps[:, 0], floors) * slacks).astype(np.float32)
     return bounds
-
-
-def _both(
-    left: NDArray[np.bool_] | None, right: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
-    if left is None or right is None:
-        return left if right is None else right
-    return left & right

@@ -30,6 +30,7 @@ from softcosine.index.query.query_vectors import (
     query_text,
     query_vector,
 )
+from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.searcher import Searcher
 from softcosine.text.analyzer import Analyzer
@@ -249,7 +250,7 @@ def server_query(
     names = _names(snapshot, field)
     plain = not isinstance(query, str)
     clauses = (Clause(query_text(query)),) if plain else parse_syntax(str(query), syntax).clauses
-    searcher = snapshot.searcher("soft_bm25")
+    searcher = searcher_of_index(snapshot, "soft_bm25")
     parsed = parse_clauses(
         [(query, 1.0, True)] if plain else [
             (clause.text, clause.weight, clause.plain)

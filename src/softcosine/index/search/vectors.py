@@ -26,9 +26,10 @@ from softcosine._validation import check_choice, check_list, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder
+from softcosine.index.rankings import Part
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.execution import Search
-from softcosine.index.search.parts import Part
+from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.query_encoding import no_coordinates
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
@@ -201,7 +202,7 @@ class RankedVectors:
     @classmethod
     def of(cls, snapshot: Snapshot, ranking: str) -> RankedVectors:
         """Return the vectors of an index of one field."""
-        fields = snapshot.searcher(ranking)
+        fields = searcher_of_index(snapshot, ranking)
         if len(fields.searchers) > 1:
             names = ", ".join(field.name for field in snapshot.fields)
             raise InvalidInputError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
@@ -26,8 +26,7 @@ from softcosine.index.encoding import (
     new_space,
 )
 from softcosine.index.language import check_language
-from softcosine.index.search.fields import checked_fields
-from softcosine.index.search.rankings import check_ranking
+from softcosine.index.rankings import check_ranking
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import (

@@ -35,7 +35,7 @@ from softcosine.index.encoding import (
     new_space,
 )
 from softcosine.index.query.filters import Where
-from softcosine.index.search.rankings import check_ranking
+from softcosine.index.rankings import check_ranking
 from softcosine.index.segment.documents import loaded
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.index.segment.segment import MAX_DOCS

@@ -18,7 +18,7 @@ from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.language import decide_language
 from softcosine.index.query.filters import Where
-from softcosine.index.search.rankings import soft_norms
+from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import (

@@ -30,6 +30,27 @@ from softcosine.text.weighting import Weighting
 
 __all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare", "soft_norms"]
 
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment prepared for one ranking.
+
+    Attributes
+    ----------
+    segment : Segment
+    ranking : PreparedRanking
+    first : int
+        Number of its first document in the index.
+    live : ndarray of shape (n_docs,), bool, or None
+        Mask of live documents; None if none is deleted.
+    """
+
+    segment: Segment
+    ranking: PreparedRanking
+    first: int = 0
+    live: NDArray[np.bool_] | None = None
+
+
 Ranking = Literal[
     "soft_cosine", "inner_product", "expanded_cosine", "soft_bm25", "soft_tf_bm25"
 ]  # fmt: skip
@@ -51,7 +72,7 @@ class PreparedRanking:
 
     A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``; a cosine that
     exceeds 1 by rounding is set to 1. Scores of a ranking that is not `linear` are computed by
-    `softcosine.index.search.soft_frequencies`.
+    `softcosine.index.search.frequency_searcher`.
 
     Attributes
     ----------
