@@ -319,7 +319,7 @@ def test_an_interrupt_leaves_nothing_half_written(run, source_file, tmp_path, mo
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("softcosine.index.directory.folder.write_space", interrupt)
+    monkeypatch.setattr("softcosine.index.directory.folder.write_part", interrupt)
     message = run("index", source_file, "-o", tmp_path / "a.index", "--plain", code=130)
     assert "interrupted" in message
     assert list(tmp_path.iterdir()) == []

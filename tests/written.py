@@ -13,7 +13,7 @@ from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed
-from softcosine.index.directory.stored import write_space
+from softcosine.index.directory.stored import write_part
 from softcosine.index.rankings import Ranking
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.soft_index import SoftIndex
@@ -34,7 +34,7 @@ def created(path, *, source=None, fields=None, analyzer=PLAIN, plain=False, **se
         space = None
         if source is not None:
             empty = TermSimilarityMatrix.from_source(source, Vocabulary([]))
-            space = write_space(writer, empty, source)
+            space = write_part(writer, "space", empty, source)
         made = IndexSettings(
             fields=checked_fields(fields), analyzer=analyzer, space=space, plain=plain,
             **{"weighting": WEIGHTING, "ranking": "soft_bm25", **settings},

@@ -94,7 +94,7 @@ def _check(generation: Commit, progress: Report) -> None:
     for number, stated in enumerate(settings.segments):
         progress("checking segments", number, len(settings.segments))
         with _naming(generation.part(stated.part)) as folder:
-            segment = read_segment(folder, part=stated.part)
+            segment = read_segment(folder)
             _check_segment(segment, n_terms, settings)
         if stated.deleted is not None:
             with _naming(generation.part(stated.deleted)) as folder:

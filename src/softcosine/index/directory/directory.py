@@ -12,9 +12,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
@@ -22,14 +19,10 @@ from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
-from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
-    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["Directory", "DirectoryWriter"]
 
@@ -69,12 +62,13 @@ class DirectoryWriter(Protocol):
         """Write a segment, and return it; its attribute `part` is the part name."""
         ...
 
-    def write_deleted(self, live: NDArray[np.bool_]) -> str:
-        """Write the deletes of a segment as a mask of live documents; return the part name."""
-        ...
+    def write(self, kind: str, *values: Any) -> str:
+        """Write a part; return its name.
 
-    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-        """Write the soft norms of a segment, field by field, for an epoch; return the part name."""
+        Its values are, for ``deleted``, a mask of live documents; for ``norms``, the soft norms of
+        a segment, field by field, and the epoch; for ``meaning``, the space of coordinates; for
+        ``space``, S and its source; for ``statistics``, those of all fields and of word pieces.
+        """
         ...
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
@@ -83,20 +77,6 @@ class DirectoryWriter(Protocol):
 
     def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
         """Write the coordinates of a segment's documents; return the part name and them."""
-        ...
-
-    def write_meaning(self, meaning: MeaningSpace) -> str:
-        """Write the space of the documents' coordinates; return the part name."""
-        ...
-
-    def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
-        """Write S and its source; return the part name."""
-        ...
-
-    def write_statistics(
-        self, statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
-    ) -> str:
-        """Write the statistics of all fields and of word pieces; return the part name."""
         ...
 
     @property

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.manifest import IndexSettings
@@ -23,30 +20,22 @@ from softcosine.index.directory.stored import (
     read_segment,
     read_snapshot,
     read_updates,
-    write_coordinates,
-    write_deleted,
-    write_meaning,
-    write_norms,
+    write_part,
     write_segment,
     write_snapshot,
-    write_space,
-    write_statistics,
-    write_updates,
 )
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
-from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_source
+from softcosine.matrix.term_similarity_matrix import checked_source
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.storage.manifest import is_stored
 
 if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
     from softcosine.matrix.recipe import SimilarityRecipe
-    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["Announce", "FolderDirectory", "FolderWriter", "save"]
 
@@ -200,39 +189,21 @@ class FolderWriter:
     ) -> IndexedSegment:
         """Write a segment, and open it."""
         name = write_segment(self._writer, fields, documents, positions)
-        return read_segment(self._writer.part(name), part=name)
+        return read_segment(self._writer.part(name))
 
-    def write_deleted(self, live: NDArray[np.bool_]) -> str:
-        """Write the deletes of a segment."""
-        return write_deleted(self._writer, live)
-
-    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-        """Write the soft norms of a segment for an epoch."""
-        return write_norms(self._writer, norms, epoch)
+    def write(self, kind: str, *values: Any) -> str:
+        """Write a part."""
+        return write_part(self._writer, kind, *values)
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
         """Write updated metadata of a segment, and open them."""
-        name = write_updates(self._writer, updates, n_docs)
+        name = self.write("updates", updates, n_docs)
         return name, read_updates(self._writer.part(name))
 
     def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
         """Write the coordinates of a segment's documents, and open them."""
-        name = write_coordinates(self._writer, coordinates)
+        name = self.write("coordinates", coordinates)
         return name, read_coordinates(self._writer.part(name))
-
-    def write_meaning(self, meaning: MeaningSpace) -> str:
-        """Write the space of the documents' coordinates."""
-        return write_meaning(self._writer, meaning)
-
-    def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
-        """Write S and its source."""
-        return write_space(self._writer, S, source)
-
-    def write_statistics(
-        self, statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
-    ) -> str:
-        """Write the statistics of all fields and of word pieces."""
-        return write_statistics(self._writer, statistics, pieces)
 
     @property
     def epoch(self) -> str:

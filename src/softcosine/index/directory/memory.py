@@ -8,26 +8,19 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softcosine.errors import IndexLockedError, InvalidInputError
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
-from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.lock import checked_timeout
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.source import TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine.index.directory.receipts import Receipt
     from softcosine.index.encoding import IndexEncoder
-    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]
 
@@ -125,15 +118,12 @@ class MemoryWriter:
                 insertion_numbers=documents.insertion_numbers,
             )
         running = None if positions is None else tuple(positions)
-        return IndexedSegment(tuple(fields), documents, positions=running, part=_name("segment"))
+        names = SegmentSettings(_name("segment"), fields[0].n_docs)
+        return IndexedSegment(tuple(fields), documents, positions=running, names=names)
 
-    def write_deleted(self, live: NDArray[np.bool_]) -> str:
+    def write(self, kind: str, *values: Any) -> str:
         """Return a new part name."""
-        return _name("deleted")
-
-    def write_norms(self, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-        """Return a new part name."""
-        return _name("norms")
+        return _name(kind)
 
     def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
         """Return a new part name, and the updates as arrays."""
@@ -142,20 +132,6 @@ class MemoryWriter:
     def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
         """Return a new part name, and the coordinates."""
         return _name("coordinates"), coordinates
-
-    def write_meaning(self, meaning: MeaningSpace) -> str:
-        """Return a new part name."""
-        return _name("meaning")
-
-    def write_space(self, S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> str:
-        """Return a new part name."""
-        return _name("space")
-
-    def write_statistics(
-        self, statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
-    ) -> str:
-        """Return a new part name."""
-        return _name("statistics")
 
     @property
     def epoch(self) -> str:

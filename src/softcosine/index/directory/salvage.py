@@ -151,7 +151,7 @@ def _is_whole(segment: SegmentSettings, parts: dict[str, Folder], damage: dict[s
     if not needed <= parts.keys():
         return False
     try:
-        read_segment(parts[segment.part], part=segment.part)
+        read_segment(parts[segment.part])
         if segment.updates is not None:
             read_updates(parts[segment.updates])
     except (OSError, KeyError, TypeError, ValueError) as error:

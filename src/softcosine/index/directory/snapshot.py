@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
 from softcosine.index.defaults import Field
-from softcosine.index.directory.manifest import IndexSettings
+from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.query.phrases import Positions
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import Document, Documents, MemoryDocuments
 from softcosine.index.segment.metadata_columns import MISSING, MetadataColumns, Path
+from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -30,12 +31,14 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
+    from softcosine.index.query.filters import Where
     from softcosine.index.query.suggestions import Spellings
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 __all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
 
 _T = TypeVar("_T")
+_UNNAMED = SegmentSettings("", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,8 @@ class IndexedSegment:
         Token positions of each field, if stored.
     norms : tuple of ndarray of shape (n_docs,), float64, or None
         Soft norms of the documents in each field under S and W of the index, if computed.
-    part : str
-        Part name; empty in memory.
-    updates : str or None
-        Name of the part of updated metadata, if any.
+    names : SegmentSettings
+        Names of its parts. Deletes, norms and updates that are not written yet have none.
     coordinates : Coordinates or None
         None if no encoder has read a document.
     """
@@ -66,8 +67,7 @@ class IndexedSegment:
     live: NDArray[np.bool_] | None = None
     positions: tuple[Positions, ...] | None = None
     norms: tuple[NDArray[np.float64], ...] | None = None
-    part: str = ""
-    updates: str | None = None
+    names: SegmentSettings = _UNNAMED
     coordinates: Coordinates | None = None
     _columns: MetadataColumns | None = field(default=None, repr=False, compare=False)
 
@@ -77,15 +77,56 @@ class IndexedSegment:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The columns are rebuilt from the documents.
-        names = (
-            *("fields", "documents", "live", "positions", "norms", "part", "updates"),
-            "coordinates",
-        )
-        return IndexedSegment, tuple(getattr(self, name) for name in names)
+        values = (getattr(self, one.name) for one in fields(self) if one.name != "_columns")
+        return IndexedSegment, tuple(values)
 
-    def with_documents(self, documents: Documents, updates: str | None) -> IndexedSegment:
-        """Return the segment with other metadata."""
-        return replace(self, documents=documents, updates=updates, _columns=None)
+    @property
+    def part(self) -> str:
+        """Part name; empty in memory."""
+        return self.names.part
+
+    def named(self, **names: Any) -> Self:
+        """Return the segment with other names of parts."""
+        return replace(self, names=replace(self.names, **names))
+
+    def without(self, numbers: Iterable[int]) -> Self:
+        """Return the segment with more documents deleted; unchanged if all of them already were."""
+        gone = [number for number in numbers if self.live is None or self.live[number]]
+        if not gone:
+            return self
+        live = self.mask.copy()
+        live[gone] = False
+        return replace(self, live=live).named(deleted=None)
+
+    def with_updates(self, name: str | None, updates: MetadataUpdates) -> Self:
+        """Return the segment with other metadata updates, written (`name`) or not."""
+        documents = self.documents.with_updates(updates)
+        return replace(self, documents=documents, _columns=None).named(updates=name)
+
+    def updatable(self) -> Self:
+        """Return a segment whose updates can be changed without effect on readers of this one."""
+        updates = self.documents.updates
+        return self if updates.recent else self.with_updates(self.names.updates, updates.copy())
+
+    def with_coordinates(self, name: str | None, coordinates: Coordinates | None) -> Self:
+        """Return the segment with other coordinates, written to the part `name`."""
+        return replace(self, coordinates=coordinates).named(coordinates=name)
+
+    @property
+    def unread(self) -> NDArray[np.bool_]:
+        """Mask of live documents without coordinates or with estimated ones, shape (n_docs,)."""
+        return self.mask if self.coordinates is None else self.mask & ~self.coordinates.encoded
+
+    @property
+    def whole(self) -> bool:
+        """Whether the segment has neither deletes nor updated metadata."""
+        return self.n_live == self.n_docs and not self.documents.updates
+
+    def passing(self, where: Where) -> NDArray[np.bool_]:
+        """Documents that pass a filter, deleted ones included, shape (n_docs,)."""
+        # Cached columns can have older metadata.
+        recent = self.documents.updates.recent
+        return (MetadataColumns(self.documents) if recent else self.columns).mask(where)
 
     @property
     def columns(self) -> MetadataColumns:

@@ -57,18 +57,13 @@ __all__ = [
     "read_space",
     "read_statistics",
     "read_updates",
-    "write_coordinates",
-    "write_deleted",
-    "write_meaning",
-    "write_norms",
+    "write_part",
     "write_segment",
     "write_snapshot",
-    "write_space",
-    "write_statistics",
-    "write_updates",
 ]
 
 _logger = logging.getLogger(__name__)
+_Content = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # settings and arrays of a part
 _DOCUMENTS = "documents.sqlite"
 _INSERTION = "insertion_numbers"
 _LEAST_NORM = 1e-100
@@ -105,7 +100,7 @@ def write_segment(
     )
 
 
-def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
+def read_segment(folder: Folder) -> IndexedSegment:
     """Open a segment, without deletes and norms."""
     settings = folder.settings
     n_docs, n_terms = count_in(settings, "n_docs", MAX_DOCS), count_in(settings, "n_terms")
@@ -132,19 +127,11 @@ def read_segment(folder: Folder, *, part: str = "") -> IndexedSegment:
         check_array(_INSERTION, numbers, ("int64",), n_docs)
         check_ascending(_INSERTION, numbers)
     documents = StoredDocuments(folder.file(_DOCUMENTS), n_docs, insertion_numbers=numbers)
-    return IndexedSegment(tuple(fields), documents, positions=positions, part=part)
+    names = SegmentSettings(folder.path.name, n_docs)
+    return IndexedSegment(tuple(fields), documents, positions=positions, names=names)
 
 
-def write_space(
-    writer: StoreWriter, S: TermSimilarityMatrix, source: TermSimilaritySource | None
-) -> str:
-    """Write S with its vocabulary and its source; return the part name."""
-    return writer.write("space", *_space_content(S, source))
-
-
-def _space_content(
-    S: TermSimilarityMatrix, source: TermSimilaritySource | None
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _space_content(S: TermSimilarityMatrix, source: TermSimilaritySource | None) -> _Content:
     settings, arrays = S.state()
     kept = None
     if source is not None:
@@ -165,18 +152,9 @@ def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySour
     return S, stored_source(folder)
 
 
-def write_statistics(
-    writer: StoreWriter,
-    statistics: Sequence[FieldStatistics],
-    pieces: PieceFrequencies | None = None,
-) -> str:
-    """Write the statistics of all fields, and those of word pieces; return the part name."""
-    return writer.write("statistics", *_statistics_content(statistics, pieces))
-
-
 def _statistics_content(
-    statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    statistics: Sequence[FieldStatistics], pieces: PieceFrequencies | None = None
+) -> _Content:
     frequencies: dict[str, NDArray[Any]] = {
         f"{number}/document_frequencies": of_field.document_frequencies
         for number, of_field in enumerate(statistics)
@@ -223,12 +201,7 @@ def read_pieces(folder: Folder, n_docs: int) -> PieceFrequencies | None:
     return PieceFrequencies(numbers, np.minimum(frequencies, n_docs), n_docs)
 
 
-def write_meaning(writer: StoreWriter, meaning: MeaningSpace) -> str:
-    """Write the space of the documents' coordinates; return the part name."""
-    return writer.write("meaning", *_meaning_content(meaning))
-
-
-def _meaning_content(meaning: MeaningSpace) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _meaning_content(meaning: MeaningSpace) -> _Content:
     from softcosine.space.bundled_meaning import reference
 
     if (bundled := reference(meaning)) is not None:
@@ -256,13 +229,6 @@ def read_meaning(folder: Folder) -> MeaningSpace:
         ) from error
 
 
-def write_coordinates(writer: StoreWriter, coordinates: Coordinates) -> str:
-    """Write the coordinates of a segment's documents; return the part name."""
-    n_docs, dimensions = coordinates.vectors.shape
-    settings = {"n_docs": n_docs, "dimensions": dimensions}
-    return writer.write("coordinates", settings, coordinates.to_arrays())
-
-
 def read_coordinates(folder: Folder) -> Coordinates:
     """Open the coordinates of a segment's documents."""
     n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
@@ -287,11 +253,6 @@ def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str
     return checksums
 
 
-def write_deleted(writer: StoreWriter, live: NDArray[np.bool_]) -> str:
-    """Write the deletes of a segment; return the part name."""
-    return writer.write("deleted", {"n_docs": live.shape[0]}, {"deleted": np.packbits(~live)})
-
-
 def read_deleted(folder: Folder) -> NDArray[np.bool_]:
     """Return the mask of live documents of a segment, shape (n_docs,)."""
     n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
@@ -310,11 +271,6 @@ def n_live_docs(generation: Commit) -> int:
     )
 
 
-def write_updates(writer: StoreWriter, updates: MetadataUpdates, n_docs: int) -> str:
-    """Write updated metadata of a segment; return the part name."""
-    return writer.write("updates", {"n_docs": n_docs}, updates.to_arrays())
-
-
 def read_updates(folder: Folder) -> MetadataUpdates:
     """Open updated metadata of a segment."""
     arrays = {name: folder.array(name) for name in ("numbers", "starts", "values")}
@@ -322,13 +278,39 @@ def read_updates(folder: Folder) -> MetadataUpdates:
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
-def write_norms(writer: StoreWriter, norms: Sequence[NDArray[np.float64]], epoch: str) -> str:
-    """Write the soft norms of a segment for an epoch, field by field; return the part name."""
-    return writer.write(
-        "norms",
-        {"fields": len(norms), "epoch": epoch},
-        {str(number): own for number, own in enumerate(norms)},
-    )
+def _deleted_content(live: NDArray[np.bool_]) -> _Content:
+    return {"n_docs": live.shape[0]}, {"deleted": np.packbits(~live)}
+
+
+def _updates_content(updates: MetadataUpdates, n_docs: int) -> _Content:
+    return {"n_docs": n_docs}, updates.to_arrays()
+
+
+def _norms_content(norms: Sequence[NDArray[np.float64]], epoch: str) -> _Content:
+    arrays = {str(number): of_field for number, of_field in enumerate(norms)}
+    return {"fields": len(norms), "epoch": epoch}, arrays
+
+
+def _coordinates_content(coordinates: Coordinates) -> _Content:
+    n_docs, dimensions = coordinates.vectors.shape
+    return {"n_docs": n_docs, "dimensions": dimensions}, coordinates.to_arrays()
+
+
+# What a part of each kind holds; segments are written by `write_segment`.
+_CONTENT: dict[str, Callable[..., _Content]] = {
+    "space": _space_content,
+    "statistics": _statistics_content,
+    "meaning": _meaning_content,
+    "deleted": _deleted_content,
+    "updates": _updates_content,
+    "norms": _norms_content,
+    "coordinates": _coordinates_content,
+}
+
+
+def write_part(writer: StoreWriter, kind: str, *values: Any) -> str:
+    """Write a part of a kind, such as ``"norms"`` of a list of arrays; return its name."""
+    return writer.write(kind, *_CONTENT[kind](*values))
 
 
 def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.float64], ...]:
@@ -411,12 +393,12 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
     """Write all of a snapshot, for the first commit of an index."""
     settings = replace(snapshot.settings, segments=())
     if settings.space is not None:
-        settings = replace(settings, space=write_space(writer, snapshot.S, snapshot.source))
+        settings = replace(settings, space=write_part(writer, "space", snapshot.S, snapshot.source))
     if settings.statistics is not None:
-        counted = write_statistics(writer, snapshot.statistics, snapshot.piece_frequencies)
+        counted = write_part(writer, "statistics", snapshot.statistics, snapshot.piece_frequencies)
         settings = replace(settings, statistics=counted)
     if settings.meaning is not None and snapshot.meaning is not None:
-        settings = replace(settings, meaning=write_meaning(writer, snapshot.meaning))
+        settings = replace(settings, meaning=write_part(writer, "meaning", snapshot.meaning))
     epoch = writer.epoch(settings.to_dict())
     segments = []
     for one in snapshot.segments:
@@ -426,11 +408,11 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
             SegmentSettings(
                 part=write_segment(writer, one.fields, one.documents, one.positions),
                 n_docs=one.n_docs,
-                deleted=None if one.live is None else write_deleted(writer, one.live),
-                norms=None if one.norms is None else write_norms(writer, one.norms, epoch),
+                deleted=None if one.live is None else write_part(writer, "deleted", one.live),
+                norms=None if one.norms is None else write_part(writer, "norms", one.norms, epoch),
                 coordinates=None
                 if one.coordinates is None
-                else write_coordinates(writer, one.coordinates),
+                else write_part(writer, "coordinates", one.coordinates),
             )
         )
     settings = replace(settings, segments=tuple(segments))
@@ -472,21 +454,21 @@ def read_indexed(
     known : IndexedSegment, optional
         The same segment, opened earlier.
     """
-    segment = read_segment(part(settings.part), part=settings.part) if known is None else known
+    segment = read_segment(part(settings.part)) if known is None else known
     live = None if settings.deleted is None else read_deleted(part(settings.deleted))
     norms = None
     if settings.norms is not None:
         norms = read_norms(part(settings.norms), segment.n_docs, epoch)
-    if segment.updates != settings.updates:
+    if segment.names.updates != settings.updates:
         assert isinstance(segment.documents, StoredDocuments)
         updates = MetadataUpdates.none()
         if settings.updates is not None:
             updates = read_updates(part(settings.updates))
-        segment = segment.with_documents(segment.documents.with_updates(updates), settings.updates)
+        segment = segment.with_updates(settings.updates, updates)
     coordinates = None
     if settings.coordinates is not None:
         coordinates = read_coordinates(part(settings.coordinates))
-    return replace(segment, live=live, norms=norms, coordinates=coordinates)
+    return replace(segment, live=live, norms=norms, coordinates=coordinates, names=settings)
 
 
 def _check_together(

@@ -3,5 +3,5 @@
 * `segment`: posting lists and forward index of one field; `inverting`: builds them.
 * `documents`: ids, texts and metadata; `stored_fields`: the same on disk.
 * `metadata_columns`: metadata by key, for filters; `metadata_updates`, `metadata_values`.
-* `statistics`: document frequencies and lengths; `dense_columns`: frequent terms for kernels.
+* `statistics`: document frequencies and lengths.
 """

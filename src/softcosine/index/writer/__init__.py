@@ -2,6 +2,6 @@
 
 * `index_writer`: `IndexWriter`, the public class; `document`: checks of a new document.
 * `creation`: the first, empty commit of an index; `growing`: new terms in S at a commit.
-* `pending_commit`: the state of the next commit; `segment_entries`: its segments.
+* `pending_commit`: the state of the next commit.
 * `merging`: merge policies and merging; `lock`: one writer at a time.
 """

@@ -18,7 +18,7 @@ from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import Committed, StoreWriter
-from softcosine.index.directory.stored import write_meaning, write_space
+from softcosine.index.directory.stored import write_part
 from softcosine.index.encoding import (
     IndexEncoder,
     default_weights,
@@ -82,9 +82,9 @@ def _creating(path: str | Path, beginning: _Beginning, *, overwrite: bool) -> It
     def fill(writer: StoreWriter) -> Committed:
         settings = beginning.settings
         if beginning.similarity is not None:
-            settings = replace(settings, space=write_space(writer, *beginning.similarity))
+            settings = replace(settings, space=write_part(writer, "space", *beginning.similarity))
         if beginning.meaning is not None:
-            settings = replace(settings, meaning=write_meaning(writer, beginning.meaning))
+            settings = replace(settings, meaning=write_part(writer, "meaning", beginning.meaning))
         return Committed(settings.to_dict(), settings.parts)
 
     with Store.creating(path, fill, overwrite=overwrite) as store:

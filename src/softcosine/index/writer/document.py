@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from itertools import count, islice, repeat
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softcosine.errors import DuplicateIdError, InvalidInputError
+from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.text.analyzer import describe, is_token_list, shortened
 
 __all__ = [
-    *("DECIDING_SIZE", "NewDocument"),
-    *("checked_id", "deciding", "from_columns", "new_document"),
+    *("DECIDING_SIZE", "IdTable", "NewDocument"),
+    *("checked_id", "deciding", "from_columns", "hashes_of", "new_document"),
 ]
 
 # So many characters and documents decide the language, whatever follows and however it is batched.
@@ -234,3 +238,40 @@ def _uneven(name: str, which: str) -> InvalidInputError:
     return InvalidInputError(
         f"there are {which} {name} than documents; give one of each a document."
     )
+
+
+# A table of all ids pays if more than one document in so many is looked up.
+_TABLE_SHARE = 64
+
+
+def hashes_of(ids: Iterable[str]) -> NDArray[np.int64]:
+    """Return the hashes of ids, in order; only valid within this process."""
+    return np.fromiter(map(hash, ids), np.int64)
+
+
+class IdTable:
+    """Lookup of document numbers by id in a segment, with eight bytes per document in memory.
+
+    Parameters
+    ----------
+    documents : Documents
+    hashes : ndarray of int64, optional
+        Of all ids, in any order; read from the file on demand by default.
+    """
+
+    def __init__(self, documents: Documents, hashes: NDArray[np.int64] | None = None) -> None:
+        self._documents = documents
+        self._sorted = None if hashes is None else np.sort(hashes)
+
+    def find(self, ids: Sequence[str], hashes: NDArray[np.int64]) -> dict[str, int]:
+        """Return the numbers of those ids that exist, given their hashes."""
+        if self._sorted is None:
+            if len(ids) * _TABLE_SHARE < len(self._documents):
+                return self._documents.numbers(ids)
+            self._sorted = np.sort(hashes_of(self._documents.all_ids()))
+        if not self._sorted.shape[0]:
+            return {}
+        places = np.searchsorted(self._sorted, hashes)
+        places[places == self._sorted.shape[0]] = 0
+        likely = np.flatnonzero(self._sorted[places] == hashes)
+        return self._documents.numbers([ids[i] for i in likely.tolist()])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softcosine.index.writer.segment_entries import SegmentEntry
+from softcosine.index.directory.snapshot import IndexedSegment
 
 if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace
@@ -20,7 +20,7 @@ _LEAST, _MOST = 500, 2000
 
 
 def taught_correction(
-    meaning: MeaningSpace, entries: Sequence[SegmentEntry]
+    meaning: MeaningSpace, entries: Sequence[IndexedSegment]
 ) -> StaticCorrection | None:
     """Return the correction of static sums that the encoded documents of segments teach.
 
@@ -29,9 +29,9 @@ def taught_correction(
     from softcosine.space.static_correction import StaticCorrection
 
     read = [
-        (entry.documents, own.vectors, np.flatnonzero(own.encoded & entry.mask()))
+        (entry.documents, own.vectors, np.flatnonzero(own.encoded & entry.mask))
         for entry in entries
-        if (own := entry.segment.coordinates) is not None
+        if (own := entry.coordinates) is not None
     ]
     ends = np.cumsum([0, *(len(numbers) for _, _, numbers in read)])
     if ends[-1] < _LEAST or meaning.table is None:

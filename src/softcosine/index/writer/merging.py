@@ -17,11 +17,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._validation import check_number, check_whole
+from softcosine.index.directory.snapshot import IndexedSegment
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 
-__all__ = ["MergePolicy", "MergedDocuments", "SurvivingDocuments", "full_groups", "merge_fields"]
+__all__ = [
+    "MergePolicy",
+    "MergedDocuments",
+    "SurvivingDocuments",
+    "full_groups",
+    "joined_norms",
+    "merge_fields",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +244,23 @@ class MergedDocuments:
             mask = np.zeros(len(own), np.bool_)
             mask[chosen] = True
             yield from compress(own.all_documents(), mask.tolist())
+
+
+def joined_norms(
+    entries: Sequence[IndexedSegment], chosen: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.float64], ...] | None:
+    """Return the norms of the merged documents; None if some are not computed.
+
+    Parameters
+    ----------
+    entries : sequence of IndexedSegment
+    chosen : sequence of ndarray of int64
+        Documents of each segment to keep, ascending.
+    """
+    known = [entry.norms for entry in entries if entry.norms is not None]
+    if len(known) < len(entries):
+        return None
+    return tuple(
+        np.concatenate([own[numbers] for own, numbers in zip(of_field, chosen, strict=True)])
+        for of_field in zip(*known, strict=True)
+    )

@@ -15,7 +15,7 @@ from softcosine._progress import Report, silent
 from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
-from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.language import decide_language
 from softcosine.index.query.filters import Where
 from softcosine.index.rankings import soft_norms
@@ -28,7 +28,7 @@ from softcosine.index.segment.inverting import (
     renumbered,
 )
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
-from softcosine.index.writer.document import NewDocument, deciding
+from softcosine.index.writer.document import IdTable, NewDocument, deciding, hashes_of
 from softcosine.index.writer.estimating import taught_correction
 from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
 from softcosine.index.writer.merging import (
@@ -36,10 +36,10 @@ from softcosine.index.writer.merging import (
     MergePolicy,
     SurvivingDocuments,
     full_groups,
+    joined_norms,
     merge_fields,
     merge_positions,
 )
-from softcosine.index.writer.segment_entries import SegmentEntry, hashes_of, joined_norms
 from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.default import antonyms_of
@@ -191,13 +191,9 @@ class PendingCommit:
         self._given_builder = builder
         snapshot = writer.snapshot()
         self.settings = snapshot.settings
-        stated = {one.part: one for one in self.settings.segments}
         # A snapshot without documents has one empty segment; it is not stored.
-        self._segments = [
-            SegmentEntry.of(segment, stated.get(segment.part))
-            for segment in snapshot.segments
-            if segment.n_docs
-        ]
+        self._segments = [segment for segment in snapshot.segments if segment.n_docs]
+        self._ids: dict[str, IdTable] = {}  # of each segment, by its part
         untaught = self.settings.space is None and not self.settings.plain
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
         self._statistics = snapshot.statistics
@@ -241,7 +237,7 @@ class PendingCommit:
         return max((int(own[-1]) for own in numbers if own is not None), default=-1)
 
     @property
-    def _fresh(self) -> list[SegmentEntry]:
+    def _fresh(self) -> list[IndexedSegment]:
         """The segments written since the last commit."""
         return [one for one in self._segments if not self._writer.is_committed(one.part)]
 
@@ -334,9 +330,9 @@ class PendingCommit:
                 else None,
             )
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
-            entry = SegmentEntry.of(written, hashes=hashes_of(ids[first:stop]))
+            self._ids[written.part] = IdTable(written.documents, hashes_of(ids[first:stop]))
             added.append(
-                self._with_coordinates(entry, coordinates and coordinates.rows(first, stop))
+                self._with_coordinates(written, coordinates and coordinates.rows(first, stop))
             )
             first = stop
         if self._space.untaught and self._builder.needs_texts(batch.settings.language):
@@ -361,11 +357,11 @@ class PendingCommit:
         entries, n_read = list(self._segments), 0
         settings = replace(self.settings, meaning_weights=dict(weights))
         if self._meaning != meaning:
-            entries = [entry.without_coordinates() for entry in entries]
+            entries = [entry.with_coordinates(None, None) for entry in entries]
             settings = replace(settings, meaning=None)
         for number, entry in enumerate(entries):
             unread = np.flatnonzero(entry.unread)
-            own, n_own = entry.segment.coordinates, 0
+            own, n_own = entry.coordinates, 0
             if own is None:
                 own = Coordinates.none(entry.n_docs, meaning.dimensions)
             for some in np.split(unread, range(_ENCODED_AT_ONCE, len(unread), _ENCODED_AT_ONCE)):
@@ -413,8 +409,8 @@ class PendingCommit:
         return Coordinates.of(meaning.static_coordinates(texts, self._correction), True)
 
     def _with_coordinates(
-        self, entry: SegmentEntry, coordinates: Coordinates | None
-    ) -> SegmentEntry:
+        self, entry: IndexedSegment, coordinates: Coordinates | None
+    ) -> IndexedSegment:
         """Return an entry with coordinates, written unless all are zero."""
         if coordinates is None or not coordinates.vectors.any():
             return entry
@@ -463,7 +459,7 @@ class PendingCommit:
     def delete(self, ids: Sequence[str]) -> int:
         """Delete written documents by id; return how many existed."""
         hashes = hashes_of(ids)
-        return self._without([entry.ids.find(ids, hashes).values() for entry in self._segments])
+        return self._without([self._find(entry, ids, hashes).values() for entry in self._segments])
 
     def delete_where(self, where: Where) -> int:
         """Delete the written documents that pass a filter; return their number."""
@@ -479,12 +475,12 @@ class PendingCommit:
         ]
         if changed:
             self._forget_words(
-                [(old, np.flatnonzero(old.mask() & ~new.mask())) for old, new in changed]
+                [(old, np.flatnonzero(old.mask & ~new.mask)) for old, new in changed]
             )
             self._segments, self.changed = entries, True
         return sum(old.n_live - new.n_live for old, new in changed)
 
-    def _forget_words(self, gone: Iterable[tuple[SegmentEntry, NDArray[np.int64]]]) -> None:
+    def _forget_words(self, gone: Iterable[tuple[IndexedSegment, NDArray[np.int64]]]) -> None:
         """Count the words of documents no longer that were written since the last commit."""
         if self.settings.analyzer is None or not (self._n_batches and self._replaces_words):
             return
@@ -497,11 +493,19 @@ class PendingCommit:
         if texts:
             self._words.subtract(analyze(texts, self.settings.analyzer).words)
 
+    def _find(
+        self, segment: IndexedSegment, ids: Sequence[str], hashes: NDArray[np.int64]
+    ) -> dict[str, int]:
+        """Return the numbers in a segment of those ids that exist, given their hashes."""
+        if segment.part not in self._ids:
+            self._ids[segment.part] = IdTable(segment.documents)
+        return self._ids[segment.part].find(ids, hashes)
+
     def place(self, id: str) -> tuple[int, int] | None:
         """Return the segment of a document and its number in it; None if not written."""
         hashes = hashes_of([id])
         for number, entry in enumerate(self._segments):
-            local = entry.ids.find([id], hashes).get(id)
+            local = self._find(entry, [id], hashes).get(id)
             if local is not None and (entry.live is None or entry.live[local]):
                 return number, local
         return None
@@ -514,10 +518,10 @@ class PendingCommit:
         """Replace the metadata (JSON) of a document."""
         size = len(metadata or "") + _UPDATE
         if self._unwritten + size > self._memory // _UPDATES_SHARE:
-            older = {entry.updates_part for entry in self._segments}
+            older = {entry.names.updates for entry in self._segments}
             self._segments = [self._with_updates(entry) for entry in self._segments]
             self._unwritten = 0
-            newer = {entry.updates_part for entry in self._segments}
+            newer = {entry.names.updates for entry in self._segments}
             self._writer.drop(name for name in older - newer if name is not None)
         self._segments[place[0]] = self._segments[place[0]].updatable()
         self._segments[place[0]].documents.updates.put(place[1], metadata)
@@ -547,7 +551,7 @@ class PendingCommit:
 
     def merge_all(self) -> None:
         """Merge all segments into as few as possible, without deleted documents."""
-        groups = full_groups([entry.mask() for entry in self._segments])
+        groups = full_groups([entry.mask for entry in self._segments])
         if all(entry.whole for entry in self._segments) and len(groups) == len(self._segments):
             return
         self._replaces_words = False
@@ -583,8 +587,7 @@ class PendingCommit:
         numbers = [range(group.start + first, group.stop + first) for group in groups]
         for group in reversed(list(self._affordable(numbers))):
             kept = [
-                SurvivingDocuments(number, np.flatnonzero(entries[number].mask()))
-                for number in group
+                SurvivingDocuments(number, np.flatnonzero(entries[number].mask)) for number in group
             ]
             merged = self._merged(kept)
             entries = [*entries[: group.start], merged, *entries[group.stop :]]
@@ -667,7 +670,7 @@ class PendingCommit:
         entries = self._with_norms(entries, space.S, statistics, stale=stale)
         part = space.part
         if part is None and not space.untaught:
-            part = self._writer.write_space(space.S, space.source)
+            part = self._writer.write("space", space.S, space.source)
         meaning, counted, piece_frequencies = (
             self.settings.meaning,
             self._statistics_part,
@@ -675,10 +678,10 @@ class PendingCommit:
         )
         if new_meaning:
             assert self._meaning is not None
-            meaning = self._writer.write_meaning(self._meaning)
+            meaning = self._writer.write("meaning", self._meaning)
         if counted is None or not same or new_meaning:
             piece_frequencies = self._counted_pieces(space, statistics)
-            counted = self._writer.write_statistics(statistics, piece_frequencies)
+            counted = self._writer.write("statistics", statistics, piece_frequencies)
         settings = replace(
             self.settings,
             meaning=meaning,
@@ -692,16 +695,17 @@ class PendingCommit:
         epoch = self._writer.epoch_of(settings)
         assert epoch == self._epoch or self._changes_epoch or not settings.frozen
         if epoch != self._epoch:  # unchanged norms also belong to the new epoch
-            entries = [replace(entry, norms_part=None) for entry in entries]
+            entries = [entry.named(norms=None) for entry in entries]
         entries = [self._written(entry, epoch) for entry in entries]
-        settings = replace(settings, segments=tuple(entry.settings() for entry in entries))
+        settings = replace(settings, segments=tuple(entry.names for entry in entries))
         committed = Snapshot.of(
-            settings, [entry.committed() for entry in entries], space.S, space.source, statistics,
+            settings, entries, space.S, space.source, statistics,
             generation=self._writer.number + 1, meaning=self._meaning,
             stored_pieces=piece_frequencies,
         )  # fmt: skip
         number = self._writer.commit(committed)
         self._segments, self.settings, self._epoch = entries, settings, epoch
+        self._ids = {one.part: self._ids[one.part] for one in entries if one.part in self._ids}
         self._statistics, self._statistics_part = statistics, counted
         self._piece_frequencies = piece_frequencies
         self._space = replace(space, part=part, note="", rescaled=False)
@@ -736,7 +740,7 @@ class PendingCommit:
             or abs(now - last) * _REFRESHED_SHARE > last
         )
 
-    def _counted(self, entries: Sequence[SegmentEntry]) -> tuple[FieldStatistics, ...]:
+    def _counted(self, entries: Sequence[IndexedSegment]) -> tuple[FieldStatistics, ...]:
         """Count the live documents of every field, for statistics."""
         live = [entry.live for entry in entries]
         return tuple(
@@ -799,22 +803,30 @@ class PendingCommit:
         moved = np.flatnonzero(numbers != np.arange(len(terms)))
         first = int(moved[0]) if len(moved) else len(terms)
         self._segments = [
-            entry.rewritten(
-                self._writer.write_segment(
-                    [renumbered(own, numbers, len(vocabulary)) for own in entry.fields],
-                    entry.documents,
-                    entry.positions and [own.renumbered(numbers) for own in entry.positions],
-                )
-            )
+            self._renumbered(entry, numbers, len(vocabulary))
             if entry.part in parts and max(own.n_terms for own in entry.fields) > first
             else entry
             for entry in self._segments
         ]
         self.vocabulary = vocabulary
 
+    def _renumbered(
+        self, entry: IndexedSegment, numbers: NDArray[np.int32], n_terms: int
+    ) -> IndexedSegment:
+        """Write a segment again with other term numbers."""
+        written = self._writer.write_segment(
+            [renumbered(own, numbers, n_terms) for own in entry.fields],
+            entry.documents,
+            entry.positions and [own.renumbered(numbers) for own in entry.positions],
+        )
+        if entry.part in self._ids:
+            self._ids[written.part] = self._ids[entry.part]
+        written = written.with_coordinates(entry.names.coordinates, entry.coordinates)
+        return replace(written, live=entry.live)
+
     def _grown(
         self,
-        entries: Sequence[SegmentEntry],
+        entries: Sequence[IndexedSegment],
         counted: Sequence[FieldStatistics],
         frequencies: NDArray[np.int64] | None,
         *,
@@ -856,10 +868,7 @@ class PendingCommit:
         live = None
         if self._spool.n_docs > sum(one.n_live for one in self._fresh):
             live = np.concatenate(
-                [
-                    hashes_of(entry.committed().of_live(entry.documents.all_ids()))
-                    for entry in self._segments
-                ]
+                [hashes_of(entry.of_live(entry.documents.all_ids())) for entry in self._segments]
             )
         made = self._builder.build(
             vocabulary, self._spool.texts(analyzer, counting, memory=self._memory, live=live),
@@ -890,12 +899,12 @@ class PendingCommit:
 
     def _with_norms(
         self,
-        entries: Sequence[SegmentEntry],
+        entries: Sequence[IndexedSegment],
         S: TermSimilarityMatrix,
         statistics: Sequence[FieldStatistics],
         *,
         stale: bool,
-    ) -> list[SegmentEntry]:
+    ) -> list[IndexedSegment]:
         """Compute missing norms, or all norms if stale; none if S is too indefinite."""
         if not self._writer.stores_norms:  # searches compute them on demand
             return [replace(entry, norms=None) if stale else entry for entry in entries]
@@ -913,34 +922,34 @@ class PendingCommit:
                 except IndefiniteMatrixError:
                     if self.settings.ranking == "soft_cosine":
                         raise
-                    return [replace(one, norms=None, norms_part=None) for one in entries]
-                entry = replace(entry, norms=norms, norms_part=None)
+                    return [replace(one, norms=None).named(norms=None) for one in entries]
+                entry = replace(entry, norms=norms).named(norms=None)
             done.append(entry)
             first += entry.n_docs
         return done
 
-    def _written(self, entry: SegmentEntry, epoch: str) -> SegmentEntry:
+    def _written(self, entry: IndexedSegment, epoch: str) -> IndexedSegment:
         """Write the unwritten parts of a segment entry."""
-        if entry.live is not None and entry.deletes_part is None:
-            entry = replace(entry, deletes_part=self._writer.write_deleted(entry.live))
-        if entry.norms is not None and entry.norms_part is None:
-            entry = replace(entry, norms_part=self._writer.write_norms(entry.norms, epoch))
+        if entry.live is not None and entry.names.deleted is None:
+            entry = entry.named(deleted=self._writer.write("deleted", entry.live))
+        if entry.norms is not None and entry.names.norms is None:
+            entry = entry.named(norms=self._writer.write("norms", entry.norms, epoch))
         return self._with_updates(entry)
 
-    def _with_updates(self, entry: SegmentEntry) -> SegmentEntry:
+    def _with_updates(self, entry: IndexedSegment) -> IndexedSegment:
         """Write the unwritten updated metadata of a segment entry."""
         updates = entry.documents.updates
         if not updates.recent:
             return entry
         return entry.with_updates(*self._writer.write_updates(updates, entry.n_docs))
 
-    def _merged(self, kept: Sequence[SurvivingDocuments]) -> SegmentEntry:
+    def _merged(self, kept: Sequence[SurvivingDocuments]) -> IndexedSegment:
         """Merge documents into a new segment, after checking the old segments."""
         entries = [self._segments[one.number] for one in kept]
         chosen = [one.documents for one in kept]
-        self._writer.verify(name for entry in entries for name in entry.settings().parts)
+        self._writer.verify(name for entry in entries for name in entry.names.parts)
         for entry in entries:
-            entry.segment.check(len(self.vocabulary))
+            entry.check(len(self.vocabulary))
         n_fields = len(self.settings.fields)
         positions = None
         if self.settings.positions:
@@ -962,8 +971,8 @@ class PendingCommit:
             MergedDocuments([entry.documents for entry in entries], chosen),
             positions,
         )
-        merged = replace(SegmentEntry.of(written), norms=joined_norms(entries, chosen))
-        own = [entry.segment.coordinates for entry in entries]
+        merged = replace(written, norms=joined_norms(entries, chosen))
+        own = [entry.coordinates for entry in entries]
         if self._meaning is None or not any(own):
             return merged
         return self._with_coordinates(
@@ -971,6 +980,6 @@ class PendingCommit:
         )
 
 
-def _has_words(entries: Iterable[SegmentEntry]) -> bool:
+def _has_words(entries: Iterable[IndexedSegment]) -> bool:
     """Whether any document has a word; before, neither language nor terms are decided."""
     return any(own.n_postings for entry in entries for own in entry.fields)
