@@ -68,7 +68,7 @@ def test_the_bound_of_one_similar_word_is_met_where_it_is_most_frequent():
         ["b b b b", "b", "c c"], source=ToySource({("a", "b"): 0.5}, known=["c"]), language="none",
     )  # fmt: skip
     (searcher,) = index.searcher().searchers
-    (ready,) = Search.of_queries(index.snapshot, SearchOptions(ask="words"), None).all_ready(["a"])
+    (ready,) = Search.of(index.snapshot, SearchOptions(ask="words")).all_ready(["a"])
     (query,) = ready.vectors
     bounding = searcher.bounding(query)
     bound = bounding.weights @ searcher.greatest_impacts[bounding.terms]

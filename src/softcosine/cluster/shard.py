@@ -118,7 +118,7 @@ class Shard:
     def _search(self, request: SearchOptions) -> Search:
         encoding = None
         if request.ask != "words":
-            encoding = document_encoding(self._snapshot, request.meaning, request.ranking)
+            encoding = document_encoding(self._snapshot, request)
         return Search.of(self._snapshot, request, encoding)
 
     def counts(self) -> ShardCounts:

@@ -29,6 +29,7 @@ from softcosine.index.near_duplicates.similar import (
 )
 from softcosine.index.requests import By, FilterRequest, SearchOptions
 from softcosine.index.search.lookup import Passing
+from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Listing
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.soft_index import SoftIndex
@@ -369,10 +370,12 @@ class ShardedIndex(Searchable):
         )
 
     def _search(self, request: SearchOptions) -> ShardedSearch:
-        return ShardedSearch.of_queries(self._snapshot, request, self._encoder)
+        encoding = query_encoding(self._snapshot, request, self._encoder)
+        return ShardedSearch.of(self._snapshot, request, encoding)
 
     def _search_like(self, request: SearchOptions) -> ShardedSearch:
-        return ShardedSearch.of_documents(self._snapshot, request)
+        encoding = document_encoding(self._snapshot, request)
+        return ShardedSearch.of(self._snapshot, request, encoding)
 
 
 def _on_the_last_commit(method: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -238,7 +238,7 @@ class SoftIndex(Searchable):
     @property
     def frozen(self) -> bool:
         """Whether commits keep the epoch; see `IndexWriter.freeze`."""
-        return self._snapshot.frozen
+        return self._snapshot.settings.frozen
 
     def __repr__(self) -> str:
         return f"SoftIndex({len(self)} documents, {len(self.vocabulary)} terms)"
@@ -262,11 +262,18 @@ class SoftIndex(Searchable):
         VocabularyMismatchError
             If the vocabularies differ.
         """
-        return self._like(self._with_similarity(S, source))
+        if checked_similarity(S).vocabulary != self.vocabulary:
+            raise VocabularyMismatchError(
+                f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
+                "it with index.vocabulary."
+            )
+        return self._like(self._snapshot.changed(S=S, source=source, note=""))
 
     def with_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> Self:
         """Return an index that shares the postings and uses other term weights or ranking."""
-        return self._like(self._with_weighting(weighting, ranking))
+        weighting = checked_weighting(weighting)
+        ranking = self.ranking if ranking is None else check_ranking(ranking)
+        return self._like(self._snapshot.changed(weighting=weighting, ranking=ranking))
 
     def with_fields(self, weights: Mapping[str, float]) -> Self:
         """Return an index that shares the postings and uses other weights of its fields."""
@@ -745,22 +752,6 @@ class SoftIndex(Searchable):
         """Commit other term weights, or another default ranking; see `set_similarity`."""
         with self.writer(timeout=timeout) as writer:
             writer.set_weighting(weighting, ranking=ranking)
-
-    def _with_similarity(
-        self, S: TermSimilarityMatrix, source: TermSimilaritySource | None
-    ) -> Snapshot:
-        if checked_similarity(S).vocabulary != self.vocabulary:
-            raise VocabularyMismatchError(
-                f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
-                "it with index.vocabulary."
-            )
-        return self._snapshot.changed(S=S, source=source, note="")
-
-    def _with_weighting(self, weighting: Weighting, ranking: str | None) -> Snapshot:
-        return self._snapshot.changed(
-            weighting=checked_weighting(weighting),
-            ranking=self.ranking if ranking is None else check_ranking(ranking),
-        )
 
     def __getstate__(self) -> dict[str, Any]:
         if not isinstance(self._directory, MemoryDirectory):

@@ -27,7 +27,6 @@ from softcosine.plots.compared import snapshot_of
 from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import Region, regions_of
 from softcosine.text.analyzer import shortened
-from softcosine.text.stop_words import stop_word_lists
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -352,7 +351,7 @@ def document_map(
         places = laid_out(pulling, progress=partial(report, "laying out"))
     regions, owners = regions_of(
         places, _presence(snapshot, numbers[drawn]), snapshot.S,
-        stop_words=stop_word_lists().get(snapshot.language or "", frozenset()),
+        stop_words=snapshot.stop_words,
     )  # fmt: skip
     kept = drawn.tolist()
     return DocumentMap(

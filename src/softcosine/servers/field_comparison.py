@@ -153,8 +153,8 @@ def compared(
         address=field.address, field=field.name, analyzer=field.analyzer,
         search_analyzer=field.search_analyzer, n_shards=field.n_shards, n_words=len(words),
         equal=equal, unstemmed=unstemmed, words=_words(analyzer, equal, unstemmed),
-        differences=tuple(differences), facts=facts, k1=snapshot.weighting.k1,
-        b=snapshot.weighting.b, n_docs=snapshot.n_docs,
+        differences=tuple(differences), facts=facts, k1=snapshot.settings.weighting.k1,
+        b=snapshot.settings.weighting.b, n_docs=snapshot.n_docs,
         average_length=statistics.average_length, terms=tuple(terms), advice=(),
     )  # fmt: skip
     return replace(made, advice=tuple(_advice(made, learned)))

@@ -15,6 +15,7 @@ from softcosine.index.requests import FirstStage, SearchOptions
 from softcosine.index.search.execution import Page, Search
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
+from softcosine.index.search.query_encoding import query_encoding
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.server_query import Words, server_query
 from softcosine.index.segment.documents import MemoryDocuments
@@ -154,7 +155,7 @@ def _among(
     request: SearchOptions,
 ) -> Hits:
     """Return the hits among some documents."""
-    search = Search.of_queries(snapshot, request, None)
+    search = Search.of(snapshot, request, query_encoding(snapshot, request, None))
     (ready,) = search.all_ready([query])
     top = search.best_of(ready, np.array(sorted(numbers.values()), np.int64))
     return search.hits([Page(ready, search.page(top), {})])[0]

@@ -252,7 +252,7 @@ def _check_norms(generation: Commit, snapshot: Snapshot) -> None:
             live = slice(None) if segment.live is None else segment.live
             try:
                 right = soft_norms(
-                    field, snapshot.S, snapshot.weighting, statistics, live=segment.live
+                    field, snapshot.S, snapshot.settings.weighting, statistics, live=segment.live
                 )
             except IndefiniteMatrixError:
                 right = np.full_like(norms, np.nan)

@@ -28,7 +28,6 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.index.query.filters import Where
@@ -231,11 +230,6 @@ class Snapshot:
         return self.settings.analyzer or Analyzer()
 
     @property
-    def weighting(self) -> Weighting:
-        """Weights of terms."""
-        return self.settings.weighting
-
-    @property
     def ranking(self) -> str:
         """The default of searches."""
         return self.settings.ranking
@@ -244,21 +238,6 @@ class Snapshot:
     def fields(self) -> tuple[Field, ...]:
         """Names and weights of the fields."""
         return self.settings.fields
-
-    @property
-    def note(self) -> str:
-        """Where the similarities come from."""
-        return self.settings.note
-
-    @property
-    def language(self) -> str | None:
-        """Language of the texts; ``"none"`` where it was not recognised, None before any text."""
-        return self.settings.language
-
-    @property
-    def frozen(self) -> bool:
-        """Whether no commit changes S, the weights and the statistics."""
-        return self.settings.frozen
 
     def __post_init__(self) -> None:
         if self.source is not None:
@@ -309,7 +288,7 @@ class Snapshot:
         """The stop words of the language of the texts; empty if unknown."""
         from softcosine.text.stop_words import stop_word_lists
 
-        return stop_word_lists().get(self.language or "", frozenset())
+        return stop_word_lists().get(self.settings.language or "", frozenset())
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return what a function returns, called once for a key, such as a searcher."""
@@ -378,20 +357,15 @@ class Snapshot:
     @cached_property
     def normed(self) -> tuple[IndexedSegment, ...]:
         """The segments with the soft norms of their documents; IndefiniteMatrixError if S is."""
-        return tuple(
-            segment
-            if segment.norms is not None
-            else replace(
-                segment,
-                norms=tuple(
-                    soft_norms(
-                        own, self.S, self.weighting, statistics, live=segment.live, first=first
-                    )
-                    for own, statistics in zip(segment.fields, self.statistics, strict=True)
-                ),
-            )
-            for segment, first in zip(self.segments, self.documents.firsts, strict=True)
-        )
+        segments, weighting = list(self.segments), self.settings.weighting
+        for number, (one, first) in enumerate(zip(segments, self.documents.firsts, strict=True)):
+            if one.norms is None:
+                norms = tuple(
+                    soft_norms(own, self.S, weighting, statistics, live=one.live, first=first)
+                    for own, statistics in zip(one.fields, self.statistics, strict=True)
+                )
+                segments[number] = replace(one, norms=norms)
+        return tuple(segments)
 
     def with_norms(self, *, compute: bool = True) -> Snapshot:
         """Return the snapshot with the soft norms of its documents, if S is definite enough.

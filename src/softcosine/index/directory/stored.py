@@ -278,14 +278,6 @@ def read_updates(folder: Folder) -> MetadataUpdates:
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
-def _deleted_content(live: NDArray[np.bool_]) -> _Content:
-    return {"n_docs": live.shape[0]}, {"deleted": np.packbits(~live)}
-
-
-def _updates_content(updates: MetadataUpdates, n_docs: int) -> _Content:
-    return {"n_docs": n_docs}, updates.to_arrays()
-
-
 def _norms_content(norms: Sequence[NDArray[np.float64]], epoch: str) -> _Content:
     arrays = {str(number): of_field for number, of_field in enumerate(norms)}
     return {"fields": len(norms), "epoch": epoch}, arrays
@@ -301,8 +293,8 @@ _CONTENT: dict[str, Callable[..., _Content]] = {
     "space": _space_content,
     "statistics": _statistics_content,
     "meaning": _meaning_content,
-    "deleted": _deleted_content,
-    "updates": _updates_content,
+    "deleted": lambda live: ({"n_docs": len(live)}, {"deleted": np.packbits(~live)}),
+    "updates": lambda updates, n_docs: ({"n_docs": n_docs}, updates.to_arrays()),
     "norms": _norms_content,
     "coordinates": _coordinates_content,
 }
@@ -359,12 +351,16 @@ def read_snapshot(
     known = {} if previous is None else {one.part: one for one in previous.segments}
     epoch = generation.epoch
     try:
-        S, kept = _space(generation, settings)
+        S, kept = TermSimilarityMatrix.identity(Vocabulary([])), None
+        if settings.space is not None:
+            S, kept = read_space(generation.part(settings.space))
         segments = tuple(
             read_indexed(generation.part, one, epoch, known=known.get(one.part))
             for one in settings.segments
         )
-        statistics = _statistics(generation, settings, len(S))
+        statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
+        if settings.statistics is not None:
+            statistics = read_statistics(generation.part(settings.statistics), len(S))
         meaning = pieces = None
         if settings.meaning is not None:
             if previous is not None and previous.settings.meaning == settings.meaning:
@@ -417,22 +413,6 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
         )
     settings = replace(settings, segments=tuple(segments))
     return Committed(settings.to_dict(), settings.parts)
-
-
-def _space(
-    generation: Commit, settings: IndexSettings
-) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
-    if settings.space is None:
-        return TermSimilarityMatrix.identity(Vocabulary([])), None
-    return read_space(generation.part(settings.space))
-
-
-def _statistics(
-    generation: Commit, settings: IndexSettings, n_terms: int
-) -> tuple[FieldStatistics, ...]:
-    if settings.statistics is None:
-        return (FieldStatistics.none(n_terms),) * len(settings.fields)
-    return read_statistics(generation.part(settings.statistics), n_terms)
 
 
 def read_indexed(

@@ -17,7 +17,6 @@ from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.constraints import (
     Constraints,
     Mask,
@@ -58,8 +57,6 @@ from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.plan import MEANING, Plan
 from softcosine.index.search.query_encoding import (
     QueryEncoding,
-    document_encoding,
-    query_encoding,
     why_words_alone,
 )
 from softcosine.index.search.results import Hit, Hits
@@ -271,20 +268,6 @@ class Search:
         searcher = searcher_of_index(snapshot, request.ranking)
         return cls(snapshot, request, searcher, encoding, passing(snapshot, request.where))
 
-    @classmethod
-    def of_queries(
-        cls, snapshot: Snapshot, request: SearchOptions, encoder: IndexEncoder | None
-    ) -> Self:
-        """Return the search of a request, by words and meaning."""
-        encoding = query_encoding(snapshot, request.ask, request.meaning, request.ranking, encoder)
-        return cls.of(snapshot, request, encoding)
-
-    @classmethod
-    def of_documents(cls, snapshot: Snapshot, request: SearchOptions) -> Self:
-        """Return the search of a request whose queries are documents of the index."""
-        encoding = document_encoding(snapshot, request.meaning, request.ranking)
-        return cls.of(snapshot, request, encoding)
-
     @property
     def n_candidates(self) -> int:
         """Number of best documents that the order by marginal relevance selects from."""
@@ -298,9 +281,8 @@ class Search:
 
     def execute(self, queries: Sequence[Query], threads: int | None) -> list[Hits]:
         """Return the hits of queries."""
-        hits, request = self.hits(self.pages(queries, threads)), self.request
-        note = why_words_alone(self.snapshot, request.ask, request.meaning, request.ranking)
-        if self.encoding is not None or not note:
+        hits = self.hits(self.pages(queries, threads))
+        if self.encoding is not None or not (note := why_words_alone(self.snapshot, self.request)):
             return hits
         return [replace(one, plan=replace(one.plan, reason=one.plan.reason + note)) for one in hits]
 

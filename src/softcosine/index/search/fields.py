@@ -154,7 +154,7 @@ def _prepared(snapshot: Snapshot, name: str) -> FieldsSearcher:
         parts: list[Part] = []
         for segment, first in zip(segments, snapshot.documents.firsts, strict=True):
             ranking = prepare(
-                name, segment.fields[number], snapshot.S, snapshot.weighting, statistics,
+                name, segment.fields[number], snapshot.S, snapshot.settings.weighting, statistics,
                 norms=None if segment.norms is None else segment.norms[number],
                 like=parts[0].ranking if parts else None, live=segment.live, first=first,
             )  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
-from softcosine.index.requests import Ask
+from softcosine.index.requests import Ask, SearchOptions
 from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning, meaning_searcher
 from softcosine.index.search.plan import Plan
@@ -135,37 +135,27 @@ def meaning_weight(snapshot: Snapshot, weight: float | None, ranking: str | None
     return snapshot.settings.meaning_weights.get(ranking or snapshot.ranking, 0.0)
 
 
-def document_encoding(
-    snapshot: Snapshot, weight: float | None, ranking: str | None
-) -> QueryEncoding | None:
+def document_encoding(snapshot: Snapshot, request: SearchOptions) -> QueryEncoding | None:
     """Return the encoding of queries that are documents of the index; None if by words alone.
 
-    Parameters and errors are those of `meaning_weight`.
+    Errors are those of `meaning_weight`.
     """
-    weight = meaning_weight(snapshot, weight, ranking)
+    weight = meaning_weight(snapshot, request.meaning, request.ranking)
     if not weight:
         return None
-    return QueryEncoding(snapshot, meaning_searcher(snapshot, ranking), "encoder", weight)
+    return QueryEncoding(snapshot, meaning_searcher(snapshot, request.ranking), "encoder", weight)
 
 
 def query_encoding(
-    snapshot: Snapshot,
-    ask: Ask | None,
-    weight: float | None,
-    ranking: str | None,
-    encoder: IndexEncoder | None,
+    snapshot: Snapshot, request: SearchOptions, encoder: IndexEncoder | None
 ) -> QueryEncoding | None:
     """Return how queries get coordinates; None if by words alone.
 
     Parameters
     ----------
     snapshot : Snapshot
-    ask : {"words", "static", "encoder"}, optional
+    request : SearchOptions
         By default the encoder if one is given or the light one is installed, else the query table.
-    weight : float, optional
-        Factor of the cosine; by default that of the index for the ranking.
-    ranking : str, optional
-        By default that of the index.
     encoder : IndexEncoder, optional
         In place of the installed one.
 
@@ -176,10 +166,11 @@ def query_encoding(
     MissingDependencyError
         If the query needs the encoder, and it is not installed.
     """
+    ask = request.ask
     space = snapshot.meaning
     if space is None and ask in ("static", "encoder"):
         raise no_coordinates()
-    weight = meaning_weight(snapshot, weight, ranking)
+    weight = meaning_weight(snapshot, request.meaning, request.ranking)
     if space is None or ask == "words" or not weight:
         return None
     note = ""
@@ -207,18 +198,14 @@ def query_encoding(
         )
     if ask == "encoder" and encoder is not None:
         encoder.check(space)
-    return QueryEncoding(snapshot, meaning_searcher(snapshot, ranking), ask, weight, encoder, note)
+    searcher = meaning_searcher(snapshot, request.ranking)
+    return QueryEncoding(snapshot, searcher, ask, weight, encoder, note)
 
 
-def why_words_alone(
-    snapshot: Snapshot, ask: Ask | None, weight: float | None, ranking: str | None
-) -> str:
-    """Return why a search without a `QueryEncoding` has none; empty if none was wanted.
-
-    Parameters are those of `query_encoding`.
-    """
-    space = snapshot.meaning
-    if space is None or ask is not None or not meaning_weight(snapshot, weight, ranking):
+def why_words_alone(snapshot: Snapshot, request: SearchOptions) -> str:
+    """Return why a search without a `QueryEncoding` has none; empty if none was wanted."""
+    space, weight = snapshot.meaning, meaning_weight(snapshot, request.meaning, request.ranking)
+    if space is None or request.ask is not None or not weight:
         return ""
     return f": words alone, as {space.encoder} is {how_to_get(space.encoder)}"
 

@@ -60,7 +60,7 @@ class Hit:
     ) -> Hit:  # fmt: skip
         """Return a hit that a server sent."""
         passage = Snippet("", ()) if snippet is None else snippet
-        return cls(id, score, text, metadata or {}, number, title, partial(_kept, passage))
+        return cls(id, score, text, metadata or {}, number, title, partial(_known, passage))
 
     @property
     def snippet(self) -> Snippet:
@@ -70,7 +70,7 @@ class Hit:
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle the snippet: the function that computes it refers to the whole index.
         found = (self.id, self.score, self.text, self.metadata, self.number, self.title)
-        return Hit, (*found, partial(_kept, self.snippet))
+        return Hit, (*found, partial(_known, self.snippet))
 
 
 def _shortened(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -87,14 +87,9 @@ def _hit_html(hit: Hit) -> str:
     return f"<b>{escaped(title)}</b><br>{passage.to_html()}"
 
 
-def _kept(passage: Snippet, text: str) -> Snippet:
-    """Return a pickled snippet."""
-    return passage
-
-
-def _same(suggestions: tuple[Suggestion, ...]) -> tuple[Suggestion, ...]:
-    """Return pickled suggestions."""
-    return suggestions
+def _known(value: Any, *_: object) -> Any:
+    """Return a value that was computed before it was pickled or sent."""
+    return value
 
 
 def _shown(hit: Hit) -> str:
@@ -103,10 +98,6 @@ def _shown(hit: Hit) -> str:
     if not hit.title or passage.startswith(hit.title):
         return passage
     return f"{hit.title}: {passage}"
-
-
-def _remade(values: dict[str, Any]) -> Hits:
-    return Hits(**values)
 
 
 def _line(text: str, width: int = 60) -> str:
@@ -169,7 +160,7 @@ class Hits(Sequence[Hit]):
     @classmethod
     def _read(cls, suggestions: tuple[Suggestion, ...] = (), **values: Any) -> Hits:
         """Return the hits that a server sent."""
-        return cls(**values, _suggest=partial(_same, suggestions))
+        return cls(**values, _suggest=partial(_known, suggestions))
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -217,7 +208,7 @@ class Hits(Sequence[Hit]):
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle the suggestions: the function that computes them refers to the whole index.
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _remade, ({**values, "_suggest": partial(_same, self.suggestions)},)
+        return partial(Hits, **{**values, "_suggest": partial(_known, self.suggestions)}), ()
 
     def __repr__(self) -> str:
         shown = self.hits[:_PRINTED]

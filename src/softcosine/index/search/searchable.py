@@ -40,6 +40,7 @@ from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.lookup import Passing, count, get
 from softcosine.index.search.offline import with_ids, write_hits
+from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words, server_query
 from softcosine.index.search.top_docs import Top, check_k
@@ -69,11 +70,13 @@ class Searchable:
 
     def _search(self, request: SearchOptions) -> Search:
         """Return the search of queries."""
-        return Search.of_queries(self._snapshot, request, self._encoder)
+        encoding = query_encoding(self._snapshot, request, self._encoder)
+        return Search.of(self._snapshot, request, encoding)
 
     def _search_like(self, request: SearchOptions) -> Search:
         """Return the search of queries that are documents of the index."""
-        return Search.of_documents(self._snapshot, request)
+        encoding = document_encoding(self._snapshot, request)
+        return Search.of(self._snapshot, request, encoding)
 
     def __len__(self) -> int:
         return self._snapshot.n_docs
@@ -127,7 +130,7 @@ class Searchable:
     @property
     def weighting(self) -> Weighting:
         """The term weights."""
-        return self._snapshot.weighting
+        return self._snapshot.settings.weighting
 
     @property
     def ranking(self) -> str:
@@ -147,7 +150,7 @@ class Searchable:
     @property
     def note(self) -> str:
         """A description of the source of the similarities."""
-        return self._snapshot.note
+        return self._snapshot.settings.note
 
     @property
     def language(self) -> str | None:
@@ -155,7 +158,7 @@ class Searchable:
 
         None if unknown, for example for an index without documents.
         """
-        return self._snapshot.language
+        return self._snapshot.settings.language
 
     @property
     def list_use(self) -> ListUse | None:

@@ -109,7 +109,12 @@ class SegmentTable:
         self._held: list[NDArray[Any]] = []
         pairs = zip(parts, self.columns, strict=True)
         self.rows = np.array([self._row(part, n_terms, own) for part, own in pairs], np.int64)
-        self._factors = [_masked(part, part.live) for part in parts]
+        self._factors = [
+            part.ranking.factors32
+            if part.live is None
+            else np.where(part.live, part.ranking.factors32, np.float32(0.0))
+            for part in parts
+        ]
         self._addresses = _addresses(self._factors)
 
     def factors(
@@ -191,8 +196,3 @@ def present_bits(segment: Segment, n_terms: int) -> tuple[NDArray[np.uint64], ND
 
 def _addresses(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.int64]:
     return np.array([array.ctypes.data for array in arrays], np.int64)
-
-
-def _masked(part: Part, mask: NDArray[np.bool_] | None) -> NDArray[np.float32]:
-    factors = part.ranking.factors32
-    return factors if mask is None else np.where(mask, factors, np.float32(0.0))

@@ -18,7 +18,6 @@ __all__ = [
     "Top",
     "check_k",
     "check_min_score",
-    "check_offset",
 ]
 
 
@@ -116,12 +115,6 @@ def check_min_score(min_score: float, name: str = "min_score") -> float:
     if is_number(min_score):
         return float(min_score)
     raise must_be(name, min_score, "a number")
-
-
-def check_offset(offset: int) -> int:
-    """Return offset if it is a non-negative integer; InvalidInputError otherwise."""
-    check_whole("offset", offset, least=0)
-    return int(offset)
 
 
 def check_k(k: int, *, least: int = 1) -> int:

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
@@ -30,7 +31,7 @@ from softcosine.index.rankings import Part
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.execution import Search
 from softcosine.index.search.fields import searcher_of_index
-from softcosine.index.search.query_encoding import no_coordinates
+from softcosine.index.search.query_encoding import no_coordinates, query_encoding
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.kernels.documents import SATURATED
@@ -124,13 +125,14 @@ def _document_meanings(snapshot: Snapshot) -> NDArray[np.float32]:
 def _query_meanings(
     snapshot: Snapshot, queries: Sequence[str | Sequence[str]], encoder: IndexEncoder | None
 ) -> NDArray[np.float32]:
-    search = Search.of_queries(snapshot, SearchOptions.of(meaning=1.0, syntax=False), encoder)
-    if search.encoding is None:  # the encoder is missing, which this says
-        request = SearchOptions.of(ask="encoder", meaning=1.0, syntax=False)
-        search = Search.of_queries(snapshot, request, encoder)
+    request = SearchOptions.of(meaning=1.0, syntax=False)
+    encoding = query_encoding(snapshot, request, encoder)
+    if encoding is None:  # the encoder is missing, which this says
+        encoding = query_encoding(snapshot, structs.replace(request, ask="encoder"), encoder)
     assert snapshot.meaning is not None
     made = np.zeros((len(queries), snapshot.meaning.dimensions), np.float32)
-    for row, ready in zip(made, search.all_ready(list(queries)), strict=True):
+    every = Search.of(snapshot, request, encoding).all_ready(list(queries))
+    for row, ready in zip(made, every, strict=True):
         if ready.meaning is not None:
             row[:] = ready.meaning.unit
     return made
