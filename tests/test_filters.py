@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from in_memory import documents_of
 from softcosine.errors import InvalidInputError
-from softcosine.index.query.filter_operators import OPERATORS
-from softcosine.index.query.filters import Where
+from softcosine.index.query.filters import OPERATORS, Where
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.metadata_columns import MetadataColumns
 from softcosine.index.segment.stored_fields import StoredDocuments, write_documents

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.query.filter_operators import OPERATORS
-from softcosine.index.query.filters import Where
+from softcosine.index.query.filters import OPERATORS, Where
 from softcosine.index.segment.metadata_values import json_of
 from softcosine.index.soft_index import SoftIndex
 

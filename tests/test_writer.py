@@ -21,7 +21,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.directory.check import check_index
-from softcosine.index.directory.receipts import Receipt, with_receipt
+from softcosine.index.directory.commit import Receipt, with_receipt
 from softcosine.index.directory.store import Store
 from softcosine.index.query.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex

@@ -21,8 +21,8 @@ from softcosine.errors import (
     UnknownDocumentError,
 )
 from softcosine.index.directory import store_writer
+from softcosine.index.directory.commit import Receipt
 from softcosine.index.directory.folder import FolderDirectory
-from softcosine.index.directory.receipts import Receipt
 from softcosine.index.soft_index import SoftIndex
 from softcosine.storage import signed_manifest
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from softcosine.errors import CorruptIndexError
-from softcosine.index.directory.receipts import Receipt, receipts_of, with_receipt
+from softcosine.index.directory.commit import Receipt, receipts_of, with_receipt
 from softcosine.storage import (
     MANIFEST,
     naming_a_full_disk,

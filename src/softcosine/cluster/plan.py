@@ -34,10 +34,10 @@ from softcosine.files import (
     place,
 )
 from softcosine.index.directory.commit import current_manifest
-from softcosine.index.writer.creation import create
+from softcosine.index.writer.creation import create, decide, found
 from softcosine.index.writer.document import NewDocument, deciding, new_document
-from softcosine.index.writer.founding import CountedDocuments, decide, found
 from softcosine.index.writer.lock import LOCK_FILE, WriteLock
+from softcosine.index.writer.pending_commit import CountedDocuments
 from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
 from softcosine.version import __version__
 

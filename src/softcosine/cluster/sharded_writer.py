@@ -21,8 +21,8 @@ from softcosine._validation import check_flag
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
+from softcosine.index.directory.commit import Receipt
 from softcosine.index.directory.folder import FolderDirectory
-from softcosine.index.directory.receipts import Receipt
 from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.index.writer.index_writer import IndexWriter, check_options
 from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock

@@ -7,13 +7,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from softcosine.errors import CorruptIndexError
-from softcosine.index.directory.receipts import Receipt, receipts_of
 from softcosine.storage import (
     MANIFEST,
     Folder,
@@ -40,6 +39,49 @@ __all__ = [
     "part_facts",
     "patiently",
 ]
+
+_MOST = 64  # that a manifest has
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a writer stored with a commit, to find out later whether the commit was made.
+
+    Attributes
+    ----------
+    key : str
+    value : object
+        JSON values.
+    commit : str
+        Checksum of the commit; empty before it.
+    """
+
+    key: str
+    value: Any
+    commit: str = ""
+
+
+def receipts_of(manifest: Mapping[str, Any], file: str | Path) -> dict[str, Receipt]:
+    """Return the receipts of a manifest by key; a manifest cannot name its own checksum."""
+    try:
+        stated = [Receipt(**one) for one in manifest.get("receipts", ())]
+        if not all(type(one.key) is type(one.commit) is str for one in stated):
+            raise TypeError("a key or commit is no string")
+    except TypeError as error:
+        raise CorruptIndexError(f"{file} has invalid receipts: {error}.") from error
+    return {
+        one.key: one if one.commit else replace(one, commit=manifest["checksum"]) for one in stated
+    }
+
+
+def with_receipt(receipts: Mapping[str, Receipt], new: Receipt | None) -> list[dict[str, Any]]:
+    """Return the last receipts for the next manifest, as JSON values."""
+    kept = dict(receipts)
+    if new is not None:
+        kept.pop(new.key, None)
+        kept[new.key] = new  # the last
+    return [asdict(one) for one in list(kept.values())[-_MOST:]]
+
 
 PARTS = "parts"
 NEW = f"{MANIFEST}.new"  # the manifest of the next commit, until it is renamed

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.directory.commit import Commit
+from softcosine.index.directory.commit import Commit, Receipt
 from softcosine.index.directory.manifest import IndexSettings
-from softcosine.index.directory.receipts import Receipt
 from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store

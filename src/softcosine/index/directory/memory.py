@@ -19,7 +19,7 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.writer.lock import checked_timeout
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.receipts import Receipt
+    from softcosine.index.directory.commit import Receipt
     from softcosine.index.encoding import IndexEncoder
 
 __all__ = ["MemoryDirectory", "MemoryWriter"]

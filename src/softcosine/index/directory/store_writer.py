@@ -22,12 +22,13 @@ from softcosine.index.directory.commit import (
     SHARED,
     VERSION,
     Commit,
+    Receipt,
     current_manifest,
     epoch_of,
     open_commit,
     patiently,
+    with_receipt,
 )
-from softcosine.index.directory.receipts import Receipt, with_receipt
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import (
     MANIFEST,

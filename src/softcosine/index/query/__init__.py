@@ -2,5 +2,5 @@
 
 * `parser`: the query syntax; `constraints`: required and excluded words; `phrases`.
 * `query_vectors`: the vector of a query, with words outside the vocabulary.
-* `filters`, `filter_operators`: metadata filters (``where=``); `suggestions`: spelling.
+* `filters`: metadata filters (``where=``); `suggestions`: spelling.
 """

@@ -5,8 +5,21 @@ r"""Metadata filters: the syntax of ``where=``.
 True
 
 A filter is a dictionary; all of its conditions must hold. The value of a key is a JSON value that
-must be equal, or a dictionary of operators (`softcosine.index.query.filter_operators`).
-``author.name`` is the key *name* of the object *author*.
+must be equal, or a dictionary of operators. ``author.name`` is the key *name* of the object
+*author*.
+
+=================================  =============================================================
+``==`` ``!=``                      equal, not equal
+``<`` ``<=`` ``>`` ``>=``          numbers by value, strings in code point order
+``in`` ``not in``                  equal to a value of a list, or to none
+``contains``                       a list contains the value, a string contains the string
+``icontains``                      a string contains the string, whatever the case of letters
+``exists``                         ``True``: the key exists; ``False``: it does not
+=================================  =============================================================
+
+Numbers compare with numbers and strings with strings; a boolean is not a number, and null is an
+ordinary value. Values of different types are unequal and not ordered. For a missing key only
+``!=``, ``not in`` and ``"exists": False`` are true.
 
 Dates, datetimes and UUIDs are stored and compared as strings
 (`softcosine.index.segment.metadata_values`).
@@ -24,6 +37,7 @@ one, however long its list.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -35,17 +49,119 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
-from softcosine.index.query.filter_operators import OPERATORS
 from softcosine.index.segment.metadata_columns import (
     MAX_DEPTH,
+    MISSING,
     MetadataColumn,
     MetadataColumns,
     Path,
+    is_number,
+    key_of,
     value_at,
 )
 from softcosine.index.segment.metadata_values import json_of
 
 __all__ = ["MAX_CONDITIONS", "MAX_KEYS", "Where", "key_path", "spelled_path"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A comparison operator.
+
+    Attributes
+    ----------
+    wanted : str
+        Description of the values that it accepts, for messages.
+    accepts : callable
+        Whether it accepts a JSON value in a filter.
+    holds : callable
+        Whether the comparison is true of a document's value (or `MISSING`) and the filter's value.
+    table : callable
+        The same for all values of a column.
+    """
+
+    wanted: str
+    accepts: Callable[[Any], bool]
+    holds: Callable[[Any, Any], bool]
+    table: Callable[[MetadataColumn, Any], NDArray[np.bool_]]
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    return key_of(value) == key_of(wanted)
+
+
+def _is_one_of(value: Any, wanted: list[Any]) -> bool:
+    return any(_equals(value, one) for one in wanted)
+
+
+def _contains(value: Any, wanted: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(wanted, str) and wanted in value
+    return isinstance(value, list) and any(_equals(one, wanted) for one in value)
+
+
+def _contains_folded(value: Any, wanted: str) -> bool:
+    return isinstance(value, str) and wanted.casefold() in value.casefold()
+
+
+def _anything(value: object) -> bool:
+    return True
+
+
+def _is_ordered(value: object) -> bool:
+    return isinstance(value, str) or is_number(value)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _order(
+    compare: Callable[[Any, Any], bool], table: Callable[[MetadataColumn, Any], NDArray[np.bool_]]
+) -> Operator:
+    def holds(value: Any, wanted: Any) -> bool:
+        one_type = isinstance(value, str) if isinstance(wanted, str) else is_number(value)
+        return one_type and compare(value, wanted)
+
+    return Operator("a number or a string", _is_ordered, holds, table)
+
+
+OPERATORS = {
+    "==": Operator("a value", _anything, _equals, lambda column, value: column.equal([value])),
+    "!=": Operator(
+        "a value",
+        _anything,
+        lambda value, wanted: not _equals(value, wanted),
+        lambda column, value: ~column.equal([value]),
+    ),
+    "<": _order(operator.lt, lambda column, value: column.below(value, inclusive=False)),
+    "<=": _order(operator.le, lambda column, value: column.below(value, inclusive=True)),
+    ">": _order(operator.gt, lambda column, value: column.above(value, inclusive=False)),
+    ">=": _order(operator.ge, lambda column, value: column.above(value, inclusive=True)),
+    "in": Operator("a list", _is_list, _is_one_of, lambda column, values: column.equal(values)),
+    "not in": Operator(
+        "a list",
+        _is_list,
+        lambda value, wanted: not _is_one_of(value, wanted),
+        lambda column, values: ~column.equal(values),
+    ),
+    "contains": Operator(
+        "a value", _anything, _contains, lambda column, value: column.holding(value)
+    ),
+    "icontains": Operator(
+        "a string",
+        lambda wanted: isinstance(wanted, str),
+        _contains_folded,
+        lambda column, value: column.containing_folded(value),
+    ),
+    "exists": Operator(
+        "True or False",
+        lambda wanted: isinstance(wanted, bool),
+        lambda value, wanted: (value is not MISSING) == wanted,
+        lambda column, wanted: ~column.missing() if wanted else column.missing(),
+    ),
+}
+
 
 _Columns = Mapping[Path, MetadataColumn]
 MAX_CONDITIONS = 1024

@@ -54,7 +54,7 @@ from softcosine.index.search.first_stage import (
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
 from softcosine.index.search.meaning import QueryMeaning
-from softcosine.index.search.plan import MEANING, Plan
+from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import (
     QueryEncoding,
     why_words_alone,
@@ -362,7 +362,7 @@ class Search:
 
         If the fields have queries that are `alike`, the weights of all fields count together.
         """
-        limit, vectors = self.request.max_terms, self.vectors(parsed)
+        limit, vectors = self.request.max_terms, query_vectors(self.snapshot, self.searcher, parsed)
         if limit is None or all(len(one.terms) <= limit for one in parsed):
             return parsed, vectors
         weights = [vector.weights for vector in vectors]
@@ -373,7 +373,7 @@ class Search:
         parsed = tuple(
             heaviest(one, of_terms, limit) for one, of_terms in zip(parsed, weights, strict=True)
         )
-        return parsed, self.vectors(parsed)
+        return parsed, query_vectors(self.snapshot, self.searcher, parsed)
 
     def completed(self, query: ReadyQuery) -> ReadyQuery:
         """Return a query with what depends on all documents of the index."""
@@ -399,15 +399,13 @@ class Search:
             parsed.append(
                 ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
             )
-        ready = ReadyQuery(f"like {id}", tuple(parsed), self.vectors(parsed))
+        ready = ReadyQuery(
+            f"like {id}", tuple(parsed), query_vectors(self.snapshot, self.searcher, parsed)
+        )
         if self.encoding is None:
             return ready, number
         meaning = self.encoding.meaning_of_document(number)
         return replace(ready, meaning=meaning, texts=self.encoding.clauses_of(number)), number
-
-    def vectors(self, parsed: Sequence[ParsedQuery]) -> tuple[QueryVector, ...]:
-        """Return the vector of a parsed query for every field."""
-        return _vectors(self.snapshot, self.searcher, parsed)
 
     def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""
@@ -651,13 +649,9 @@ class Search:
         plan = tops[-1].plan if tops[0].plan.proven else tops[0].plan
         documents = np.concatenate([top.documents for top in tops])
         scores = np.concatenate([top.scores for top in tops])
-        return Top(documents, scores, self.planned(query, plan))
-
-    def planned(self, query: ReadyQuery, plan: Plan) -> Plan:
-        """Return a plan with the origin of the query's coordinates."""
-        if self.encoding is None or query.meaning is None:
-            return plan
-        return self.encoding.plan(plan)
+        if self.encoding is not None and query.meaning is not None:
+            plan = self.encoding.plan(plan)
+        return Top(documents, scores, plan)
 
     def arranged(self, query: ReadyQuery, found: Found) -> Page:
         """Return the page, in the order of marginal relevance and filled if requested."""
@@ -803,9 +797,10 @@ def _by_field(query: Mapping[str, Any], snapshot: Snapshot) -> list[Any]:
     return [query.get(name, "") for name in names]
 
 
-def _vectors(
+def query_vectors(
     snapshot: Snapshot, searcher: FieldsSearcher, parsed: Sequence[ParsedQuery]
 ) -> tuple[QueryVector, ...]:
+    """Return the vector of a parsed query for every field."""
     return tuple(
         query_vector(of_field, one.ranking, snapshot.S, snapshot.source)
         for of_field, one in zip(parsed, searcher.searchers, strict=True)
@@ -821,7 +816,7 @@ def soft_cosines(
         ParsedQuery(terms, frequencies, ())
         for terms, frequencies in snapshot.rows(int(documents[place]))
     ]
-    vectors = _vectors(snapshot, searcher, parsed)
+    vectors = query_vectors(snapshot, searcher, parsed)
     return searcher.scores(vectors, documents) / sum(searcher.weights)
 
 

@@ -87,38 +87,23 @@ class MeaningSearcher:
         least = max(check_min_score(min_score), 0.0)
         inside = threads if len(queries) == 1 and n_docs > _FEW else 1
 
-        def one(query: tuple[Sequence[QueryVector], QueryMeaning]) -> Top:
+        def search(query: tuple[Sequence[QueryVector], QueryMeaning]) -> Top:
             vectors, meaning = query
             masks = self.words.masks(vectors, expand_postings, allowed)
             with field_sums(self.words.searchers, self.words.weights, vectors) as sums:
-                plan, found = MEANING, None
-                if sums is not None and not sums.unit:
-                    plan = MEANING_ALONE
-                if sums is not None:
-                    found = self._candidates(sums, meaning, wanted, least, masks, inside)
-            if found is None:  # float32 cannot decide
-                plan = MEANING_ALL
-                found = self.words.every(masks)
-            documents = np.concatenate([np.empty(0, np.int64), *found])
-            best = self.best_of(vectors, meaning, documents, k=wanted, min_score=least)
-            return replace(best, plan=plan)
+                if sums is None:  # float32 cannot decide
+                    plan, candidates = MEANING_ALL, self.words.every(masks)
+                else:
+                    plan = MEANING if sums.unit else MEANING_ALONE
+                    candidates = self._candidates(sums, meaning, wanted, least, masks, inside)
+            documents = np.concatenate([np.empty(0, np.int64), *candidates])
+            words = self.words.scores(vectors, documents)
+            cosines = self.cosines(meaning.unit, documents)
+            scores = words + meaning.weight * cosines
+            kept = ((words > 0) | (cosines >= FLOOR)) & (scores >= least) & (scores > 0)
+            return Top.of(documents, scores, kept, wanted, plan)
 
-        return in_threads(one, queries, threads)
-
-    def best_of(
-        self,
-        vectors: Sequence[QueryVector],
-        meaning: QueryMeaning,
-        documents: NDArray[np.int64],
-        *,
-        k: int,
-        min_score: float = 0.0,
-    ) -> Top:
-        """Return the k best of some distinct documents, with the scores of a search."""
-        words, cosines = self._both(vectors, meaning, documents)
-        scores = words + meaning.weight * cosines
-        kept = ((words > 0) | (cosines >= FLOOR)) & (scores >= min_score) & (scores > 0)
-        return Top.of(documents, scores, kept, k, MEANING)
+        return in_threads(search, queries, threads)
 
     def scores(
         self,
@@ -127,8 +112,8 @@ class MeaningSearcher:
         documents: NDArray[np.int64],
     ) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order, bit-identical to a search."""
-        words, cosines = self._both(vectors, meaning, documents)
-        return words + meaning.weight * cosines
+        cosines = self.cosines(meaning.unit, documents)
+        return self.words.scores(vectors, documents) + meaning.weight * cosines
 
     def unit(self, document: int) -> NDArray[np.float64] | None:
         """Return the coordinates of a document, of length 1; None if it has none."""
@@ -175,14 +160,6 @@ class MeaningSearcher:
             exact_cosines(unit, own.vectors, local.astype(np.int64), cosines)
             found[places] = cosines
         return found
-
-    def _both(
-        self,
-        vectors: Sequence[QueryVector],
-        meaning: QueryMeaning,
-        documents: NDArray[np.int64],
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return self.words.scores(vectors, documents), self.cosines(meaning.unit, documents)
 
     def _candidates(
         self,

@@ -1,13 +1,18 @@
-"""Creation of an index without documents, in a folder or in memory."""
+"""Creation of an index without documents, in a folder or in memory.
+
+A plan of shards decides the language by the first documents (`decide`), counts all of them in
+parallel, and then makes the index without documents that all shards begin with (`found`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from softcosine._progress import Report, silent
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
@@ -28,6 +33,7 @@ from softcosine.index.encoding import (
 from softcosine.index.language import check_language
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.writer.pending_commit import CountedDocuments, PendingCommit
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import (
     TermSimilarityMatrix,
@@ -45,7 +51,8 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["checked_recipe", "create", "creating"]
+__all__ = ["checked_recipe", "create", "creating", "decide", "found"]
+
 
 _Made = tuple[Snapshot, Directory]
 
@@ -272,3 +279,54 @@ def _without_terms(
     source, note = recipe.joined()
     S = TermSimilarityMatrix.from_source(source, nothing, warn=False, **recipe.rules)
     return (S, source), note if recipe.names else ""
+
+
+def decide(directory: Directory, texts: Sequence[str], *, memory: int) -> tuple[IndexSettings, str]:
+    """Return the settings of an index without documents, as its first documents decide them.
+
+    Parameters
+    ----------
+    directory : Directory
+        Not changed.
+    texts : sequence of str
+        All fields of the first document, then those of the second, and so on.
+    memory : int
+        Approximate limit in bytes.
+
+    Returns
+    -------
+    settings : IndexSettings
+    note : str
+        On the language.
+    """
+    with closing(directory.writing(0)) as writer:
+        return PendingCommit(writer, memory=memory).decided(texts)
+
+
+def found(
+    path: Path,
+    documents: CountedDocuments,
+    *,
+    memory: int,
+    report: Report = silent,
+    **given: Any,
+) -> None:
+    """Make a frozen index without documents under the epoch of some documents.
+
+    Parameters
+    ----------
+    path : path of a folder
+    documents : CountedDocuments
+    memory : int
+        Approximate limit in bytes.
+    report : callable, optional
+        Called with (task, done, total); total may be None.
+    **given
+        As for `SoftIndex.create`.
+    """
+    with creating(path, **given) as (_, directory), closing(directory.writing(0)) as writer:
+        pending = PendingCommit(writer, memory=memory, report=report)
+        try:
+            pending.found(documents)
+        finally:
+            pending.close()

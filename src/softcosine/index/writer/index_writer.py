@@ -23,8 +23,8 @@ from softcosine.errors import (
     UnknownDocumentError,
     VocabularyMismatchError,
 )
+from softcosine.index.directory.commit import Receipt
 from softcosine.index.directory.directory import Directory
-from softcosine.index.directory.receipts import Receipt
 from softcosine.index.encoding import (
     IndexEncoder,
     chosen_encoder,
