@@ -20,7 +20,7 @@ from softcosine.cluster.manifest import ShardsManifest
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.near_duplicates.all_pairs import PairBlock, positive, similar_pairs
-from softcosine.index.near_duplicates.groups import METHODS, groups_of_pairs
+from softcosine.index.near_duplicates.groups import METHODS
 from softcosine.index.near_duplicates.similar import (
     DocumentIds,
     SimilarGroup,
@@ -141,4 +141,4 @@ def groups_of_shards(
     minimum, threads = positive(min_similarity), n_threads(threads)
     documents = _InsertionOrder(path, by)
     pairs = documents.pairs(minimum, threads, progress)
-    return named_groups(groups_of_pairs(documents, iter([pairs]), method), documents.id)
+    return named_groups(METHODS[method](documents, iter([pairs])), documents.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from softcosine._validation import check_number
@@ -36,6 +36,8 @@ UNFORESEEN = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip
 
+_FLAGS = ("positions", "texts", "plain", "frozen", "numbered")
+_OPTIONAL = ("deleted", "norms", "updates", "coordinates")  # parts that a segment may lack
 _T = TypeVar("_T")
 
 
@@ -53,14 +55,9 @@ class SegmentSettings:
     @property
     def parts(self) -> dict[str, str]:
         """Kind of each existing part, by name."""
-        kinds = {
-            self.part: "segment",
-            self.deleted: "deleted",
-            self.norms: "norms",
-            self.updates: "updates",
-            self.coordinates: "coordinates",
-        }
-        return {name: kind for name, kind in kinds.items() if name is not None}
+        kinds = {getattr(self, kind): kind for kind in _OPTIONAL}
+        kinds.pop(None, None)
+        return {self.part: "segment", **kinds}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
@@ -68,10 +65,7 @@ class SegmentSettings:
         return cls(
             part=given_in(settings, "part", str),
             n_docs=count_in(settings, "n_docs", MAX_DOCS),
-            deleted=_name(settings, "deleted"),
-            norms=_name(settings, "norms"),
-            updates=_name(settings, "updates"),
-            coordinates=_name(settings, "coordinates"),
+            **{kind: _name(settings, kind) for kind in _OPTIONAL},
         )
 
 
@@ -158,35 +152,23 @@ class IndexSettings:
         return tuple(name for name in named if name is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
+        """Return the settings as JSON values.
+
+        A recipe of bundled and learned sources is stored whole, and of other sources the names.
+        """
+        awaited = self.awaited if self.recipe is None else self.recipe.outside
+        recipe: dict[str, Any] | None = {"awaited": list(awaited)} if awaited else None
+        if self.recipe is not None and not awaited:
+            recipe = self.recipe.to_dict()
         return {
+            **{one.name: getattr(self, one.name) for one in fields(self) if one.name != "awaited"},
             "segments": [asdict(segment) for segment in self.segments],
-            "space": self.space,
-            "statistics": self.statistics,
             "fields": [asdict(one) for one in self.fields],
             "analyzer": None if self.analyzer is None else self.analyzer.to_dict(),
             "weighting": self.weighting.to_dict(),
-            "ranking": self.ranking,
-            "note": self.note,
-            "positions": self.positions,
-            "texts": self.texts,
-            "plain": self.plain,
-            "language": self.language,
-            "min_df": self.min_df,
-            "max_df": self.max_df,
-            "recipe": self._recipe_state(),
-            "frozen": self.frozen,
-            "numbered": self.numbered,
-            "meaning": self.meaning,
+            "recipe": recipe,
             "meaning_weights": dict(self.meaning_weights),
         }
-
-    def _recipe_state(self) -> dict[str, Any] | None:
-        """Return a recipe of bundled and learned sources whole, and of others the names."""
-        awaited = self.awaited if self.recipe is None else self.recipe.outside
-        if awaited:
-            return {"awaited": list(awaited)}
-        return None if self.recipe is None else self.recipe.to_dict()
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
@@ -205,18 +187,14 @@ class IndexSettings:
                 weighting=Weighting.from_dict(settings["weighting"]),
                 ranking=check_ranking(settings["ranking"]),
                 note=given_in(settings, "note", str),
-                positions=given_in(settings, "positions", bool),
-                texts=given_in(settings, "texts", bool),
-                plain=given_in(settings, "plain", bool),
                 language=_name(settings, "language"),
                 min_df=check_df_limit("min_df", settings["min_df"]),
                 max_df=check_df_limit("max_df", settings["max_df"]),
                 awaited=_awaited(settings["recipe"]),
                 recipe=_recipe(settings["recipe"]),
-                frozen=given_in(settings, "frozen", bool),
-                numbered=given_in(settings, "numbered", bool),
                 meaning=_name(settings, "meaning"),
                 meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
+                **{name: given_in(settings, name, bool) for name in _FLAGS},
             )
         except (*UNFORESEEN, InvalidInputError) as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error

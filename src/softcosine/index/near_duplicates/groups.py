@@ -15,8 +15,8 @@ memory:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,7 @@ from softcosine.index.near_duplicates.all_pairs import PairBlock, similar_pairs
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.kernels.groups import follow, roots_of, unite
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["METHODS", "DuplicateGroup", "DuplicateGroups", "find_groups", "groups_of_pairs"]
+__all__ = ["METHODS", "DuplicateGroup", "find_groups"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,38 +49,6 @@ class DuplicateGroup:
     similarities: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateGroups:
-    """Groups of at least two documents, ordered by their first documents.
-
-    Attributes
-    ----------
-    firsts : ndarray of shape (n_groups,), int64
-        The earliest document of each group.
-    starts : ndarray of shape (n_groups + 1,), int64
-        Offset of each group in `others` and `similarities`.
-    others : ndarray, int64
-        The other members, ascending within a group.
-    similarities : ndarray, float64
-        Their similarities to the first document of the group.
-    """
-
-    firsts: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    others: NDArray[np.int64]
-    similarities: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        """Return the number of groups."""
-        return int(self.firsts.shape[0])
-
-    def __iter__(self) -> Iterator[DuplicateGroup]:
-        """Yield the groups in order."""
-        for number, first in enumerate(self.firsts.tolist()):
-            part = slice(self.starts[number], self.starts[number + 1])
-            yield DuplicateGroup(first, self.others[part], self.similarities[part])
-
-
 def find_groups(
     documents: Comparison,
     *,
@@ -91,8 +56,8 @@ def find_groups(
     method: str = "components",
     threads: int | None = None,
     progress: Progress | None = None,
-) -> DuplicateGroups:
-    """Return groups of documents of a minimum similarity.
+) -> list[DuplicateGroup]:
+    """Return groups of documents of a minimum similarity, ordered by their first documents.
 
     Parameters
     ----------
@@ -113,7 +78,7 @@ def find_groups(
         documents, min_similarity=min_similarity, threads=threads,
         progress=progress,
     )  # fmt: skip
-    return groups_of_pairs(documents, pairs, method)
+    return METHODS[method](documents, pairs)
 
 
 class ScoredDocuments(Protocol):
@@ -129,29 +94,21 @@ class ScoredDocuments(Protocol):
         ...
 
 
-def groups_of_pairs(
-    documents: ScoredDocuments, pairs: Iterator[PairBlock], method: str
-) -> DuplicateGroups:
-    """Return the groups that pairs, ordered by (first, second), make."""
-    check_choice("method", method, METHODS)
-    return METHODS[method](documents, pairs)
-
-
-def _components(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+def _components(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> list[DuplicateGroup]:
     n = len(documents.numbers)
     parents = np.arange(n)
     for block in pairs:
         unite(parents, *_places(documents, block))
     roots_of(parents)
-    groups = _groups(documents, parents, np.zeros(n))
-    for number, first in enumerate(np.searchsorted(documents.numbers, groups.firsts).tolist()):
-        own = slice(groups.starts[number], groups.starts[number + 1])
-        others = np.searchsorted(documents.numbers, groups.others[own])
-        groups.similarities[own] = documents.pair_scores(first, others)
+    groups = []
+    for group in _groups(documents, parents, np.zeros(n)):
+        first, *others = np.searchsorted(documents.numbers, [group.first, *group.others]).tolist()
+        similarities = documents.pair_scores(first, np.array(others))
+        groups.append(replace(group, similarities=similarities))
     return groups
 
 
-def _leaders(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> DuplicateGroups:
+def _leaders(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> list[DuplicateGroup]:
     n = len(documents.numbers)
     leaders, best = np.arange(n), np.zeros(n)
     for block in pairs:
@@ -159,7 +116,7 @@ def _leaders(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> Duplicat
     return _groups(documents, leaders, best)
 
 
-METHODS: dict[str, Callable[[ScoredDocuments, Iterator[PairBlock]], DuplicateGroups]] = {
+METHODS: dict[str, Callable[[ScoredDocuments, Iterator[PairBlock]], list[DuplicateGroup]]] = {
     "components": _components,
     "leaders": _leaders,
 }
@@ -174,15 +131,13 @@ def _places(
 
 def _groups(
     documents: ScoredDocuments, firsts: NDArray[np.int64], similarities: NDArray[np.float64]
-) -> DuplicateGroups:
+) -> list[DuplicateGroup]:
     """Return the groups, given the first document of each document and its similarity to it."""
     members = np.flatnonzero(firsts != np.arange(len(firsts)))
     members = members[np.argsort(firsts[members], kind="stable")]
     distinct, starts = np.unique(firsts[members], return_index=True)
     numbers = documents.numbers
-    return DuplicateGroups(
-        numbers[distinct],
-        np.append(starts, members.shape[0]).astype(np.int64),
-        numbers[members],
-        similarities[members],
-    )
+    return [
+        DuplicateGroup(int(numbers[first]), numbers[own], similarities[own])
+        for first, own in zip(distinct, np.split(members, starts[1:]), strict=False)
+    ]

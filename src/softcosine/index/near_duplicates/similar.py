@@ -19,7 +19,7 @@ from softcosine.index.near_duplicates.all_pairs import (
     pair_documents,
     similar_pairs,
 )
-from softcosine.index.near_duplicates.groups import DuplicateGroups, find_groups
+from softcosine.index.near_duplicates.groups import DuplicateGroup, find_groups
 from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.rankings import Part
@@ -168,7 +168,7 @@ def groups_of(
     return named_groups(groups, DocumentIds(snapshot).__getitem__)
 
 
-def named_groups(groups: DuplicateGroups, id: Callable[[int], str]) -> list[SimilarGroup]:
+def named_groups(groups: Iterable[DuplicateGroup], id: Callable[[int], str]) -> list[SimilarGroup]:
     """Return groups with the ids of their documents."""
     found = []
     for group in groups:

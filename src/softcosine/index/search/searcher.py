@@ -58,20 +58,10 @@ class Panel:
     """
 
     def __init__(self, n_terms: int) -> None:
-        self._weights = np.zeros((n_terms, PANEL), np.uint16)
+        self.weights = np.zeros((n_terms, PANEL), np.uint16)
         self._scores = np.empty((PANEL, _CHUNK), np.float32)
         self._candidates = np.empty(_CHUNK, np.uint32)
         self._approximate = np.empty(_CHUNK, np.float32)
-
-    def put(
-        self, column: int, terms: NDArray[np.int32], weights: NDArray[np.float64], scale: float
-    ) -> None:
-        """Insert an expanded query, with its weights divided by `scale`."""
-        fill_panel(terms, weights, scale, column, self._weights)
-
-    def clear(self, column: int, terms: NDArray[np.int32]) -> None:
-        """Remove a query."""
-        clear_panel(terms, column, self._weights)
 
     def candidates(
         self,
@@ -103,7 +93,7 @@ class Panel:
             stop = min(start + _CHUNK, segment.n_docs)
             score_panel(
                 ranking.kind, *segment.forward, ranking.table,
-                ranking.saturation32, segment.reals, self._weights, start, stop,
+                ranking.saturation32, segment.reals, self.weights, start, stop,
                 self._scores,
             )  # fmt: skip
             for column, query in enumerate(numbers.tolist()):
@@ -563,14 +553,14 @@ class Searcher:
         for column, number in enumerate(numbers.tolist()):
             own = expanded.own(number)
             scale = expanded.facts[number][0]
-            panel.put(column, expanded.terms[own], expanded.weights[own], scale)
+            fill_panel(expanded.terms[own], expanded.weights[own], scale, column, panel.weights)
         floors, slacks = self._bounds(expanded, limits, half=True)
         heaps = np.zeros((len(expanded), limits.k), np.float32)
         lists = []
         for part, factors in zip(self.parts, self.table.factors(limits.allowed)[0], strict=True):
             lists += panel.candidates(part, factors, numbers, heaps, floors, slacks)
         for column, number in enumerate(numbers.tolist()):
-            panel.clear(column, expanded.terms[expanded.own(number)])
+            clear_panel(expanded.terms[expanded.own(number)], column, panel.weights)
         self._idle_panels.append(panel)
         return Candidates.of(lists, _least(heaps, floors, slacks))
 
