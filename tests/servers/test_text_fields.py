@@ -12,6 +12,7 @@ import pytest
 from conftest import ROOT
 from sharded import shard_of
 from softcosine.errors import AlreadyExistsError, InvalidInputError, ServerError
+from softcosine.index.requests import ExpandRequest
 from softcosine.index.search.server_query import server_query
 from softcosine.index.soft_index import SoftIndex
 from softcosine.servers import field_search, learning, text_field
@@ -168,10 +169,9 @@ def test_the_field_decides_about_stop_words_and_words_that_it_stems_otherwise():
 
     def sent(query):
         tokens = field_search._tokens(other, field, query)
-        made = server_query(
-            other.snapshot, query, to="opensearch", field="body", tokens=tokens, syntax=True
-        )
-        return {word.text for word in made.words}, [one.words for one in made.conditions]
+        request = ExpandRequest(q=query, to="opensearch", field="body")
+        made = server_query(other.snapshot, request, tokens)
+        return {word.text for word in made.words}, [one.words for one in made._conditions]
 
     assert sent("ps prints") == ({"ps", "print"}, [])
     assert sent("+ps p") == ({"ps", "p"}, [(("ps", "p"),)])

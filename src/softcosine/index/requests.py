@@ -168,6 +168,11 @@ _Facets = Annotated[
         description="Keys of metadata whose values are counted over all matches.",
     ),
 ]
+_Syntax = Annotated[
+    bool | None,
+    Meta(description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'),
+]
+_KeepStopWords = Annotated[bool, Meta(description="Count stop words such as how and the, too.")]
 _Ranking = Annotated[str | None, Meta(description="The ranking; by default that of the index.")]
 _SimilarRanking = Annotated[str, Meta(description="The ranking; not by default that of the index.")]
 _Meaning = Annotated[
@@ -232,18 +237,11 @@ class ScoringOptions(Request, frozen=True, kw_only=True):
         Meta(description="Where the meaning of the query comes from; words ranks without it."),
     ] = None
     meaning: _Meaning = None
-    syntax: Annotated[
-        bool | None,
-        Meta(
-            description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'
-        ),
-    ] = None
+    syntax: _Syntax = None
     fuzzy: Annotated[
         bool, Meta(description="Replace unknown words by indexed words of nearest spelling.")
     ] = False
-    keep_stop_words: Annotated[
-        bool, Meta(description="Count stop words such as how and the, too.")
-    ] = False
+    keep_stop_words: _KeepStopWords = False
     max_terms: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(description="Maximum number of terms of a long query; the heaviest are used."),
@@ -405,15 +403,8 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
     k1_factor: Annotated[
         bool | None, Meta(description="Whether the server's BM25 has the factor k1 + 1.")
     ] = None
-    syntax: Annotated[
-        bool | None,
-        Meta(
-            description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'
-        ),
-    ] = None
-    keep_stop_words: Annotated[
-        bool, Meta(description="Count stop words such as how and the, too.")
-    ] = False
+    syntax: _Syntax = None
+    keep_stop_words: _KeepStopWords = False
 
 
 class ScoringKeywords(TypedDict, total=False):

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.requests import FirstStage, SearchOptions
+from softcosine.index.requests import ExpandRequest, FirstStage, SearchOptions
 from softcosine.index.search.execution import Page, Search
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
@@ -85,10 +85,11 @@ def search_field(
     n = max(stage.candidates or _CANDIDATES, request.k)
     most, refused = None if stage.terms is None else max(1, 2 * stage.terms), False
     while True:
-        sent = server_query(
-            snapshot, query, to=field.server, field=field.name, words=words, syntax=syntax,
-            max_terms=most, keep_stop_words=keep_stop_words, tokens=tokens,
+        expansion = ExpandRequest.of(
+            q=query, to=field.server, field=field.name, words=words, syntax=syntax,
+            max_terms=most, keep_stop_words=keep_stop_words,
         )  # fmt: skip
+        sent = server_query(snapshot, expansion, tokens)
         try:
             found = field.search(sent, n, timeout=timeout)
             break

@@ -24,6 +24,7 @@ from softcosine.index.query.query_vectors import (
 )
 from softcosine.index.requests import (
     Ask,
+    ExpandRequest,
     ExplainRequest,
     ExplainSimilarRequest,
     FilterRequest,
@@ -597,10 +598,11 @@ class Searchable:
         >>> print(index.expand('flat tyre -"tea"', to="lucene", field="body"))
         +(body:flat^2.6 body:tyre^2.6) -(body:tea)
         """
-        return server_query(
-            self._snapshot, query, to=to, field=field, max_terms=max_terms, words=words,
+        request = ExpandRequest.of(
+            q=query, to=to, field=field, max_terms=max_terms, words=words,
             k1_factor=k1_factor, syntax=syntax, keep_stop_words=keep_stop_words,
         )  # fmt: skip
+        return server_query(self._snapshot, request)
 
     def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
         """Return the k indexed words most similar to a word, indexed or not, with similarities.

@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from softcosine._validation import check_choice, check_flag, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.parser import Clause, parse_syntax
@@ -30,6 +29,7 @@ from softcosine.index.query.query_vectors import (
     query_text,
     query_vector,
 )
+from softcosine.index.requests import ExpandRequest
 from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.searcher import Searcher
@@ -226,49 +226,37 @@ SERVERS: dict[str, _Server] = {
 
 def server_query(
     snapshot: Snapshot,
-    query: str | Sequence[str],
-    *,
-    to: str,
-    field: str | Mapping[str, str] | None = None,
-    max_terms: int | None = 64,
-    words: Words = "terms",
-    k1_factor: bool | None = None,
-    syntax: bool | None = None,
-    keep_stop_words: bool = False,
+    request: ExpandRequest,
     tokens: Mapping[str, Sequence[str]] | None = None,
 ) -> ServerQuery:
     """Return a query for a server; see `SoftIndex.expand`.
 
     `tokens` are those that the server has in place of some terms.
     """
-    check_choice("to", to, SERVERS)
-    check_choice("words", words, ("terms", "forms", "analyzed"))
-    check_whole("max_terms", max_terms, optional=True)
-    check_flag("syntax", syntax, optional=True)
-    check_flag("keep_stop_words", keep_stop_words)
-    check_flag("k1_factor", k1_factor, optional=True)
-    names = _names(snapshot, field)
-    plain = not isinstance(query, str)
-    clauses = (Clause(query_text(query)),) if plain else parse_syntax(str(query), syntax).clauses
+    names, query = _names(snapshot, request.field), request.q
+    texts: list[tuple[str | Sequence[str], float, bool]]
+    if isinstance(query, str):
+        clauses = parse_syntax(query, request.syntax).clauses
+        texts = [(one.text, one.weight, one.plain) for one in clauses if one.kind != "must_not"]
+    else:
+        clauses, texts = (Clause(query_text(query)),), [(query, 1.0, True)]
     searcher = searcher_of_index(snapshot, "soft_bm25")
+    stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
     parsed = parse_clauses(
-        [(query, 1.0, True)] if plain else [
-            (clause.text, clause.weight, clause.plain)
-            for clause in clauses if clause.kind != "must_not"
-        ],
-        snapshot.analyzer, snapshot.S, snapshot.source,
-        stop_words=frozenset() if keep_stop_words else snapshot.stop_words,
-    )  # fmt: skip
+        texts, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+    )
     weights = searcher.searchers[0].ranking.term_weights[parsed.terms] * parsed.frequencies
     parsed = heaviest(parsed, weights, _MOST_OWN)
-    has_factor = SERVERS[to].k1_factor if k1_factor is None else k1_factor
-    forms = _Forms(snapshot, words, tokens or {})
+    has_factor = request.k1_factor
+    if has_factor is None:
+        has_factor = SERVERS[request.to].k1_factor
+    forms = _Forms(snapshot, request.words, tokens or {})
     found, numbers = list[_Word](), np.zeros(3, int)
     for field_number, (one, weight, name) in enumerate(
         zip(searcher.searchers, searcher.weights, names, strict=True)
     ):
         scale = weight * (1.0 if has_factor else one.ranking.k1 + 1.0)
-        weighted, own = _weighted(snapshot, parsed, one, max_terms)
+        weighted, own = _weighted(snapshot, parsed, one, request.max_terms)
         numbers += own
         idf = _Idf(snapshot, field_number)
         for term, x in weighted:
@@ -282,9 +270,9 @@ def server_query(
     found.sort(key=lambda word: -word.boost)
     n_terms, n_left_out, n_negative = numbers.tolist()
     return ServerQuery(
-        to, tuple(replace(one, boost=float(f"{one.boost:.7g}")) for one in found),
+        request.to, tuple(replace(one, boost=float(f"{one.boost:.7g}")) for one in found),
         n_terms, n_left_out, n_negative,
-        tuple(_conditions(clauses, snapshot.analyzer, forms)), names, words == "analyzed",
+        tuple(_conditions(clauses, snapshot.analyzer, forms)), names, request.words == "analyzed",
     )  # fmt: skip
 
 
