@@ -40,7 +40,7 @@ def shard_of(index, path=None, *, numbered=False):
     settings = replace(
         snapshot.settings, segments=(), min_df=1, max_df=1.0, frozen=True, numbered=numbered
     )
-    bare = Snapshot.of(
+    bare = Snapshot(
         settings, (), snapshot.S, snapshot.source, snapshot.statistics, generation=1,
         meaning=snapshot.meaning, stored_pieces=snapshot.piece_frequencies,
     )  # fmt: skip

@@ -38,7 +38,7 @@ def searcher_of_fields(Xs, weights, S, ranking="soft_cosine", weighting=None, **
 def search(searcher, vectors, **settings):
     """The answer of the fast path, the same as that of the slow one, and its plan's method."""
     (fast,) = searcher.search_batch([vectors], **settings)
-    with patch("softcosine.index.search.fields.summed_candidates", return_value=None):
+    with patch("softcosine.index.search.approximate_scores.summed_candidates", return_value=None):
         (slow,) = searcher.search_batch([vectors], **settings)
     assert same(fast, slow)
     return fast, fast.plan.method

@@ -51,7 +51,7 @@ def created_in_memory(*, source, **settings):
         **{"weighting": WEIGHTING, "ranking": "soft_bm25", **settings},
     )  # fmt: skip
     S = TermSimilarityMatrix.from_source(source, Vocabulary([]))
-    snapshot = Snapshot.of(made, (), S, source, (FieldStatistics.none(0),), generation=1)
+    snapshot = Snapshot(made, (), S, source, (FieldStatistics.none(0),), generation=1)
     return SoftIndex(snapshot)
 
 

@@ -46,10 +46,10 @@ def together(path: Path, manifest: ShardsManifest) -> Snapshot:
         FolderDirectory.open(path / one.folder, checksum=one.checksum)[0] for one in manifest.shards
     ]
     first = shards[0]
-    return Snapshot.of(
-        first.settings, [own for one in shards for own in one.segments if own.n_docs], first.S,
-        first.source, first.statistics, generation=0, meaning=first.meaning,
-        stored_pieces=first.stored_pieces,
+    segments = tuple(own for one in shards for own in one.segments if own.n_docs)
+    return Snapshot(
+        first.settings, segments, first.S, first.source, first.statistics, generation=0,
+        meaning=first.meaning, stored_pieces=first.stored_pieces,
     )  # fmt: skip
 
 

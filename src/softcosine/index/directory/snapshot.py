@@ -178,7 +178,8 @@ class Snapshot:
     settings : IndexSettings
         All of them, also where there is no document.
     segments : tuple of IndexedSegment
-        At least one. Documents are numbered across segments, deleted ones included.
+        At least one, which may be empty. Documents are numbered across segments, deleted ones
+        included.
     S : TermSimilarityMatrix
     source : TermSimilaritySource or None
         With a person's lists and decisions in the analyzer's terms.
@@ -203,27 +204,6 @@ class Snapshot:
     _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
-    @classmethod
-    def of(
-        cls,
-        settings: IndexSettings,
-        segments: Sequence[IndexedSegment],
-        S: TermSimilarityMatrix,
-        source: TermSimilaritySource | None,
-        statistics: tuple[FieldStatistics, ...],
-        *,
-        generation: int,
-        meaning: MeaningSpace | None = None,
-        stored_pieces: PieceFrequencies | None = None,
-    ) -> Self:
-        """Return a snapshot; without segments it gets one empty segment."""
-        if not segments:
-            empty = (Segment.empty(len(S)),) * len(settings.fields)
-            segments = (IndexedSegment(empty, MemoryDocuments([])),)
-        return cls(
-            settings, tuple(segments), S, source, statistics, generation, meaning, stored_pieces
-        )
-
     @cached_property
     def analyzer(self) -> Analyzer:
         """Of the texts; that without rules where no text has decided it yet."""
@@ -240,6 +220,9 @@ class Snapshot:
         return self.settings.fields
 
     def __post_init__(self) -> None:
+        if not self.segments:
+            empty = (Segment.empty(len(self.S)),) * len(self.settings.fields)
+            object.__setattr__(self, "segments", (IndexedSegment(empty, MemoryDocuments([])),))
         if self.source is not None:
             source = in_terms(self.source, TermKeys(self.analyzer))
             object.__setattr__(self, "source", source)

@@ -379,7 +379,7 @@ def read_snapshot(
             f"{len(settings.fields)}; rebuild the index."
         )
     _check_together(generation.path, settings, segments, len(S), meaning)
-    return Snapshot.of(
+    return Snapshot(
         settings, segments, S, kept if source is None else source, statistics,
         generation=generation.number, meaning=meaning, stored_pieces=pieces,
     )  # fmt: skip

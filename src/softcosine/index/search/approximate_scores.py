@@ -18,14 +18,15 @@ from softcosine._deadline import check_deadline
 from softcosine.index.query.constraints import Mask, all_of
 from softcosine.index.rankings import Part
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.search.plan import ALL, NOTHING, SHARING, Plan
+from softcosine.index.search.top_docs import Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
 
 if TYPE_CHECKING:
     from softcosine.index.search.searcher import Searcher
 
-__all__ = ["ApproximateScores", "field_sums", "summed_candidates"]
+__all__ = ["ApproximateScores", "best_by_sums", "documents_in", "field_sums", "matching"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +89,58 @@ def field_sums(
         yield ApproximateScores(add, unit, least, n_summands, any(one.half for one in stages))
 
 
+def best_by_sums(
+    searchers: Sequence[Searcher],
+    weights: Sequence[float],
+    vectors: Sequence[QueryVector],
+    limits: Limits,
+    scores: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    plan: Plan,
+) -> Top:
+    """Return the best documents: candidates by the sum over fields, and their exact `scores`."""
+    chunks = None
+    if limits.expand_postings and limits.positive:
+        chunks = summed_candidates(searchers, weights, vectors, limits)
+    if chunks is None:  # float32 cannot decide, or they share a term with the query
+        chunks = documents_in(matching(searchers, vectors, limits), searchers[0].parts)
+        plan = ALL if limits.expand_postings else SHARING
+    elif not chunks:
+        plan = NOTHING
+    documents = np.concatenate([np.empty(0, np.int64), *chunks])
+    return limits.best(documents, scores(documents), plan)
+
+
+def matching(
+    searchers: Sequence[Searcher], vectors: Sequence[QueryVector], limits: Limits
+) -> list[Mask]:
+    """Return the documents of each segment that a query may return.
+
+    With ``expand_postings=False``, they share a term with the query in some field.
+    """
+    masks = []
+    for number, part in enumerate(searchers[0].parts):
+        mask = all_of([part.live, None if limits.allowed is None else limits.allowed[number]])
+        if mask is None:
+            mask = np.ones(part.segment.n_docs, np.bool_)
+        if not limits.expand_postings:
+            sharing = np.zeros_like(mask)
+            for searcher, vector in zip(searchers, vectors, strict=True):
+                sharing[searcher.parts[number].segment.documents_of(vector.terms)] = True
+            mask &= sharing
+        masks.append(mask)
+    return masks
+
+
+def documents_in(masks: Sequence[Mask], parts: Sequence[Part]) -> list[NDArray[np.int64]]:
+    """Return the numbers of the documents of each segment that are in its mask."""
+    return [np.flatnonzero(mask) + part.first for mask, part in zip(masks, parts, strict=True)]
+
+
 def summed_candidates(
     searchers: Sequence[Searcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
-    *,
-    k: int,
-    min_score: float,
-    allowed: Sequence[Mask | None] | None,
+    limits: Limits,
 ) -> list[NDArray[np.int64]] | None:
     """Return all documents that can be among the k best with a positive score.
 
@@ -106,13 +151,14 @@ def summed_candidates(
         has a score; None if float32 cannot decide.
     """
     parts = searchers[0].parts
-    allowed = allowed or [None] * len(parts)
+    allowed = limits.allowed or [None] * len(parts)
     with field_sums(searchers, weights, vectors) as sums:
         if sums is None or not sums.unit:
             return None if sums is None else []
-        floor = approximate_floor(max(min_score, 0.0), sums.unit)
+        floor = approximate_floor(limits.minimum, sums.unit)
         bound = slack(sums.n_summands, half=sums.half)
-        heap = np.zeros(min(k, max(1, sum(part.segment.n_docs for part in parts))), np.float32)
+        n_docs = sum(part.segment.n_docs for part in parts)
+        heap = np.zeros(min(limits.k, max(1, n_docs)), np.float32)
         chunks = []
         for run in _runs(parts):
             check_deadline()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.constraints import all_of
 from softcosine.index.rankings import Part, check_ranking, prepare
-from softcosine.index.search.approximate_scores import summed_candidates
+from softcosine.index.search.approximate_scores import best_by_sums
 from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.heaviest_terms import LeftOut
-from softcosine.index.search.plan import ALL, FIELDS, NOTHING, SHARING
-from softcosine.index.search.searcher import Allowed, Searcher
-from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
+from softcosine.index.search.plan import FIELDS
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top, check_k
 
 __all__ = ["FieldsSearcher", "searcher_of_index"]
 
@@ -62,23 +62,14 @@ class FieldsSearcher:
                 [vector for (vector,) in queries], k=k, min_score=min_score,
                 expand_postings=expand_postings, allowed=allowed, threads=threads,
             )  # fmt: skip
-        check_k(k)
-        check_min_score(min_score)
+        limits = Limits.of(
+            check_k(k), min_score, expand_postings=expand_postings, allowed=allowed
+        )  # fmt: skip
 
         def search(vectors: Sequence[QueryVector]) -> Top:
-            documents, plan = None, FIELDS
-            if expand_postings:
-                documents = summed_candidates(
-                    self.searchers, self.weights, vectors, k=k, min_score=min_score, allowed=allowed
-                )
-            if documents is None:  # float32 cannot decide, or they share a term with the query
-                documents = self.every(self.masks(vectors, expand_postings, allowed))
-                plan = ALL if expand_postings else SHARING
-            elif not documents:
-                plan = NOTHING
-            every = np.concatenate([np.empty(0, np.int64), *documents])
-            scores = self.scores(vectors, every)
-            return Top.of(every, scores, (scores >= min_score) & (scores > 0), k, plan)
+            return best_by_sums(
+                self.searchers, self.weights, vectors, limits, partial(self.scores, vectors), FIELDS
+            )
 
         return in_threads(search, queries, threads)
 
@@ -114,31 +105,6 @@ class FieldsSearcher:
         """Return a searcher with other impacts in each field; see `Searcher.with_impacts`."""
         pairs = zip(self.searchers, impacts, strict=True)
         return FieldsSearcher([one.with_impacts(*own) for one, own in pairs], self.weights)
-
-    def masks(
-        self, vectors: Sequence[QueryVector], expand_postings: bool, allowed: Allowed | None
-    ) -> list[NDArray[np.bool_]]:
-        """Return the documents of each segment that a query may return.
-
-        With ``expand_postings=False``, they share a term with the query in some field.
-        """
-        masks = []
-        for number, part in enumerate(self.searchers[0].parts):
-            mask = all_of([part.live, None if allowed is None else allowed[number]])
-            if mask is None:
-                mask = np.ones(part.segment.n_docs, np.bool_)
-            if not expand_postings:
-                sharing = np.zeros_like(mask)
-                for searcher, vector in zip(self.searchers, vectors, strict=True):
-                    sharing[searcher.parts[number].segment.documents_of(vector.terms)] = True
-                mask &= sharing
-            masks.append(mask)
-        return masks
-
-    def every(self, masks: Sequence[NDArray[np.bool_]]) -> list[NDArray[np.int64]]:
-        """Return the numbers of the documents of each segment that are in its mask."""
-        pairs = zip(masks, self.searchers[0].parts, strict=True)
-        return [np.flatnonzero(mask) + part.first for mask, part in pairs]
 
 
 def searcher_of_index(snapshot: Snapshot, ranking: str | None = None) -> FieldsSearcher:

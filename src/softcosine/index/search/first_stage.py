@@ -22,8 +22,7 @@ from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.heaviest_terms import LeftOut
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import first_stage_plan
-from softcosine.index.search.searcher import Allowed
-from softcosine.index.search.top_docs import QueryVector, Top
+from softcosine.index.search.top_docs import Allowed, QueryVector, Top
 
 __all__ = ["Staged", "StagedQuery", "first_stage", "n_candidates", "second_stage"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,13 +19,13 @@ from softcosine._deadline import check_deadline
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import Part, PreparedRanking
-from softcosine.index.search.approximate_scores import ApproximateScores, summed_candidates
+from softcosine.index.search.approximate_scores import ApproximateScores, best_by_sums
 from softcosine.index.search.bounds import HUGE, SUM_MARGIN, TINY
 from softcosine.index.search.expansion import Workspace
 from softcosine.index.search.heaviest_terms import LeftOut, heaviest_terms
-from softcosine.index.search.plan import ALONE, NOTHING
-from softcosine.index.search.searcher import Limits, Searcher
-from softcosine.index.search.top_docs import Expanded, QueryVector, Top
+from softcosine.index.search.plan import ALONE
+from softcosine.index.search.searcher import Searcher
+from softcosine.index.search.top_docs import Expanded, Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.documents import score_soft_frequencies
 from softcosine.kernels.search import add_soft_frequency_scores
@@ -273,23 +273,7 @@ class FrequencySearcher(Searcher):
     def _search(
         self, space: Workspace, queries: Sequence[QueryVector], limits: Limits
     ) -> list[Top]:
-        return [self._search_alone(query, limits) for query in queries]
-
-    def _search_alone(self, query: QueryVector, limits: Limits) -> Top:
-        """Find the candidates of one query, and score them exactly."""
-        lists, plan = None, ALONE
-        if limits.expand_postings and limits.positive:
-            lists = summed_candidates(
-                [self], [1.0], [query], k=limits.k, min_score=limits.minimum,
-                allowed=limits.allowed,
-            )  # fmt: skip
-            plan = ALONE if lists or lists is None else NOTHING
-        if lists is None:
-            of_segments, plan = self._otherwise(query, True, limits)
-            pairs = zip(of_segments, self.parts, strict=True)
-            lists = [numbers.astype(np.int64) + part.first for numbers, part in pairs]
-        documents = np.concatenate([np.empty(0, np.int64), *lists])
-        scores = self.scores(query, documents)
-        least = limits.minimum
-        kept = scores > least if limits.exclusive else scores >= least
-        return Top.of(documents, scores, kept, limits.k, plan)
+        return [
+            best_by_sums([self], [1.0], [query], limits, partial(self.scores, query), ALONE)
+            for query in queries
+        ]

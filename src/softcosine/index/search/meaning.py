@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads, n_threads
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.approximate_scores import ApproximateScores, field_sums
+from softcosine.index.search.approximate_scores import (
+    ApproximateScores,
+    documents_in,
+    field_sums,
+    matching,
+)
 from softcosine.index.search.bounds import cosine_error, relative_error
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
-from softcosine.index.search.searcher import Allowed
-from softcosine.index.search.top_docs import QueryVector, Top, check_k, check_min_score
+from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top, check_k
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
@@ -83,25 +87,27 @@ class MeaningSearcher:
         With ``expand_postings=False``, every document must share a term with the query.
         """
         n_docs = sum(part.segment.n_docs for part in self._parts)
-        wanted = min(check_k(k), max(n_docs, 1))
-        least = max(check_min_score(min_score), 0.0)
+        limits = Limits.of(
+            min(check_k(k), max(n_docs, 1)), min_score, expand_postings=expand_postings,
+            allowed=allowed,
+        )  # fmt: skip
         inside = threads if len(queries) == 1 and n_docs > _FEW else 1
 
         def search(query: tuple[Sequence[QueryVector], QueryMeaning]) -> Top:
             vectors, meaning = query
-            masks = self.words.masks(vectors, expand_postings, allowed)
+            masks = matching(self.words.searchers, vectors, limits)
             with field_sums(self.words.searchers, self.words.weights, vectors) as sums:
                 if sums is None:  # float32 cannot decide
-                    plan, candidates = MEANING_ALL, self.words.every(masks)
+                    plan, candidates = MEANING_ALL, documents_in(masks, self._parts)
                 else:
                     plan = MEANING if sums.unit else MEANING_ALONE
-                    candidates = self._candidates(sums, meaning, wanted, least, masks, inside)
+                    candidates = self._candidates(sums, meaning, limits, masks, inside)
             documents = np.concatenate([np.empty(0, np.int64), *candidates])
             words = self.words.scores(vectors, documents)
             cosines = self.cosines(meaning.unit, documents)
             scores = words + meaning.weight * cosines
-            kept = ((words > 0) | (cosines >= FLOOR)) & (scores >= least) & (scores > 0)
-            return Top.of(documents, scores, kept, wanted, plan)
+            kept = (words > 0) | (cosines >= FLOOR)
+            return limits.best(documents[kept], scores[kept], plan)
 
         return in_threads(search, queries, threads)
 
@@ -138,7 +144,8 @@ class MeaningSearcher:
         The vectors of the query matter only for ``expand_postings=False``, as in `search_batch`.
         """
         nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
-        masks = self.words.masks(vectors, expand_postings, allowed)
+        limits = Limits.of(n, 0.0, expand_postings=expand_postings, allowed=allowed)
+        masks = matching(self.words.searchers, vectors, limits)
         query = (nothing,) * len(vectors), replace(meaning, weight=1.0)
         (top,) = self.search_batch([query], k=n, allowed=masks, threads=1)
         return top
@@ -165,8 +172,7 @@ class MeaningSearcher:
         self,
         sums: ApproximateScores,
         meaning: QueryMeaning,
-        k: int,
-        least: float,
+        limits: Limits,
         masks: Sequence[NDArray[np.bool_]],
         threads: int | None,
     ) -> list[NDArray[np.int64]]:
@@ -174,7 +180,7 @@ class MeaningSearcher:
         query = meaning.unit.astype(np.float32)
         word_error = relative_error(sums.n_summands, half=sums.half) if sums.unit else 0.0
         error = cosine_error(query.shape[0])
-        heap, found = np.full(k, -np.inf), []
+        heap, found = np.full(limits.k, -np.inf), []
         every = self._approximate(query, threads)
         for number, (part, cosines, mask) in enumerate(zip(self._parts, every, masks, strict=True)):
             n_docs = part.segment.n_docs
@@ -183,7 +189,7 @@ class MeaningSearcher:
             candidates = np.empty(n_docs, np.uint32)
             n = select_sums(
                 words, sums.unit, word_error, cosines, meaning.weight, error, FLOOR,
-                mask.view(np.uint8), least, heap, candidates,
+                mask.view(np.uint8), limits.minimum, heap, candidates,
             )  # fmt: skip
             found.append(candidates[:n].astype(np.int64) + part.first)
         return found

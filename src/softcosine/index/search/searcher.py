@@ -23,21 +23,14 @@ from softcosine._deadline import check_deadline, has_deadline
 from softcosine._ragged import running_sum
 from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
-from softcosine.index.query.constraints import Mask, all_of
 from softcosine.index.rankings import Part
-from softcosine.index.search.approximate_scores import ApproximateScores
+from softcosine.index.search.approximate_scores import ApproximateScores, matching
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.expansion import Expander, Expansions, Workspace
 from softcosine.index.search.heaviest_terms import LeftOut, impacts_of
 from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
 from softcosine.index.search.segment_table import SegmentTable
-from softcosine.index.search.top_docs import (
-    Expanded,
-    QueryVector,
-    Top,
-    check_k,
-    check_min_score,
-)
+from softcosine.index.search.top_docs import Allowed, Expanded, Limits, QueryVector, Top, check_k
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import rank_candidates, score_documents
@@ -45,7 +38,7 @@ from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
 from softcosine.kernels.search import add_scores, find_candidates, select_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Allowed", "Limits", "Searcher"]
+__all__ = ["Searcher"]
 
 # Documents scored at a time: 4 MiB of scores, an odd number of cache lines per query.
 _CHUNK = 16_400
@@ -175,25 +168,6 @@ _DIVIDED = 2**24
 
 _SEGMENTS_AT_ONCE = 4  # between two looks at a deadline
 
-# For each prepared segment, a mask of allowed documents; None for all.
-Allowed = Sequence[Mask | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a search selects: scores of `minimum` and more, or above it if `exclusive`.
-
-    `positive` means scores above 0 only, and `threads` are for a query that searches alone.
-    """
-
-    k: int
-    minimum: float
-    exclusive: bool
-    positive: bool
-    expand_postings: bool
-    allowed: Allowed | None
-    threads: int | None
-
 
 class Searcher:
     """Searches the segments of an index by one ranking and one S.
@@ -284,10 +258,10 @@ class Searcher:
         InvalidInputError
             If k or min_score is invalid, or scores could overflow float64.
         """
-        least, k = check_min_score(min_score), min(check_k(k), max(self._n_docs, 1))
-        limits = Limits(
-            k, max(least, 0.0) if positive else least, positive and least <= 0.0, positive,
-            expand_postings, allowed, threads if len(queries) == 1 else 1,
+        limits = Limits.of(
+            min(check_k(k), max(self._n_docs, 1)), min_score, positive=positive,
+            expand_postings=expand_postings, allowed=allowed,
+            threads=threads if len(queries) == 1 else 1,
         )  # fmt: skip
         n = min(n_threads(threads), max(1, len(queries)))
         size = min(PANEL, max(1, -(-len(queries) // n)))
@@ -452,21 +426,9 @@ class Searcher:
         """Return the candidates of a query that the first stage cannot process, and the plan."""
         if limits.positive and not reaching:
             return [np.empty(0, np.uint32)] * len(self.parts), NOTHING
-        masks = [part.live for part in self.parts]
-        if limits.allowed is not None:
-            masks = [all_of([live, mask]) for live, mask in zip(masks, limits.allowed, strict=True)]
-        if not limits.expand_postings:
-            sharing = [part.segment.documents_of(query.terms) for part in self.parts]
-            return [
-                documents if mask is None else documents[mask[documents]]
-                for documents, mask in zip(sharing, masks, strict=True)
-            ], SHARING
-        return [
-            np.arange(part.segment.n_docs, dtype=np.uint32)
-            if mask is None
-            else np.flatnonzero(mask).astype(np.uint32)
-            for part, mask in zip(self.parts, masks, strict=True)
-        ], ALL
+        masks = matching([self], [query], limits)
+        documents = [np.flatnonzero(mask).astype(np.uint32) for mask in masks]
+        return documents, ALL if limits.expand_postings else SHARING
 
     def _bounds(
         self, expanded: Expansions, limits: Limits, *, half: bool

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._validation import check_whole, is_number, must_be
+from softcosine.index.query.constraints import Mask
 from softcosine.index.search.plan import ALONE, NOTHING, Plan
 
 __all__ = [
+    "Allowed",
     "Expanded",
+    "Limits",
     "QueryVector",
     "Top",
     "check_k",
@@ -99,6 +102,47 @@ class Top:
     def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Top:
         """Return the same results with other, ascending document numbers."""
         return replace(self, documents=numbers(self.documents))
+
+
+# For each prepared segment, a mask of allowed documents; None for all.
+Allowed = Sequence[Mask | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a search selects: scores of `minimum` and more, or above it if `exclusive`.
+
+    `positive` means scores above 0 only, and `threads` are for a query that searches alone.
+    """
+
+    k: int
+    minimum: float
+    exclusive: bool
+    positive: bool
+    expand_postings: bool
+    allowed: Allowed | None
+    threads: int | None
+
+    @classmethod
+    def of(
+        cls,
+        k: int,
+        min_score: float,
+        *,
+        positive: bool = True,
+        expand_postings: bool = True,
+        allowed: Allowed | None = None,
+        threads: int | None = 1,
+    ) -> Self:
+        """Return the limits of a search; see `Searcher.search_batch`."""
+        least = check_min_score(min_score)
+        minimum, exclusive = (max(least, 0.0), least <= 0.0) if positive else (least, False)
+        return cls(k, minimum, exclusive, positive, expand_postings, allowed, threads)
+
+    def best(self, documents: NDArray[np.int64], scores: NDArray[np.float64], plan: Plan) -> Top:
+        """Return the k best of some documents."""
+        kept = scores > self.minimum if self.exclusive else scores >= self.minimum
+        return Top.of(documents, scores, kept, self.k, plan)
 
 
 @dataclass(frozen=True, slots=True)

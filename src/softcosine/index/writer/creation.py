@@ -106,7 +106,7 @@ def _in_memory(beginning: _Beginning) -> _Made:
     statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
     if beginning.meaning is not None:
         settings = replace(settings, meaning="meaning")
-    snapshot = Snapshot.of(
+    snapshot = Snapshot(
         settings, (), S, source, statistics, generation=1, meaning=beginning.meaning
     )
     return snapshot, MemoryDirectory(snapshot, beginning.encoder)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,14 +82,10 @@ def without_epoch() -> InvalidInputError:
     )
 
 
-class DocumentEncoder(Protocol):
-    """Encodes the texts of documents."""
-
-    def __call__(
-        self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report, /
-    ) -> NDArray[np.int8] | None:
-        """Return the coordinates of texts in a space, (n_texts, dimensions); None if it cannot."""
-        ...
+# Returns the coordinates of texts of a language in a space; None if it cannot.
+DocumentEncoder = Callable[
+    ["MeaningSpace", Sequence[str], str | None, Report], NDArray[np.int8] | None
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,7 +442,8 @@ class PendingCommit:
 
     def _first_phrases(self) -> tuple[str, ...]:
         """Return the phrases that must become terms of the first words."""
-        return *phrases_in(self._space.source), *self._phrases()
+        of_recipe = self._builder.phrases() if self._space.untaught else ()
+        return *phrases_in(self._space.source), *of_recipe
 
     def _in_language(self, language: str, analyzer: Analyzer) -> IndexSettings:
         """Return the settings for texts of a language."""
@@ -698,8 +695,8 @@ class PendingCommit:
             entries = [entry.named(norms=None) for entry in entries]
         entries = [self._written(entry, epoch) for entry in entries]
         settings = replace(settings, segments=tuple(entry.names for entry in entries))
-        committed = Snapshot.of(
-            settings, entries, space.S, space.source, statistics,
+        committed = Snapshot(
+            settings, tuple(entries), space.S, space.source, statistics,
             generation=self._writer.number + 1, meaning=self._meaning,
             stored_pieces=piece_frequencies,
         )  # fmt: skip
@@ -876,10 +873,6 @@ class PendingCommit:
         )  # fmt: skip
         _logger.info(made.note)
         return Space(made.S, made.source, None, note=made.note)
-
-    def _phrases(self) -> tuple[str, ...]:
-        """Return the phrases that must become terms before S is built."""
-        return self._builder.phrases() if self._space.untaught else ()
 
     @property
     def _builder(self) -> SimilarityBuilder:
