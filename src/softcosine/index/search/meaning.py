@@ -123,11 +123,11 @@ class MeaningSearcher:
 
     def unit(self, document: int) -> NDArray[np.float64] | None:
         """Return the coordinates of a document, of length 1; None if it has none."""
-        number = int(np.searchsorted(self._firsts, document, "right")) - 1
-        own = self.coordinates[number]
-        if own is None:
+        segment = int(np.searchsorted(self._firsts, document, "right")) - 1
+        coordinates = self.coordinates[segment]
+        if coordinates is None:
             return None
-        unit = unit_vector(own.vectors[document - self._firsts[number]])
+        unit = unit_vector(coordinates.vectors[document - self._firsts[segment]])
         return unit if unit.any() else None
 
     def nearest(
@@ -154,19 +154,19 @@ class MeaningSearcher:
         self, unit: NDArray[np.float64], documents: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Return the cosines of a query with documents, in the given order."""
-        found = np.zeros(len(documents))
+        every = np.zeros(len(documents))
         numbers = np.searchsorted(self._firsts, documents, "right") - 1
-        for number in np.unique(numbers).tolist():
+        for segment in np.unique(numbers).tolist():
             check_deadline()
-            own = self.coordinates[number]
-            if own is None:
+            coordinates = self.coordinates[segment]
+            if coordinates is None:
                 continue
-            places = np.flatnonzero(numbers == number)
+            places = np.flatnonzero(numbers == segment)
             cosines = np.empty(len(places))
-            local = documents[places] - self._firsts[number]
-            exact_cosines(unit, own.vectors, local.astype(np.int64), cosines)
-            found[places] = cosines
-        return found
+            local = documents[places] - self._firsts[segment]
+            exact_cosines(unit, coordinates.vectors, local.astype(np.int64), cosines)
+            every[places] = cosines
+        return every
 
     def _candidates(
         self,
@@ -180,37 +180,40 @@ class MeaningSearcher:
         query = meaning.unit.astype(np.float32)
         word_error = relative_error(sums.n_summands, half=sums.half) if sums.unit else 0.0
         error = cosine_error(query.shape[0])
-        heap, found = np.full(limits.k, -np.inf), []
+        heap, chosen = np.full(limits.k, -np.inf), []
         every = self._approximate(query, threads)
-        for number, (part, cosines, mask) in enumerate(zip(self._parts, every, masks, strict=True)):
+        rows = zip(self._parts, every, masks, strict=True)
+        for segment, (part, cosines, mask) in enumerate(rows):
             n_docs = part.segment.n_docs
             words = np.zeros(n_docs, np.float32)
-            sums.add(slice(number, number + 1), np.float32(1.0), words)
+            sums.add(slice(segment, segment + 1), np.float32(1.0), words)
             candidates = np.empty(n_docs, np.uint32)
             n = select_sums(
                 words, sums.unit, word_error, cosines, meaning.weight, error, FLOOR,
                 mask.view(np.uint8), limits.minimum, heap, candidates,
             )  # fmt: skip
-            found.append(candidates[:n].astype(np.int64) + part.first)
-        return found
+            chosen.append(candidates[:n].astype(np.int64) + part.first)
+        return chosen
 
     def _approximate(
         self, query: NDArray[np.float32], threads: int | None
     ) -> Iterator[NDArray[np.float32]]:
         """Yield the approximate cosines of the documents of each segment, some segments ahead."""
 
-        def cosines(number: int) -> NDArray[np.float32]:
+        def compared(segment: int) -> NDArray[np.float32]:
             check_deadline()
-            own = self.coordinates[number]
-            found = np.zeros(self._parts[number].segment.n_docs, np.float32)
-            if own is not None:
-                approximate_cosines(query, own.vectors, own.inverse_lengths, found)
-            return found
+            coordinates = self.coordinates[segment]
+            cosines = np.zeros(self._parts[segment].segment.n_docs, np.float32)
+            if coordinates is not None:
+                approximate_cosines(
+                    query, coordinates.vectors, coordinates.inverse_lengths, cosines
+                )
+            return cosines
 
         ahead = _AHEAD * n_threads(threads)
         for first in range(0, len(self._parts), ahead):
             numbers = range(first, min(first + ahead, len(self._parts)))
-            yield from in_threads(cosines, numbers, threads)
+            yield from in_threads(compared, numbers, threads)
 
 
 def meaning_searcher(snapshot: Snapshot, ranking: str | None = None) -> MeaningSearcher:

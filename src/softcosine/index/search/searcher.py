@@ -98,8 +98,8 @@ class Panel:
                 documents[query].append(self._candidates[:n].copy())
                 approximate[query].append(self._approximate[:n].copy())
         return [
-            (np.concatenate(own), np.concatenate(scores))
-            for own, scores in zip(documents, approximate, strict=True)
+            (np.concatenate(numbers), np.concatenate(scores))
+            for numbers, scores in zip(documents, approximate, strict=True)
         ]
 
 
@@ -319,17 +319,17 @@ class Searcher:
         self, space: Workspace, expanded: Expansions, documents: NDArray[np.integer]
     ) -> NDArray[np.float64]:
         space.expansion[expanded.terms] = expanded.weights
-        found, numbers = np.empty(len(documents)), np.ascontiguousarray(documents, np.int64)
+        scores, numbers = np.empty(len(documents)), np.ascontiguousarray(documents, np.int64)
         for begin in range(0, len(documents), MAX_DOCS):
             check_deadline()
             some = slice(begin, begin + MAX_DOCS)
             wrong = score_documents(
                 self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
-                expanded.factors[0], numbers[some], found[some],
+                expanded.factors[0], numbers[some], scores[some],
             )  # fmt: skip
             self._check_scored(wrong)
         space.expansion[expanded.terms] = 0.0
-        return found
+        return scores
 
     @contextmanager
     def approximate_scores(self, query: QueryVector) -> Iterator[ApproximateScores | None]:
@@ -360,9 +360,9 @@ class Searcher:
 
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the expansion of a query, for explanations and exports."""
-        found = self.expansions(query)
-        order = np.argsort(found.terms)
-        return Expanded(found.terms[order], found.weights[order], float(found.factors[0]))
+        whole = self.expansions(query)
+        order = np.argsort(whole.terms)
+        return Expanded(whole.terms[order], whole.weights[order], float(whole.factors[0]))
 
     def expansions(self, query: QueryVector) -> Expansions:
         """Return the expansion of a query, in the order of the kernels."""
@@ -395,7 +395,7 @@ class Searcher:
         chosen = [False] * len(queries)
         if limits.expand_postings:
             holding = expanded.holding(self._least, self._most)
-            chosen = [own and reached for own, reached in zip(holding, reaching, strict=True)]
+            chosen = [holds and reaches for holds, reaches in zip(holding, reaching, strict=True)]
         plan = ALONE
         if len(queries) > 1:
             reached = expanded.terms
@@ -404,21 +404,21 @@ class Searcher:
             n_touched = int(self._frequencies[reached].sum())
             plan = panel_plan(sum(chosen), n_touched, self._n_postings)
         find = self._find_together if plan.together else self._find
-        found = find(space, expanded, chosen, limits)
+        candidates = find(space, expanded, chosen, limits)
         plans = [plan] * len(queries)
         settled = chosen
         if not limits.positive:
             # With fewer than k positive scores, zeros may be needed too.
-            n_found = found.sizes.tolist()
-            settled = [own and n >= limits.k for own, n in zip(chosen, n_found, strict=True)]
+            n_found = candidates.sizes.tolist()
+            settled = [good and n >= limits.k for good, n in zip(chosen, n_found, strict=True)]
         if not all(settled):
             others = {}
-            for number in (number for number, own in enumerate(settled) if not own):
-                others[number], plans[number] = self._otherwise(
-                    queries[number], reaching[number], limits
+            for query in (query for query, done in enumerate(settled) if not done):
+                others[query], plans[query] = self._otherwise(
+                    queries[query], reaching[query], limits
                 )
-            found = found.replaced(others)
-        return self._rank(space, expanded, found, limits, plans)
+            candidates = candidates.replaced(others)
+        return self._rank(space, expanded, candidates, limits, plans)
 
     def _otherwise(
         self, query: QueryVector, reaching: bool, limits: Limits
@@ -462,9 +462,9 @@ class Searcher:
             end = min(run.start + at_once, run.stop)
             while True:
                 check_deadline()
-                own = slice(run.start, end)
+                some = slice(run.start, end)
                 begin = find_candidates(
-                    self.table.rows[own], addresses[own], expanded.pointers, expanded.terms,
+                    self.table.rows[some], addresses[some], expanded.pointers, expanded.terms,
                     expanded.weights, scales, wanted, floors, heaps, slacks, space.scores, begin,
                     starts, documents, approximate,
                 )  # fmt: skip
@@ -482,12 +482,14 @@ class Searcher:
             return of(runs[0], space)[1]
 
         def apart(run: slice) -> tuple[NDArray[np.float32], Candidates]:
-            return self._with_workspace(lambda own: _copied(*of(run, own)))
+            return self._with_workspace(lambda scratch: _copied(*of(run, scratch)))
 
-        found = in_threads(apart, runs, len(runs))
-        heaps = np.partition(np.concatenate([heap for heap, _ in found], axis=1), -limits.k, axis=1)
+        results = in_threads(apart, runs, len(runs))
+        heaps = np.partition(
+            np.concatenate([heap for heap, _ in results], axis=1), -limits.k, axis=1
+        )
         bounds = _least(heaps[:, -limits.k :], floors, slacks)
-        lists = [own for _, candidates in found for own in candidates.lists]
+        lists = [documents for _, candidates in results for documents in candidates.lists]
         return Candidates.of(lists, bounds)
 
     def _runs(self, expanded: Expansions, limits: Limits) -> list[slice]:
@@ -512,17 +514,19 @@ class Searcher:
         except IndexError:
             panel = Panel(len(self.S))
         numbers = np.flatnonzero(chosen)
-        for column, number in enumerate(numbers.tolist()):
-            own = expanded.own(number)
-            scale = expanded.facts[number][0]
-            fill_panel(expanded.terms[own], expanded.weights[own], scale, column, panel.weights)
+        for column, query in enumerate(numbers.tolist()):
+            reached = expanded.own(query)
+            scale = expanded.facts[query][0]
+            fill_panel(
+                expanded.terms[reached], expanded.weights[reached], scale, column, panel.weights
+            )
         floors, slacks = self._bounds(expanded, limits, half=True)
         heaps = np.zeros((len(expanded), limits.k), np.float32)
         lists = []
         for part, factors in zip(self.parts, self.table.factors(limits.allowed)[0], strict=True):
             lists += panel.candidates(part, factors, numbers, heaps, floors, slacks)
-        for column, number in enumerate(numbers.tolist()):
-            clear_panel(expanded.terms[expanded.own(number)], column, panel.weights)
+        for column, query in enumerate(numbers.tolist()):
+            clear_panel(expanded.terms[expanded.own(query)], column, panel.weights)
         self._idle_panels.append(panel)
         return Candidates.of(lists, _least(heaps, floors, slacks))
 
@@ -530,19 +534,19 @@ class Searcher:
         self,
         space: Workspace,
         expanded: Expansions,
-        found: Candidates,
+        candidates: Candidates,
         limits: Limits,
         plans: Sequence[Plan],
     ) -> list[Top]:
         """Score the candidates exactly, and return the best."""
         check_deadline()
-        places = running_sum(np.minimum(found.sizes, limits.k))
+        places = running_sum(np.minimum(candidates.sizes, limits.k))
         n_ranked = np.zeros(len(plans), np.int64)
         documents, scores = np.empty(places[-1], np.int64), np.empty(places[-1])
         wrong = rank_candidates(
             self.table.rows, self.ranking.k1, self.ranking.rounded_one,
             expanded.pointers, expanded.terms, expanded.weights, np.array(expanded.factors),
-            found.starts, found.documents, found.approximate, found.bounds,
+            candidates.starts, candidates.documents, candidates.approximate, candidates.bounds,
             limits.minimum, limits.exclusive, space.expansion, places, n_ranked, documents, scores,
         )  # fmt: skip
         self._check_scored(wrong)
@@ -565,10 +569,10 @@ class Searcher:
 
 
 def _copied(
-    heaps: NDArray[np.float32], found: Candidates
+    heaps: NDArray[np.float32], candidates: Candidates
 ) -> tuple[NDArray[np.float32], Candidates]:
     """Copy candidates out of the scratch arrays."""
-    return heaps, Candidates.of(found.lists, found.bounds)
+    return heaps, Candidates.of(candidates.lists, candidates.bounds)
 
 
 def _least(
