@@ -26,7 +26,10 @@ def assert_answers(index, expected):
     for options, queries in expected.items():
         ranking, ask = options.split()
         for query, hits in queries.items():
-            found = [[hit.id, hit.score] for hit in index.search(query, ranking=ranking, ask=ask)]
+            found = [
+                [hit.id, hit.score]
+                for hit in index.search(query, ranking=ranking, ask=ask, syntax=True)
+            ]
             assert [id for id, _ in found] == [id for id, _ in hits], query
             assert [score for _, score in found] == pytest.approx([score for _, score in hits])
 

@@ -35,7 +35,7 @@ COPIES = {
     "pickle": lambda index, _: pickle.loads(pickle.dumps(index)),
     "deepcopy": lambda index, _: copy.deepcopy(index),
     "save": saved,
-    "weighting": lambda index, _: index.with_weighting(index.snapshot.weighting),
+    "weighting": lambda index, _: index.with_weighting(index.snapshot.settings.weighting),
     "note": lambda index, _: index.with_note(index.note),
 }
 
