@@ -791,7 +791,7 @@ def test_a_merge_that_cuts_a_segment_in_two_takes_each_document_once(tmp_path, m
 def test_a_commit_remembers_what_its_writer_gave_it(store, monkeypatch):
     many = {str(number): Receipt(str(number), number) for number in range(70)}
     assert [one["key"] for one in with_receipt(many, None)] == list(many)[6:]
-    monkeypatch.setattr("softcosine.index.directory.receipts._MOST", 4)
+    monkeypatch.setattr("softcosine.index.directory.commit._MOST", 4)
     with writing(store) as writer:
         writer.add("a", "tire wheel")
         writer.remember("first", {"n": 1})
