@@ -169,9 +169,9 @@ def test_the_field_decides_about_stop_words_and_words_that_it_stems_otherwise():
 
     def sent(query):
         tokens = field_search._tokens(other, field, query)
-        request = ExpandRequest(q=query, to="opensearch", field="body")
+        request = ExpandRequest(q=query, to="opensearch", field="body", syntax=True)
         made = server_query(other.snapshot, request, tokens)
-        return {word.text for word in made.words}, [one.words for one in made._conditions]
+        return {word.text for word in made.words}, [one.words for one in made.conditions]
 
     assert sent("ps prints") == ({"ps", "print"}, [])
     assert sent("+ps p") == ({"ps", "p"}, [(("ps", "p"),)])
