@@ -7,9 +7,9 @@ the two-stage search").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from softcosine.index.search.plan import ALL, NOTHING, SHARING, Plan
 from softcosine.index.search.top_docs import Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
-
-if TYPE_CHECKING:
-    from softcosine.index.search.searcher import Searcher
 
 __all__ = ["ApproximateScores", "best_by_sums", "documents_in", "field_sums", "matching"]
 
@@ -54,9 +51,19 @@ class ApproximateScores:
     half: bool = False
 
 
+class FieldSearcher(Protocol):
+    """A `Searcher` of one field, as sums over fields need it."""
+
+    @property
+    def parts(self) -> Sequence[Part]: ...
+    def approximate_scores(
+        self, query: QueryVector, /
+    ) -> AbstractContextManager[ApproximateScores | None]: ...
+
+
 @contextmanager
 def field_sums(
-    searchers: Sequence[Searcher], weights: Sequence[float], vectors: Sequence[QueryVector]
+    searchers: Sequence[FieldSearcher], weights: Sequence[float], vectors: Sequence[QueryVector]
 ) -> Iterator[ApproximateScores | None]:
     """Yield the weighted sum of the scores in every field; None if float32 cannot decide."""
     with ExitStack() as stack:
@@ -90,7 +97,7 @@ def field_sums(
 
 
 def best_by_sums(
-    searchers: Sequence[Searcher],
+    searchers: Sequence[FieldSearcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,
@@ -111,7 +118,7 @@ def best_by_sums(
 
 
 def matching(
-    searchers: Sequence[Searcher], vectors: Sequence[QueryVector], limits: Limits
+    searchers: Sequence[FieldSearcher], vectors: Sequence[QueryVector], limits: Limits
 ) -> list[Mask]:
     """Return the documents of each segment that a query may return.
 
@@ -137,7 +144,7 @@ def documents_in(masks: Sequence[Mask], parts: Sequence[Part]) -> list[NDArray[n
 
 
 def summed_candidates(
-    searchers: Sequence[Searcher],
+    searchers: Sequence[FieldSearcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 
 if TYPE_CHECKING:
-    from softcosine.index.query.filters import Where
     from softcosine.index.segment.documents import Documents
 
 __all__ = [
@@ -256,6 +255,15 @@ def _place(values: list[Any], value: Any, after: bool) -> int:
     return bisect_right(values, value) if after else bisect_left(values, value)
 
 
+class Condition(Protocol):
+    """A filter with a cache key and its mask of matching documents."""
+
+    @property
+    def key(self) -> str: ...
+
+    def mask(self, columns: MetadataColumns) -> NDArray[np.bool_]: ...
+
+
 class MetadataColumns:
     """The columns and filter masks of one segment, in caches of limited size.
 
@@ -285,7 +293,7 @@ class MetadataColumns:
         """Number of documents."""
         return len(self._documents)
 
-    def mask(self, where: Where) -> NDArray[np.bool_]:
+    def mask(self, where: Condition) -> NDArray[np.bool_]:
         """Return the documents that match a filter, shape (n_docs,), read-only.
 
         Raises
