@@ -423,6 +423,7 @@ def _lacks_coordinates(
     opened: Searchable | RemoteIndex, id: str, path: Path, options: dict[str, Any]
 ) -> list[str]:
     """Return the note that a document, as a query, has no coordinates, if meaning counts."""
+    from softcosine.index.search.meaning import meaning_searcher
     from softcosine.index.soft_index import SoftIndex
 
     ranking = options["ranking"]
@@ -431,7 +432,7 @@ def _lacks_coordinates(
     if not weight_of_meaning(facts_of(opened), ranking, options):
         return []
     number = opened.snapshot.documents.number(id)
-    if opened.snapshot.meaning_searcher(ranking).unit(number) is not None:
+    if meaning_searcher(opened.snapshot, ranking).unit(number) is not None:
         return []
     return [
         f"{printable(id)} has no coordinates, so that words alone are compared; softcosine admin "
