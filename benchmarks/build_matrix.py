@@ -162,7 +162,10 @@ def assembly(n: int, *, runs: int) -> list[dict[str, object]]:
     vocabulary, given = Vocabulary.numbered(n), candidates(n, LIMIT)
 
     def assemble(strategy: str) -> csr_array:
-        columns = GrowingColumns(n, limit=LIMIT, dominant=strategy == "dominant")
+        columns = GrowingColumns(
+            csr_array((n, n), dtype=np.float32), np.ones(n, np.bool_), limit=LIMIT,
+            dominant=strategy == "dominant",
+        )  # fmt: skip
         columns.enter(given, column_order(vocabulary, "rare_first"))
         return columns.to_csr()
 

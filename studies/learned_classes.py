@@ -137,17 +137,12 @@ def _compared(vectors: Vectors) -> dict[str, tuple[Truths, str]]:
 
     choose("cosine", {"": given(identity)})
     choose("soft cosine, given S", {"": given(vectors.S)})
-    choose(
-        "learned weights, closeness alone",
-        {f"strength {s:g}, ": learned(objective="closeness", strength=s) for s in STRENGTHS},
-    )
     grid = {
         f"temperature {t:g}, strength {s:g}, ": {"temperature": t, "strength": s}
         for t in TEMPERATURES
         for s in STRENGTHS
     }
     best = choose("learned weights", {name: learned(**values) for name, values in grid.items()})
-    choose("learned weights, nothing left out", {best: learned(leave_one_out=False, **grid[best])})
     same = {
         name: learned(S=vectors.S, learn="both", **values)
         for name, values in grid.items()

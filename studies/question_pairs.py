@@ -18,7 +18,7 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.measures import measured
 from softcosine.evaluate.runs import run_of
 from softcosine.evaluate.systems.system import FittedSystem
-from softcosine.space.taught_vectors import TaughtVectors
+from softcosine.lab.text_pairs.taught_vectors import TaughtVectors
 
 __all__ = ["KNOWN", "Questions", "Space", "taught_by"]
 

@@ -264,7 +264,7 @@ RECIPE = (
     "",
     f"- **{UNSUPERVISED}**: the encoder reads every known question and every post of the forum",
     "  once, and every word by itself. Ridge regression finds the terms' vectors whose sums come",
-    "  nearest to what it said (`softcosine.space.taught_vectors`). S holds their cosines from 0.2",
+    "  nearest to what it said (`softcosine.lab.TaughtVectors`). S holds their cosines from 0.2",
     "  on, not raised to a power; a term weighs tf · idf · the length of its vector. The score is",
     "  the mean of two soft cosines: the known question's subject counted once, and twice. No",
     "  question that is asked meets the encoder, but for words that nobody used before.",

@@ -32,7 +32,7 @@ from softcosine.evaluate.measures import Figures, measured
 from softcosine.evaluate.significance import bootstrap, interval_of
 from softcosine.evaluate.systems import from_spec
 from softcosine.lab.text_pairs.alignment import paired_alignment
-from softcosine.space.taught_vectors import TaughtVectors
+from softcosine.lab.text_pairs.taught_vectors import TaughtVectors
 from study import Clock, Report, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
@@ -247,7 +247,7 @@ RECIPE = (
     "  matched in the other sentence (`softcosine.lab.text_pairs.alignment`), by the same S.",
     f"- **{TAUGHT}**: the encoder reads the training sentences once and each word by",
     "  itself; ridge regression finds the terms' vectors whose sums come nearest to what it said",
-    "  (`softcosine.space.taught_vectors`). S holds their cosines from 0.1 on; a term weighs the",
+    "  (`softcosine.lab.TaughtVectors`). S holds their cosines from 0.1 on; a term weighs the",
     "  above times the length of its vector. No test sentence meets the encoder, but its words do.",
     f"- {DENSE} encodes every sentence; it was trained on pairs of sentences.",
     "- The untuned systems are what the package does where nothing is said.",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import oracle
 import strategies as own
@@ -62,7 +63,10 @@ def assemble(
     admitted = rules.admitted(checked)
     if strategy == "rows":
         return with_diagonal(best_of_rows(admitted, max_neighbors))
-    columns = GrowingColumns(n, limit=max_neighbors, dominant=rules.dominant)
+    columns = GrowingColumns(
+        csr_array((n, n), dtype=np.float32), np.ones(n, bool), limit=max_neighbors,
+        dominant=rules.dominant,
+    )  # fmt: skip
     columns.enter(admitted, sequence)
     return columns.to_csr()
 

@@ -24,7 +24,7 @@ from softcosine.index.directory import backup as backups
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.storage import copying
+from softcosine.storage import folder as copying
 from written import tree
 
 TEXTS = ["a flat tyre on my bike", "tea and coffee", "the tire of a bike"]

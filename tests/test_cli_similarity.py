@@ -284,19 +284,13 @@ def test_check_finds_an_altered_file(run, folder):
     assert "matrix.npys has changed" in run("similarity", "check", "s.matrix", code=1)
 
 
-def test_show_tells_facts_and_draws(run, folder):
+def test_show_tells_facts(run, folder):
     built(run, "synonyms.txt", "--vocabulary", "docs.jsonl")
     shown = run("similarity", "show", "s.matrix")
-    for part in ("terms", "synonyms.txt", "docs.jsonl", "neighbours (terms)", "█"):
+    for part in ("terms", "synonyms.txt", "docs.jsonl"):
         assert part in shown
     record = json.loads(run("similarity", "show", "s.matrix", "--json"))
-    assert set(record) == {"matrix", "bytes", "statistics", "histograms", "settings"}
-    assert sum(record["histograms"]["neighbors"]["counts"]) == record["statistics"]["n_terms"]
-    pytest.importorskip("matplotlib")
-    run("similarity", "show", "s.matrix", "--plot", "s.png")
-    assert (folder / "s.png").read_bytes().startswith(b"\x89PNG")
-    message = run("similarity", "show", "s.matrix", "--plot", "s.jpeg2", code=2)
-    assert "saved as .png" in message
+    assert set(record) == {"matrix", "bytes", "statistics", "settings"}
 
 
 def test_neighbors_are_told_of_words_inside_and_outside(run, folder):

@@ -40,7 +40,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softcosine.lab import SNOS
 from softcosine.sklearn.coordinates import SoftCosineTransformer
-from softcosine.sklearn.estimator import _correlation
 from softcosine.sklearn.lsa import SoftLSA
 from softcosine.sklearn.metric import SoftMetric
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
@@ -169,93 +168,13 @@ def test_documents_and_queries_of_norm_zero_stay_zero():
     assert not reduced.transform_queries([[0, 0, 0]]).any()
 
 
-@pytest.mark.parametrize("kind", BLOCKWISE)
-def test_documents_may_come_in_blocks(kind):
-    X = documents()
-    transformer = kind(n_components=4, random_state=3)
-    whole = clone(transformer).fit(X)
-    blocks = clone(transformer).fit_blocks(lambda: (dense(X[a : a + 7]) for a in range(0, 40, 7)))
-    np.testing.assert_allclose(dense(blocks.transform(X)), dense(whole.transform(X)), atol=1e-6)
-    assert blocks.n_features_in_ == 12
-    given = clone(transformer).set_params(S=whole.S_).fit_blocks(lambda: [X])
-    np.testing.assert_allclose(dense(given.transform(X)), dense(whole.transform(X)), atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", BLOCKWISE)
-def test_blocks_that_cannot_be_used_are_refused(kind):
-    transformer = kind(similarity_matrix(THREE), n_components=2)
-    with pytest.raises(InvalidInputError, match="blocks is of type list; pass a function"):
-        transformer.fit_blocks([np.eye(3)])
-    with pytest.raises(InvalidInputError, match="blocks\\(\\) gave no documents"):
-        transformer.fit_blocks(list)
-    with pytest.raises(InvalidInputError, match="a block has 1 dimension"):
-        transformer.fit_blocks(lambda: [[1, 2, 3]])
-    with pytest.raises(VocabularyMismatchError, match="X has 2 terms but S has 3"):
-        transformer.fit_blocks(lambda: [np.eye(2)])
-
-
-def test_blocks_that_change_between_passes_are_refused():
-    given = iter([[np.eye(3)], [np.eye(3)], [np.eye(3)[:2]]])
-    with pytest.raises(InvalidInputError, match="block 0 has 2 documents and had 3 before"):
-        SoftLSA(similarity_matrix(THREE), n_components=1).fit_blocks(lambda: next(given))
-
-
 def test_more_documents_than_are_multiplied_at_once_give_the_same(monkeypatch):
     X = documents()
     whole = [kind(n_components=3).fit(X) for kind in BLOCKWISE]
-    right = [(dense(t.transform(X)), t.kept_similarity(X)) for t in whole]
+    coordinates = [dense(transformer.transform(X)) for transformer in whole]
     monkeypatch.setattr("softcosine.sklearn.estimator._ROWS", 7)
-    for transformer, (coordinates, kept) in zip(whole, right, strict=True):
-        np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), coordinates, atol=1e-6)
-        again = transformer.kept_similarity(X)
-        assert again.recall == pytest.approx(kept.recall)
-        assert again.correlation == pytest.approx(kept.correlation)
-
-
-# --- kept similarity ----------------------------------------------------------------------------
-
-
-def test_exact_coordinates_keep_all_similarity():
-    X = documents()
-    kept = SoftCosineTransformer().fit(X).kept_similarity(X, n_queries=15, k=5)
-    assert (kept.n_queries, kept.n_pairs, kept.k) == (15, 15 * 39, 5)
-    assert kept.recall == 1.0
-    assert kept.correlation == pytest.approx(1.0)
-    assert kept.root_mean_square_error < 1e-12
-    assert str(kept).startswith("correlation 1.000, root mean square error 0.0000, recall@5 1.000")
-
-
-@pytest.mark.parametrize("kind", BLOCKWISE)
-def test_kept_similarity_is_that_of_the_estimates(kind):
-    X, Q = documents(), documents(6, seed=1)
-    S = SoftCosineTransformer().fit(X).S_
-    reduced = kind(S, n_components=3).fit(X)
-    kept = reduced.kept_similarity(X, Q=Q, k=4)
-    exact = oracle.soft_cosine(dense(Q), dense(X), dense(S.to_scipy()).astype(float))
-    if kind is SoftCosineTransformer:
-        lengths = oracle.soft_norm(dense(X), dense(S.to_scipy()).astype(float))
-        estimates = reduced.transform(Q) @ reduced.transform(X).T / lengths
-        estimates /= oracle.soft_norm(dense(Q), dense(S.to_scipy()).astype(float))[:, None]
-    else:
-        estimates = reduced.transform_queries(Q) @ reduced.transform(X).T
-    right = np.corrcoef(exact.ravel(), estimates.ravel())[0, 1]
-    assert kept.correlation == pytest.approx(right, abs=1e-9)
-    error = np.sqrt(np.mean((exact - estimates) ** 2))
-    assert kept.root_mean_square_error == pytest.approx(error, abs=1e-9)
-    shared = [
-        len(set(oracle.top_k(a, 4)) & set(oracle.top_k(b, 4))) / 4
-        for a, b in zip(exact, estimates, strict=True)
-    ]
-    assert kept.recall == pytest.approx(np.mean(shared))
-
-
-def test_what_cannot_be_measured_is_said():
-    lsa = SoftLSA(similarity_matrix(THREE), n_components=1).fit(np.eye(3))
-    with pytest.raises(InvalidInputError, match="1 documents and 1 queries; at least one pair"):
-        lsa.kept_similarity([[1, 0, 0]])
-    with pytest.raises(InvalidInputError, match="k is 0"):
-        lsa.kept_similarity(np.eye(3), k=0)
-    assert np.isnan(lsa.kept_similarity(np.eye(3)[[0, 0]]).correlation)
+    for transformer, expected in zip(whole, coordinates, strict=True):
+        np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), expected, atol=1e-6)
 
 
 # --- neighbour graphs ---------------------------------------------------------------------------
@@ -356,15 +275,6 @@ def test_columns_of_a_data_frame_name_the_terms():
     transformer = SoftCosineTransformer(PEOPLES).fit(X)
     assert transformer.S_.to_scipy()[0, 1] == np.float32(0.9)
     assert transformer.feature_names_in_.tolist() == ["dead", "killed", "king"]
-
-
-@pytest.mark.parametrize("kind", BLOCKWISE)
-def test_names_of_columns_are_asked_for_once(kind):
-    pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame(np.eye(3), columns=["dead", "killed", "king"])
-    transformer = kind(n_components=2).fit(X)
-    assert transformer.kept_similarity(X, Q=X).n_pairs == 9
-    assert "feature_names_in_" not in vars(transformer.fit_blocks(lambda: [np.eye(3)]))
 
 
 def test_threshold_exponent_and_limit_shape_the_matrix():
@@ -563,13 +473,6 @@ def test_columns_in_another_order_than_the_terms_are_refused():
     assert SoftCosineTransformer(S).fit_transform(ordered).shape == (3, 3)
 
 
-def test_a_generator_that_is_read_once_is_refused():
-    S = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
-    parts = iter([csr_array(np.eye(2)), csr_array(np.ones((2, 2)))])
-    with pytest.raises(InvalidInputError, match="can be read only once"):
-        SoftLSA(S, n_components=1).fit_blocks(lambda: parts)
-
-
 def test_what_failed_to_fit_again_is_not_fitted():
     good = sc.TermSimilarityMatrix.from_matrix([[1, 0.5], [0.5, 1]])
     bad = sc.TermSimilarityMatrix.from_matrix([[1, 2.0], [2.0, 1]], warn=False)
@@ -578,12 +481,6 @@ def test_what_failed_to_fit_again_is_not_fitted():
         model.fit(np.eye(2))
     with pytest.raises(errors.NotFittedError):
         model.transform(np.eye(2))
-
-
-def test_what_is_constant_correlates_with_nothing():
-    for value in (0.02, 0.03):
-        assert np.isnan(_correlation(np.full(10, 0.01), np.full(10, value)))
-    assert _correlation(np.array([1.0, 2.0]), np.array([0.1, 0.3])) == pytest.approx(1.0)
 
 
 def test_bounds_hold_where_squares_cancel():

@@ -10,8 +10,12 @@ from scipy.sparse import csr_array
 
 from conftest import JIT
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.elimination import column_counts, elimination_tree, postorder
-from softcosine.kernels.minimum_degree import minimum_degree
+from softcosine.kernels.elimination import (
+    column_counts,
+    elimination_tree,
+    minimum_degree,
+    postorder,
+)
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.fill_in import FillIn, estimate_fill_in, planned
 from softcosine.text.vocabulary import Vocabulary

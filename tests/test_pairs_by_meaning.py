@@ -15,8 +15,7 @@ from softcosine.index.near_duplicates import meaning
 from softcosine.index.search.meaning import meaning_searcher
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.plots.document_map import document_map
-from softcosine.plots.neighborhoods import neighborhoods
+from softcosine.plots.document_map import document_map, neighborhoods
 from toy_encoder import DIMENSIONS, ToyEncoder
 
 WORDS = ["red", "green", "blue", "tea", "pot", "moon"]

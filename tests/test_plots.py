@@ -22,19 +22,24 @@ from softcosine.errors import (
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.soft_index import SoftIndex
 from softcosine.kernels.layout import pull, push
-from softcosine.matrix import drawing
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.plots import (
     HeatMap,
     document_map,
+    drawing,
     explanation_bars,
     similarity_heat_map,
     term_heat_map,
     word_heat_map,
 )
-from softcosine.plots.document_map import DocumentMap, kept_neighbors, laid_out
+from softcosine.plots.document_map import (
+    DocumentMap,
+    Neighborhoods,
+    kept_neighbors,
+    laid_out,
+    neighborhoods,
+)
 from softcosine.plots.heat_map import grouped
-from softcosine.plots.neighborhoods import Neighborhoods, neighborhoods
 from softcosine.plots.regions import regions_of
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting

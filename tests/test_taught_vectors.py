@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.space.taught_vectors import WEIGHTING, TaughtVectors
+from softcosine.lab.text_pairs.taught_vectors import WEIGHTING, TaughtVectors
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 

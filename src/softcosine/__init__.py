@@ -45,7 +45,6 @@ _HOMES = {
     "TermSimilaritySource": "softcosine.similarity.source",
     "TextStream": "softcosine.text.stream",
     "ThesaurusSimilarity": "softcosine.similarity.thesaurus.thesaurus",
-    "TaughtVectors": "softcosine.space.taught_vectors",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
     "Where": "softcosine.index.query.filters",
@@ -160,7 +159,6 @@ if TYPE_CHECKING:
         sparse_soft_cosine_similarity as sparse_soft_cosine_similarity,
     )
     from softcosine.space.table_fitting import fit_meaning as fit_meaning
-    from softcosine.space.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.space.transforms import cosine_documents as cosine_documents
     from softcosine.space.transforms import cosine_queries as cosine_queries
     from softcosine.space.transforms import expand_queries as expand_queries

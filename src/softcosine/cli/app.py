@@ -196,7 +196,7 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
     )),
     ("similarity", _similarity, "Term similarity matrices: build, show, check, compare.", (
         ("build", similarity.build, "Build a matrix from sources of term similarity."),
-        ("show", similarity.show, "Show the size, settings and histograms of a matrix."),
+        ("show", similarity.show, "Show the size and settings of a matrix."),
         ("neighbors", similarity.neighbors, "Show the words similar to a word."),
         ("check", similarity.check, "Check the integrity and definiteness of a matrix."),
         ("set", similarity.exchange, "Replace the matrix of an index."),

@@ -212,14 +212,14 @@ def document_limit(given: str) -> int | float:
 
 def _indefinite(S: TermSimilarityMatrix) -> str:
     """Return a note if soft cosines above 1 can occur, or if scaling prevents them."""
-    from softcosine.matrix.definiteness import ROUNDING, smallest_eigenvalue
+    from softcosine.matrix.definiteness import ROUNDING, lowest_eigenvalue
 
     shrunk = float(S.settings.get("shrunk", 1.0))
     if shrunk < 1.0:
         return f"All similarities are multiplied by {shrunk:.3g}, so no soft cosine exceeds 1."
     if not S.symmetric or S.dominant:
         return ""
-    lowest = smallest_eigenvalue(S.to_scipy(), tolerance=1e-2)
+    lowest = lowest_eigenvalue(S.to_scipy(), tolerance=1e-2).value
     if lowest >= -ROUNDING:
         return ""
     return (

@@ -60,7 +60,7 @@ def check_plot(path: Path | None, *, overwrite: bool, rows: int = 0) -> None:
     """
     if path is None:
         return
-    from softcosine.matrix.drawing import checked_picture_path
+    from softcosine.plots.drawing import checked_picture_path
 
     checked_picture_path(path)
     check_file(path, overwrite=overwrite)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +39,6 @@ from softcosine.cli.output import (
     show_table,
     size,
 )
-from softcosine.cli.pictures import Overwrite, check_plot
 from softcosine.cli.progress import Reporter
 from softcosine.cli.vocabularies import stored_kind
 from softcosine.cli.writing import changing
@@ -50,7 +48,6 @@ from softcosine.index.writer.lock import WRITER_TIMEOUT
 if TYPE_CHECKING:
     from softcosine.matrix.difference import MatrixDifference
     from softcosine.matrix.list_use import ListUse
-    from softcosine.matrix.picture import Histogram
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 Matrix = Annotated[
@@ -124,45 +121,28 @@ def build(
     show_built(S, note, use, output, time.perf_counter() - started, as_json)
 
 
-def show(
-    matrix: Matrix,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also draw the histograms: .png, .svg or .pdf."),
-    ] = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> None:
-    """Show the size, settings and histograms of a matrix.
+def show(matrix: Matrix, as_json: Json = False) -> None:
+    """Show the size and settings of a matrix.
 
       softcosine similarity show faq.matrix
-      softcosine similarity show faq.matrix --plot faq.png
 
-    JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, histograms
-    {neighbors, similarities} of edges and counts, and settings of the build.
+    JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, and settings of the
+    build.
     """
-    check_plot(plot, overwrite=overwrite)
     S = opened_matrix(matrix)
-    picture = S.picture()
-    if plot is not None:
-        picture.save(plot)
-    statistics = S.statistics(eigenvalue=False)
-    if as_json:
-        figures = statistics.to_dict()
-        del figures["smallest_eigenvalue"]
-        print_json(
-            {
-                "matrix": str(matrix),
-                "bytes": bytes_of(matrix),
-                "statistics": figures,
-                "histograms": picture.to_dict(),
-                "settings": S.settings,
-            }
-        )
+    if not as_json:
+        show_facts(S, matrix, bytes_of(matrix))
         return
-    show_facts(S, matrix, bytes_of(matrix))
-    for histogram in (picture.neighbors, picture.similarities):
-        show_histogram(histogram)
+    figures = S.statistics(eigenvalue=False).to_dict()
+    del figures["smallest_eigenvalue"]
+    print_json(
+        {
+            "matrix": str(matrix),
+            "bytes": bytes_of(matrix),
+            "statistics": figures,
+            "settings": S.settings,
+        }
+    )
 
 
 def neighbors(
@@ -200,12 +180,12 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     prevents this. A damaged file ends the command with exit code 1.
     JSON: matrix, files, bytes, symmetric, dominant, smallest_eigenvalue, definite, factor, seconds.
     """
-    from softcosine.matrix.definiteness import ROUNDING, shrinking_factor, smallest_eigenvalue
+    from softcosine.matrix.definiteness import ROUNDING, lowest_eigenvalue, shrinking_factor
 
     started = time.perf_counter()
     n_files = _verified(matrix)
     S = opened_matrix(matrix)
-    lowest = smallest_eigenvalue(S.to_scipy()) if S.symmetric else None
+    lowest = lowest_eigenvalue(S.to_scipy()).value if S.symmetric else None
     definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= -ROUNDING))
     factor = shrinking_factor(S.to_scipy()) if S.symmetric and not definite else 1.0
     facts = {
@@ -391,22 +371,6 @@ def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
     print_table(table)
 
 
-def show_histogram(histogram: Histogram) -> None:
-    """Print a histogram as horizontal bars."""
-    from rich.bar import Bar
-    from rich.table import Table
-
-    most = max(histogram.counts, default=0) or 1
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(justify="right", style="dim", no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column()
-    for label, count in zip(histogram.labels(), histogram.counts, strict=True):
-        table.add_row(label, f"{count:,}", Bar(most, 0, count, width=_BAR_WIDTH, color="cyan"))
-    console().print(f"\n{histogram.title} ({histogram.unit})", style="bold")
-    print_table(table)
-
-
 def definiteness_told(facts: dict[str, Any]) -> str:
     """Return a sentence on definiteness from the facts that ``check --json`` prints."""
     if not facts["symmetric"]:
@@ -431,7 +395,7 @@ def difference_record(
         "before": str(before), "after": str(after), "added_terms": list(found.added_terms),
         "removed_terms": list(found.removed_terms), "counts": found.counts(),
         "changes": [
-            {name: getattr(change, name) for name in names} for change in islice(found, limit)
+            {name: getattr(change, name) for name in names} for change in found.changes[:limit]
         ],
     }  # fmt: skip
 
@@ -441,15 +405,15 @@ def show_difference(found: MatrixDifference, limit: int) -> None:
     from softcosine.evaluate.tables import Cell, Row, Table
 
     rows: list[Row] = []
-    for change in islice(found, limit):
+    for change in found.changes[:limit]:
         pair = f"{change.left} ~ {change.right}"
         values = (f"{value:.3f}" if value else "-" for value in (change.before, change.after))
         rows.append((pair, *values, Cell(change.kind, color="dim")))
     out = console()
-    if len(found):
+    if found.changes:
         show_table(Table(("pair", "before", "after", ""), rows))
-    if len(found) > limit:
-        out.print(f"and {len(found) - limit:,} more pairs; -k shows more.", style="dim")
+    if len(found.changes) > limit:
+        out.print(f"and {len(found.changes) - limit:,} more pairs; -k shows more.", style="dim")
     for name, terms in (("Added", found.added_terms), ("Removed", found.removed_terms)):
         if terms:
             more = ", ..." if len(terms) > limit else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from softcosine.evaluate.measures import lower_is_better
 from softcosine.evaluate.reports import units_of
-from softcosine.matrix.drawing import Picture, label
+from softcosine.plots.drawing import Picture, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ A kernel trusts its caller: Python code checks lengths, dtypes and ranges once, 
 kernel releases the interpreter lock, has one writer for each output element, and passes its tests
 with ``NUMBA_DISABLE_JIT=1``.
 
-``search.py``, ``documents.py``, ``postings.py``, ``impacts.py``, ``segment_table.py``
+``search.py``, ``documents.py``, ``postings.py``, ``segment_table.py``
     Search: query expansion, posting lists, exact scores from the forward index.
 ``panel.py``, ``all_pairs.py``
     Batches of queries, and all pairs of documents.
@@ -12,7 +12,7 @@ with ``NUMBA_DISABLE_JIT=1``.
     Tokens and term counts, and phrases.
 ``assembly.py``, ``selection.py``, ``edit_distance.py``, ``character_ngrams.py``, ``thesaurus.py``
     The term similarity matrix and its sources.
-``elimination.py``, ``cholesky.py``, ``minimum_degree.py``
+``elimination.py``, ``cholesky.py``
     The change of basis.
 ``jit.py``
     How kernels are compiled.

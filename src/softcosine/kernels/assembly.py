@@ -6,7 +6,7 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["append_to_rows", "assemble_symmetric", "lay_out_symmetric"]
+__all__ = ["assemble_symmetric"]
 
 
 @kernel(
@@ -50,53 +50,3 @@ def assemble_symmetric(  # type: ignore[no-untyped-def]
             columns[j, counts[j]] = i
             values[j, counts[j]] = similarities[p]
             counts[j] += 1
-
-
-@kernel("void(int32[:, ::1], float32[:, ::1], int32[::1], int64[::1], int32[::1], float32[::1])")
-def lay_out_symmetric(  # type: ignore[no-untyped-def]
-    columns, values, counts, places, indices, data
-):
-    """Write a symmetric matrix, with unit diagonal, row by row with ascending column indices.
-
-    Column i of all rows is written before column i + 1, so the entries of each row are in order
-    without sorting.
-
-    `columns` and `values` (n, width), `counts` (n,) read: the off-diagonals of each row in any
-    order. `places` (n,): starts of rows on entry, their ends on exit. `indices` and `data`
-    (n + counts.sum(),) out. O(n + entries).
-    """
-    for i in range(counts.shape[0]):
-        place = places[i]
-        indices[place] = i
-        data[place] = np.float32(1.0)
-        places[i] = place + 1
-        for p in range(counts[i]):
-            j = columns[i, p]
-            place = places[j]
-            indices[place] = i
-            data[place] = values[i, p]
-            places[j] = place + 1
-
-
-@kernel(
-    "void(int64[::1], int32[::1], float32[::1], int64[::1], int32[::1], float32[::1],"
-    " int64[::1], int32[::1], float32[::1])"
-)
-def append_to_rows(  # type: ignore[no-untyped-def]
-    starts, columns, values, more_starts, more_columns, more_values, indptr, indices, data
-):
-    """Copy the rows of one sparse matrix, each followed by the same row of another.
-
-    `starts`, `more_starts` and `indptr` (n + 1,) read: starts of rows; `columns`, `values`,
-    `more_columns`, `more_values` read; `indices` and `data` (indptr[n],) out. O(entries).
-    """
-    for i in range(indptr.shape[0] - 1):
-        place = indptr[i]
-        for p in range(starts[i], starts[i + 1]):
-            indices[place] = columns[p]
-            data[place] = values[p]
-            place += 1
-        for p in range(more_starts[i], more_starts[i + 1]):
-            indices[place] = more_columns[p]
-            data[place] = more_values[p]
-            place += 1

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from softcosine.lab.text_pairs.pair_features import PairFeatures as PairFeatures
     from softcosine.lab.text_pairs.pair_measures import PairMeasure as PairMeasure
     from softcosine.lab.text_pairs.reranker import PairReranker as PairReranker
+    from softcosine.lab.text_pairs.taught_vectors import TaughtVectors as TaughtVectors
     from softcosine.lab.wordnet import wordnet_similarity as wordnet_similarity
 
 _HOMES = {
@@ -60,6 +61,7 @@ _HOMES = {
     "SnosSimilarity": "snos.source",
     "SyntacticNgrams": "syntactic.dependency",
     "SyntacticSimilarity": "syntactic.source",
+    "TaughtVectors": "text_pairs.taught_vectors",
     "bm25_vectors": "term_pairs.pair_weights",
     "held_out_losses": "term_pairs.pair_weights",
     "learn_pair_weights": "term_pairs.pair_weights",

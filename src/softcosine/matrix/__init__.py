@@ -2,8 +2,8 @@
 
 - ``term_similarity_matrix.py``: `TermSimilarityMatrix`, the public class;
 - ``recipe.py``: `SimilarityRecipe`, how S is made, as a value;
-- ``building.py``: S from a source; ``columns.py``: its columns; ``rules.py``: its limits;
-- ``balance.py``, ``definiteness.py``: scaling that makes S positive semidefinite;
+- ``building.py``: S from a source, balanced; ``rules.py``: its limits;
+- ``definiteness.py``: the scaling that makes S positive semidefinite;
 - ``stored.py``: S in a folder; ``outside.py``: rows of words that are not terms;
-- ``difference.py``, ``list_use.py``, ``statistics.py``, ``picture.py``: reports about S.
+- ``difference.py``, ``list_use.py``: reports about S.
 """

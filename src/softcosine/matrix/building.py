@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,8 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from softcosine._progress import Progress, reporting
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.assembly import assemble_symmetric, lay_out_symmetric
-from softcosine.matrix.additions import AddedColumns, with_added
-from softcosine.matrix.entries import compressed
-from softcosine.matrix.restriction import Restricted
+from softcosine.kernels.assembly import assemble_symmetric
+from softcosine.matrix.restriction import Restricted, with_added
 from softcosine.matrix.rules import Order, Rules, column_order
 from softcosine.similarity.checked_answers import check_neighbors, similarities_by
 from softcosine.similarity.in_terms import (
@@ -162,49 +160,33 @@ def representatives(
 
 
 class GrowingColumns:
-    """Off-diagonal entries of a symmetric S under construction, limited per column.
+    """Entries that new terms add to a symmetric S, limited per column; S is not copied.
 
     Parameters
     ----------
-    n_terms : int
+    S : csr_array of shape (n_terms, n_terms), float32
+        The rows of new terms are empty; the other rows store the diagonal.
+    new : ndarray of shape (n_terms,), bool
     limit : int
-        Limit of entries per column.
+        Limit of off-diagonal entries per column; columns of S may have more.
     dominant : bool
         Whether the sum of a column's absolute entries must also stay below 1.
     """
 
-    def __init__(self, n_terms: int, *, limit: int, dominant: bool = False) -> None:
+    def __init__(
+        self, S: csr_array, new: NDArray[np.bool_], *, limit: int, dominant: bool = False
+    ) -> None:
+        self._new = new
         self._limit = limit
         self._dominant = dominant
-        self._columns = np.zeros((n_terms, 0), np.int32)
-        self._values = np.zeros((n_terms, 0), np.float32)
-        self._counts = np.zeros(n_terms, np.int32)
-        self._sums = np.zeros(n_terms, np.float64)
-
-    @classmethod
-    def holding(cls, entries: csr_array, *, limit: int, dominant: bool = False) -> Self:
-        """Return columns with the off-diagonal entries of a symmetric matrix, even beyond `limit`.
-
-        Parameters
-        ----------
-        entries : csr_array of shape (n_terms, n_terms), float32
-            Its diagonal is ignored.
-        """
-        made = cls(entries.shape[0], limit=limit, dominant=dominant)
-        coo = entries.tocoo()
-        (rows, columns), values = coo.coords, coo.data
-        beside = rows != columns
-        rows, columns, values = rows[beside], columns[beside], values[beside]
-        counts = np.bincount(rows, minlength=entries.shape[0])
-        made._widen(int(counts.max(initial=0)))
-        used = np.arange(made._columns.shape[1]) < counts[:, None]
-        made._columns[used], made._values[used] = columns, values
-        made._counts[:] = counts
-        np.add.at(made._sums, rows, np.abs(values).astype(np.float64))
-        return made
+        self._counts = (np.diff(S.indptr) - ~new).astype(np.int32)
+        self._sums = _sums_beside(S) if dominant else np.zeros(len(new), np.float64)
+        numbers = np.flatnonzero(new).astype(np.int32)
+        self._rows, self._columns = [numbers], [numbers]
+        self._values = [np.ones(len(numbers), np.float32)]
 
     def enter(self, neighbors: Neighbors, order: NDArray[np.int32]) -> None:
-        """Let columns choose from their candidates, column by column.
+        """Let new columns choose from their candidates, column by column.
 
         A pair is entered on both sides, with the similarity of the choosing column, while neither
         column is full.
@@ -212,39 +194,68 @@ class GrowingColumns:
         Parameters
         ----------
         neighbors : Neighbors
-            Candidates of term i in row i, best first.
+            Candidates of term i in row i, best first; none for old terms.
         order : ndarray of shape (n_choosing,), int32
-            Columns that choose, in order; others can only be chosen.
+            Columns that choose, in order; new ones only.
         """
-        indptr = np.ascontiguousarray(neighbors.indptr, np.int64)
-        indices = np.ascontiguousarray(neighbors.indices, np.int32)
-        # Upper bound per column: its candidates, plus the columns with it as a candidate.
-        named = np.diff(indptr) + np.bincount(indices, minlength=len(self._counts))
-        self._widen(int(np.minimum(self._counts + named, self._limit).max(initial=0)))
+        neighbors = self._not_held(neighbors)
+        # The kernel gets the affected columns only, renumbered.
+        touched = np.unique(np.concatenate([order, neighbors.indices])).astype(np.int32)
+        n = len(touched)
+        indptr = np.append(0, np.cumsum(np.diff(neighbors.indptr)[touched]))
+        candidates = np.searchsorted(touched, neighbors.indices).astype(np.int32)
+        before = self._counts[touched]
+        named = np.diff(indptr) + np.bincount(candidates, minlength=n)
+        width = int(np.minimum(before + named, self._limit).max(initial=0))
+        # Existing entries are not among the candidates; they get a number that no candidate has.
+        columns = np.full((n + 1, width), n, np.int32)
+        values = np.zeros((n + 1, width), np.float32)
+        counts, sums = np.append(before, np.int32(0)), np.append(self._sums[touched], 0.0)
         assemble_symmetric(
-            indptr, indices, np.ascontiguousarray(neighbors.similarities, np.float32), order,
-            self._limit, self._dominant, self._columns, self._values, self._counts, self._sums,
+            np.append(indptr, indptr[-1]), candidates,
+            np.ascontiguousarray(neighbors.similarities, np.float32),
+            np.searchsorted(touched, order).astype(np.int32),
+            self._limit, self._dominant, columns, values, counts, sums,
         )  # fmt: skip
+        place = np.arange(width)
+        fresh = (place >= before[:, None]) & (place < counts[:n, None])
+        self._rows.append(np.repeat(touched, counts[:n] - before))
+        self._columns.append(touched[columns[:n][fresh]])
+        self._values.append(values[:n][fresh])
+        self._counts[touched] = counts[:n]
+        self._sums[touched] = sums[:n]
 
     def open(self) -> NDArray[np.bool_]:
         """Which columns are not full, shape (n_terms,)."""
         return np.asarray(self._counts < self._limit)
 
     def to_csr(self) -> csr_array:
-        """Return the entries with unit diagonal, column indices ascending."""
-        indptr = running_sum(self._counts + 1)
-        indices = np.empty(indptr[-1], np.int32)
-        values = np.empty(indptr[-1], np.float32)
-        lay_out_symmetric(
-            self._columns, self._values, self._counts, indptr[:-1].copy(), indices, values
-        )
-        return compressed(indptr, indices, values)
+        """Return the new entries with the diagonal of new terms, column indices ascending."""
+        n = len(self._new)
+        ends = (np.concatenate(self._rows), np.concatenate(self._columns))
+        added = csr_array((np.concatenate(self._values), ends), shape=(n, n), dtype=np.float32)
+        added.sort_indices()
+        return added
 
-    def _widen(self, width: int) -> None:
-        more = width - self._columns.shape[1]
-        if more > 0:
-            self._columns = np.pad(self._columns, ((0, 0), (0, more)))
-            self._values = np.pad(self._values, ((0, 0), (0, more)))
+    def _not_held(self, neighbors: Neighbors) -> Neighbors:
+        """Return the candidates without pairs that were entered before."""
+        n = len(self._new)
+        rows, columns = (
+            np.concatenate(parts[1:]) if parts[1:] else parts[0][:0]
+            for parts in (self._rows, self._columns)
+        )  # without the diagonal
+        if not len(rows):
+            return neighbors
+        held = rows.astype(np.int64) * n + columns
+        stay = ~np.isin(neighbors.rows() * n + neighbors.indices, held)
+        return neighbors.where(stay, max_neighbors=len(stay))
+
+
+def _sums_beside(S: csr_array) -> NDArray[np.float64]:
+    """Sum of the absolute off-diagonals of every row."""
+    rows = np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))
+    sizes = np.where(rows == S.indices, np.float32(0.0), np.abs(S.data))
+    return np.bincount(rows, weights=sizes, minlength=S.shape[0]).astype(np.float64)
 
 
 def balancing_scales(S: csr_array, *, unit: float = 1.0) -> NDArray[np.float32]:
@@ -360,9 +371,6 @@ def _beside(
     return rows, chosen
 
 
-# Up to one new term in this many terms, new entries are stored beside the large S.
-_FEW = 4
-
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -411,7 +419,11 @@ def build(
     if rules.strategy == "rows":
         S = with_diagonal(best_of_rows(admitted, limit))
     else:
-        columns = GrowingColumns(len(words), limit=limit, dominant=rules.dominant)
+        n = len(words)
+        columns = GrowingColumns(
+            csr_array((n, n), dtype=np.float32), np.ones(n, np.bool_), limit=limit,
+            dominant=rules.dominant,
+        )  # fmt: skip
         columns.enter(_pinned(admitted, source, words, limit), sequence)
         columns.enter(admitted, sequence)
         unfinished = np.diff(admitted.indptr) == limit
@@ -443,7 +455,7 @@ def extend(
 ) -> Built:
     """Return S extended by new terms; existing entries stay.
 
-    If there are few new terms, only the new entries are computed, and S is copied once.
+    Only the new entries are computed, and S is copied once.
 
     Parameters
     ----------
@@ -459,15 +471,13 @@ def extend(
     sequence = column_order(vocabulary, "rare_first" if order == "weights" else order)
     factor = float(settings.get("shrunk", 1.0))
     new, words = old.missing, _words(old, source, vocabulary)
-    apart = rules.strategy == "rows" or int(new.sum()) * _FEW <= len(new)
-    S = _extended(old.S, new, source, words, rules, sequence, factor, progress, apart=apart)
+    S = _added(old.S, new, source, words, rules, sequence, factor, progress)
     scales = old.scales
     if scales is not None:
         scales = np.where(new, balancing_scales(S, unit=factor), scales)
         S = rescaled(S, scales, only=new)
         S = with_pins(S, words, source, unit=factor, only=new)
-    if apart:
-        S = with_added(old.S, S, new)
+    S = with_added(old.S, S)
     added = {
         "terms": int(new.sum()),
         "source": described(source),
@@ -517,7 +527,7 @@ def _versions() -> dict[str, str]:
     return {"softcosine": __version__, "numpy": np.__version__}
 
 
-def _extended(
+def _added(
     S: csr_array,
     new: NDArray[np.bool_],
     source: TermSimilaritySource,
@@ -526,10 +536,8 @@ def _extended(
     sequence: NDArray[np.int32],
     factor: float,
     progress: Progress | None,
-    *,
-    apart: bool,
 ) -> csr_array:
-    """Return S with the entries of new terms; with `apart`, the new entries only."""
+    """Return the entries of new terms."""
     chosen = np.flatnonzero(new)
     answer = ask(
         source, [words[i] for i in chosen.tolist()], words,
@@ -540,8 +548,7 @@ def _extended(
     admitted = _scaled(admitted, factor)
     if rules.strategy == "rows":
         return _added_rows(S, new, admitted, words, rules.max_neighbors)
-    settings: dict[str, Any] = {"limit": rules.max_neighbors, "dominant": rules.dominant}
-    columns = AddedColumns(S, new, **settings) if apart else GrowingColumns.holding(S, **settings)
+    columns = GrowingColumns(S, new, limit=rules.max_neighbors, dominant=rules.dominant)
     columns.enter(_pinned(admitted, source, words, rules.max_neighbors), sequence[new[sequence]])
     columns.enter(admitted, sequence[new[sequence]])
     _fill(columns, unfinished & new, ~new, source, words, rules, sequence, factor)
@@ -549,7 +556,7 @@ def _extended(
 
 
 def _fill(
-    columns: GrowingColumns | AddedColumns,
+    columns: GrowingColumns,
     unfinished: NDArray[np.bool_],
     passive: NDArray[np.bool_],
     source: TermSimilaritySource,

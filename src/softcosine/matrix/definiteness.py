@@ -16,7 +16,6 @@ __all__ = [
     "lowest_eigenvalue",
     "shrink_to_definite",
     "shrinking_factor",
-    "smallest_eigenvalue",
 ]
 
 # Rounding error of an eigenvalue 0 in float32.
@@ -63,14 +62,6 @@ def is_dominant(S: csr_array) -> bool:
     return bool(np.all(absolute.sum(axis=0) - diagonal < diagonal)) and bool(
         np.all(S.diagonal() > 0)
     )
-
-
-def smallest_eigenvalue(S: csr_array, *, tolerance: float = 1e-4) -> float:
-    """Smallest eigenvalue of a symmetric S with unit diagonal; see `lowest_eigenvalue`.
-
-    At least the true one, up to rounding.
-    """
-    return lowest_eigenvalue(S, tolerance=tolerance).value
 
 
 def lowest_eigenvalue(
@@ -133,8 +124,8 @@ def shrinking_factor(
     S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
 ) -> float:
     """Return the factor of the off-diagonals in `shrink_to_definite`, at most 1."""
-    found = lowest_eigenvalue(S, tolerance=1e-5, dense_order=dense_order)
-    lowest = found.value - found.error
+    eigenvalue = lowest_eigenvalue(S, tolerance=1e-5, dense_order=dense_order)
+    lowest = eigenvalue.value - eigenvalue.error
     return 1.0 if lowest >= margin else (1.0 - margin) / (1.0 - lowest)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._validation import check_number
-from softcosine.errors import MissingDependencyError
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from softcosine.matrix.term_entries import TermEntries
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 __all__ = ["Change", "MatrixDifference", "difference"]
 
@@ -44,53 +40,29 @@ class Change:
 class MatrixDifference:
     """The terms and neighbours that two matrices do not share.
 
-    Pairs are ordered by the size of the difference, the largest first, ties by their strings. If
-    both matrices are symmetric, each pair occurs once, with its strings in order.
-
     Attributes
     ----------
     added_terms, removed_terms : tuple of str
         Terms of the second vocabulary only, and of the first only.
-    terms : tuple of str
-        The terms of both.
-    left, right : ndarray of shape (n_changes,), int64
-        Positions in `terms`.
-    before, after : ndarray of shape (n_changes,), float64
-        Similarities; 0 if a matrix has no entry for the pair.
+    changes : tuple of Change
+        The largest first, ties by their strings. If both matrices are symmetric, each pair occurs
+        once, with its strings in order.
     n_equal : int
         Number of pairs with equal similarities.
     """
 
     added_terms: tuple[str, ...]
     removed_terms: tuple[str, ...]
-    terms: tuple[str, ...]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
+    changes: tuple[Change, ...]
     n_equal: int
-
-    def __len__(self) -> int:
-        """Return the number of pairs that differ."""
-        return len(self.left)
-
-    def __getitem__(self, number: int) -> Change:
-        """Return a pair that differs; number 0 has the largest difference."""
-        return Change(
-            self.terms[self.left[number]],
-            self.terms[self.right[number]],
-            float(self.before[number]),
-            float(self.after[number]),
-        )
-
-    def __iter__(self) -> Iterator[Change]:
-        return (self[number] for number in range(len(self)))
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of added, removed, changed and equal pairs."""
-        added, removed = int((self.before == 0).sum()), int((self.after == 0).sum())
-        changed = len(self) - added - removed
-        return {"added": added, "removed": removed, "changed": changed, "equal": self.n_equal}
+        kinds = Counter(change.kind for change in self.changes)
+        return {
+            **{kind: kinds[kind] for kind in ("added", "removed", "changed")},
+            "equal": self.n_equal,
+        }
 
     def summary(self) -> str:
         """Return the counts in one line."""
@@ -105,43 +77,21 @@ class MatrixDifference:
         lines = [self.summary()]
         lines += [
             f"  {change.left} ~ {change.right}  {change.before:.3f} -> {change.after:.3f}"
-            for change in islice(self, _SHOWN)
+            for change in self.changes[:_SHOWN]
         ]
-        if len(self) > _SHOWN:
-            lines.append(f"  and {len(self) - _SHOWN:,} more")
+        if len(self.changes) > _SHOWN:
+            lines.append(f"  and {len(self.changes) - _SHOWN:,} more")
         return "\n".join(lines)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a data frame with one row per change: left, right, before, after, kind.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError("pandas", "pandas", "to_pandas()") from error
-        return pd.DataFrame(
-            {
-                "left": [self.terms[i] for i in self.left.tolist()],
-                "right": [self.terms[i] for i in self.right.tolist()],
-                "before": self.before,
-                "after": self.after,
-                "kind": [change.kind for change in self],
-            }
-        )
 
 
 def difference(
-    before: TermEntries, after: TermEntries, *, tolerance: float = 0.0
+    before: TermSimilarityMatrix, after: TermSimilarityMatrix, *, tolerance: float = 0.0
 ) -> MatrixDifference:
     """Return the difference of two matrices, matched by terms.
 
     Parameters
     ----------
-    before, after : TermEntries
+    before, after : TermSimilarityMatrix
     tolerance : float
         Similarities that differ by at most this count as equal.
     """
@@ -161,17 +111,18 @@ def difference(
     return MatrixDifference(
         added_terms=tuple(term for term in terms if term not in before.vocabulary),
         removed_terms=tuple(term for term in terms if term not in after.vocabulary),
-        terms=terms.terms,
-        left=pairs[differing] // len(terms),
-        right=pairs[differing] % len(terms),
-        before=held[0, differing],
-        after=held[1, differing],
+        changes=tuple(
+            Change(terms.term(pair // len(terms)), terms.term(pair % len(terms)), *values)
+            for pair, *values in zip(
+                pairs[differing].tolist(), *held[:, differing].tolist(), strict=True
+            )
+        ),
         n_equal=int(equal.sum()),
     )
 
 
 def _entries(
-    S: TermEntries, terms: Vocabulary, once: bool
+    S: TermSimilarityMatrix, terms: Vocabulary, once: bool
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Off-diagonal entries by pair number, ascending."""
     numbers = terms.indices(S.vocabulary.terms).astype(np.int64)

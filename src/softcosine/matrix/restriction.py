@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from softcosine.matrix.additions import with_added
 from softcosine.matrix.entries import compressed
 from softcosine.matrix.stored import Words
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Restricted", "restricted"]
+__all__ = ["Restricted", "restricted", "with_added"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Restricted:
         """Return S where missing terms are similar to themselves only."""
         own = csr_array(diags_array(self.missing.astype(np.float32)))
         own.eliminate_zeros()
-        return with_added(self.S, own, self.missing)
+        return with_added(self.S, own)
 
 
 def restricted(
@@ -115,3 +114,12 @@ def _longer(
     elif own != [vocabulary.term(i) for i in new]:
         words = (*old.terms, *own)
     return Restricted(longer, words, np.arange(n) >= n_old, scales)
+
+
+def with_added(S: csr_array, added: csr_array) -> csr_array:
+    """Return S with further entries in places where it has none; column indices ascend."""
+    if added.nnz == 0:
+        return S
+    merged = csr_array(S + added, dtype=np.float32)
+    merged.sort_indices()
+    return merged

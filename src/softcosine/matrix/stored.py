@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,9 @@ from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = [
-    "MatrixState",
     "Words",
     "built_source",
-    "check_words",
     "checked_record",
-    "matrix_state",
     "read_matrix_state",
     "source_settings",
     "source_state",
@@ -50,37 +46,12 @@ _WORDS_AT_ONCE = 1 << 18
 Words = tuple[str, ...] | PackedStrings
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixState:
-    """S, its vocabulary, representative words (if not the terms) and scales.
+def read_matrix_state(
+    folder: Folder,
+) -> tuple[Arrays, Vocabulary, PackedStrings | None, NDArray[np.float32] | None]:
+    """Return entries, vocabulary, representative words (if not the terms) and scales of S.
 
-    See `TermSimilarityMatrix`.
-    """
-
-    entries: Arrays
-    vocabulary: Vocabulary
-    words: Words | None
-    scales: NDArray[np.float32] | None
-
-
-def matrix_state(state: MatrixState) -> dict[str, NDArray[Any]]:
-    """Return S as named arrays."""
-    names = ("matrix/indptr", "matrix/indices", "matrix/data")
-    arrays: dict[str, NDArray[Any]] = dict(zip(names, state.entries, strict=True))
-    for name, array in state.vocabulary.to_arrays().items():
-        arrays[f"vocabulary/{name}"] = array
-    words = state.words
-    if words is not None:
-        packed = words if isinstance(words, PackedStrings) else PackedStrings.of(words)
-        arrays["matrix/representatives"] = packed.blob
-        arrays["matrix/representatives_offsets"] = packed.offsets
-    if state.scales is not None:
-        arrays["matrix/scales"] = state.scales
-    return arrays
-
-
-def read_matrix_state(folder: Folder) -> MatrixState:
-    """Return S from its named arrays; of the entries, only the first and last row pointer are read.
+    Of the entries, only the first and last row pointer are read.
 
     Raises
     ------
@@ -113,7 +84,7 @@ def read_matrix_state(folder: Folder) -> MatrixState:
                 f"there are impossible scales among those of the {n} terms of S: a file has "
                 "changed since it was written. `softcosine admin check` tells which."
             )
-    return MatrixState(entries, vocabulary, words, scales)
+    return entries, vocabulary, words, scales
 
 
 def checked_record(settings: Mapping[str, Any], folder: Folder) -> Mapping[str, Any]:
@@ -131,16 +102,6 @@ def checked_record(settings: Mapping[str, Any], folder: Folder) -> Mapping[str, 
             f"the manifest of {folder.path} does not say how S was made: {error} Rebuild it."
         ) from error
     return record
-
-
-def check_words(state: MatrixState) -> None:
-    """Read all terms and words; raise CorruptIndexError if they are invalid."""
-    try:
-        state.vocabulary.check()
-        if isinstance(state.words, PackedStrings):
-            state.words.check()
-    except InvalidInputError as error:
-        raise CorruptIndexError(f"the terms of S are damaged: {error}") from error
 
 
 def write_matrix(

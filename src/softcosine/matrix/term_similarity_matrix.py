@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,37 +16,38 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 from softcosine._progress import Progress
 from softcosine._threads import using_threads
-from softcosine._validation import read_matrix
-from softcosine.errors import InvalidInputError, VocabularyMismatchError
+from softcosine._validation import check_whole, read_matrix
+from softcosine.errors import (
+    CorruptIndexError,
+    IndefiniteMatrixWarning,
+    InvalidInputError,
+    VocabularyMismatchError,
+)
 from softcosine.matrix import definiteness
-from softcosine.matrix.definiteness import smallest_eigenvalue
-from softcosine.matrix.entries import Arrays, asymmetry
+from softcosine.matrix.entries import Arrays, asymmetry, compressed, writable
+from softcosine.matrix.ranges import check_compressed, check_numbers, check_values
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.stored import (
+    Words,
     checked_record,
-    matrix_state,
     read_matrix_state,
     stored_source,
     write_matrix,
 )
-from softcosine.matrix.term_entries import TermEntries
 from softcosine.similarity.source import TermSimilaritySource, checked_source, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 if TYPE_CHECKING:
     from softcosine.matrix.difference import MatrixDifference
-    from softcosine.matrix.picture import MatrixPicture
     from softcosine.matrix.restriction import Restricted
 
 # Entries up to this number of bytes are checked on opening, in a few milliseconds.
 _CHECKED_AT_ONCE = 1 << 22
 
 __all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
-
-if TYPE_CHECKING:
-    from softcosine.matrix.entries import Entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +81,6 @@ class MatrixStatistics:
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as a dictionary."""
         return asdict(self)
-
-
-def matrix_statistics(S: Entries, *, eigenvalue: bool = True) -> MatrixStatistics:
-    """Return statistics; with `eigenvalue`, also the smallest one (seconds if S is large)."""
-    n = len(S)
-    entries = S.to_scipy()
-    counts = np.diff(entries.indptr) - 1
-    total = int(counts.sum())
-    similarity = float(entries.data.sum(dtype=np.float64) - n) / total if total else 0.0
-    return MatrixStatistics(
-        n_terms=n,
-        n_terms_with_neighbors=int(np.count_nonzero(counts)),
-        n_neighbors=total,
-        mean_neighbors=total / n if n else 0.0,
-        max_neighbors=int(counts.max(initial=0)),
-        mean_similarity=similarity,
-        symmetric=S.symmetric,
-        dominant=S.dominant,
-        smallest_eigenvalue=smallest_eigenvalue(entries) if eigenvalue and S.symmetric else None,
-    )
 
 
 # An S that is asymmetric by at most this is made symmetric.
@@ -145,7 +128,7 @@ def is_gensim(S: object) -> bool:
 _READY = {"made": "matrix"}  # how it was made, for the record
 
 
-class TermSimilarityMatrix(TermEntries):
+class TermSimilarityMatrix:
     """Sparse similarity of the terms of one vocabulary, with unit diagonal (theory T1, T6).
 
     Build it with `from_source` from a term similarity source, or with `from_gensim`. It is
@@ -179,9 +162,29 @@ class TermSimilarityMatrix(TermEntries):
     def __init__(
         self, S: ArrayLike | csr_array, vocabulary: Vocabulary | None = None, *, warn: bool = True
     ) -> None:
-        super().__init__(*_read(S, vocabulary), settings=_READY)
+        self._fill(*_read(S, vocabulary), settings=_READY)
         if warn:
             self.warn_if_indefinite()
+
+    def _fill(
+        self,
+        S: csr_array | Arrays,
+        vocabulary: Vocabulary,
+        representatives: Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        scales: NDArray[np.float32] | None = None,
+    ) -> None:
+        # Arrays may be memory-mapped; they are not read here, but checked before their first use.
+        self.__dict__["_unchecked" if isinstance(S, tuple) else "_S"] = S
+        self.vocabulary = checked_vocabulary(vocabulary)
+        self._words: Words | None = None
+        if isinstance(representatives, PackedStrings):
+            self._words = representatives
+        elif representatives is not None:
+            words = tuple(representatives)
+            self._words = None if words is vocabulary.terms else words
+        self.settings = dict(settings or {})
+        self.scales = scales
 
     @classmethod
     def from_entries(
@@ -210,9 +213,7 @@ class TermSimilarityMatrix(TermEntries):
             Balancing scale of each term.
         """
         made = cls.__new__(cls)
-        TermEntries.__init__(
-            made, S, vocabulary, representatives=representatives, settings=settings, scales=scales
-        )
+        made._fill(S, vocabulary, representatives, settings, scales)
         return made
 
     @classmethod
@@ -350,6 +351,135 @@ class TermSimilarityMatrix(TermEntries):
             made.warn_if_indefinite()
         return made
 
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_terms, n_terms)."""
+        return (len(self), len(self))
+
+    def to_scipy(self) -> csr_array:
+        """Return S as a SciPy array (n_terms, n_terms), float32. Do not modify it."""
+        return self._S
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "arrays" in state:
+            self.__dict__["arrays"] = tuple(map(writable, state["arrays"]))
+            self.__dict__.pop("_unchecked", None)
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """Return row pointers, column indices and values, as used by kernels.
+
+        Raises
+        ------
+        CorruptIndexError
+            If stored arrays are invalid. They are checked on first use, in one pass; thread-safe.
+        """
+        if "_unchecked" in self.__dict__:
+            indptr, indices, data = self.__dict__["_unchecked"]
+            check_compressed(indptr, indices, data, len(self))
+            return writable(indptr), writable(indices), writable(data)
+        return (
+            writable(self._S.indptr, np.int64),
+            writable(self._S.indices, np.int32),
+            writable(self._S.data, np.float32),
+        )
+
+    def row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return columns and values of one row, without reading or checking other rows."""
+        indptr, indices, data = self.__dict__.get("_unchecked") or self.arrays
+        own = slice(indptr[i], indptr[i + 1])
+        check_numbers("matrix/indices", indices[own], len(self))
+        check_values("matrix/data", data[own])
+        return indices[own], data[own]
+
+    @cached_property
+    def _S(self) -> csr_array:  # noqa: N802 - the papers' letter
+        return compressed(*self.arrays)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether S equals its transpose."""
+        return definiteness.is_symmetric(self._S)
+
+    @cached_property
+    def non_negative(self) -> bool:
+        """Whether all entries are at least 0."""
+        return bool(np.all(self._S.data >= 0))
+
+    @cached_property
+    def dominant(self) -> bool:
+        """Whether S is strictly diagonally dominant (and thus positive definite if symmetric)."""
+        return definiteness.is_dominant(self._S)
+
+    def require_symmetric(self, purpose: str) -> None:
+        """Raise InvalidInputError if S is asymmetric; `purpose` is part of the message."""
+        if not self.symmetric:
+            raise asymmetry(purpose)
+
+    def warn_if_indefinite(self) -> None:
+        """Warn once if S is symmetric and has a negative eigenvalue."""
+        if not self.symmetric or self.dominant:
+            return
+        lowest = definiteness.lowest_eigenvalue(self._S, tolerance=1e-2).value
+        if lowest < -definiteness.ROUNDING:
+            warnings.warn(
+                f"S is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines "
+                "above 1 can occur. S.shrunk() repairs it and keeps every neighbour, as does "
+                'balanced=True; strategy="dominant" keeps the strongest ones only.',
+                IndefiniteMatrixWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def representatives(self) -> tuple[str, ...]:
+        """Representative word of each term; decoded once if stored."""
+        if self._words is None:
+            return self.vocabulary.terms
+        return self._words.strings() if isinstance(self._words, PackedStrings) else self._words
+
+    def representative(self, number: int) -> str:
+        """Return the representative word of one term, without decoding others."""
+        return self.vocabulary.term(number) if self._words is None else self._words[number]
+
+    def similarity(self, left: str, right: str) -> float:
+        """Return s_ij of two terms.
+
+        Raises
+        ------
+        UnknownTermError
+            If a term is not in the vocabulary.
+        """
+        i, j = self.vocabulary.index(left), self.vocabulary.index(right)
+        columns, values = self.row(i)
+        position = np.searchsorted(columns, j)
+        if position < columns.shape[0] and columns[position] == j:
+            return float(values[position])
+        return 0.0
+
+    def neighbors(self, term: str, *, k: int = 10) -> list[tuple[str, float]]:
+        """Return the k terms most similar to a term, best first, ties ordered by string.
+
+        Raises
+        ------
+        UnknownTermError
+            If the term is not in the vocabulary.
+        InvalidInputError
+            If k is not a whole number of at least 0.
+        """
+        check_whole("k", k, least=0)
+        i = self.vocabulary.index(term)
+        columns, values = self.row(i)
+        pairs = [
+            (self.vocabulary.term(j), s)
+            for j, s in zip(columns.tolist(), values.tolist(), strict=True)
+            if j != i
+        ]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+
     def __repr__(self) -> str:
         return (
             f"TermSimilarityMatrix({len(self)} terms, {self._S.nnz - len(self)} neighbours, "
@@ -364,13 +494,24 @@ class TermSimilarityMatrix(TermEntries):
 
     def statistics(self, *, eigenvalue: bool = True) -> MatrixStatistics:
         """Return statistics; with `eigenvalue`, also the smallest one (seconds if S is large)."""
-        return matrix_statistics(self, eigenvalue=eigenvalue)
-
-    def picture(self) -> MatrixPicture:
-        """Return histograms of the numbers of neighbours and of the similarities."""
-        from softcosine.matrix.picture import picture_of
-
-        return picture_of(self)
+        n = len(self)
+        counts = np.diff(self._S.indptr) - 1
+        total = int(counts.sum())
+        similarity = float(self._S.data.sum(dtype=np.float64) - n) / total if total else 0.0
+        lowest = None
+        if eigenvalue and self.symmetric:
+            lowest = definiteness.lowest_eigenvalue(self._S).value
+        return MatrixStatistics(
+            n_terms=n,
+            n_terms_with_neighbors=int(np.count_nonzero(counts)),
+            n_neighbors=total,
+            mean_neighbors=total / n if n else 0.0,
+            max_neighbors=int(counts.max(initial=0)),
+            mean_similarity=similarity,
+            symmetric=self.symmetric,
+            dominant=self.dominant,
+            smallest_eigenvalue=lowest,
+        )
 
     def difference(self, other: Self, *, tolerance: float = 0.0) -> MatrixDifference:
         """Return the difference of this matrix and another one, matched by terms.
@@ -559,6 +700,25 @@ class TermSimilarityMatrix(TermEntries):
         """
         return stored_source(open_folder(path, "matrix"))
 
+    def check(self) -> None:
+        """Read and validate all of S and its terms.
+
+        Useful for an opened matrix only: opening reads small arrays only, and the entries of S are
+        checked before their first use.
+
+        Raises
+        ------
+        CorruptIndexError
+            If a number is out of range, or the terms are not distinct strings.
+        """
+        _ = self.arrays  # checked when they are made
+        try:
+            self.vocabulary.check()
+            if isinstance(self._words, PackedStrings):
+                self._words.check()
+        except InvalidInputError as error:
+            raise CorruptIndexError(f"the terms of S are damaged: {error}") from error
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return settings and named arrays from which `from_folder` restores S."""
         settings = {
@@ -566,7 +726,17 @@ class TermSimilarityMatrix(TermEntries):
             "symmetric": self.symmetric,
             "non_negative": self.non_negative,
         }
-        return settings, matrix_state(self.contents())
+        names = ("matrix/indptr", "matrix/indices", "matrix/data")
+        arrays: dict[str, NDArray[Any]] = dict(zip(names, self.arrays, strict=True))
+        for name, array in self.vocabulary.to_arrays().items():
+            arrays[f"vocabulary/{name}"] = array
+        if (words := self._words) is not None:
+            packed = words if isinstance(words, PackedStrings) else PackedStrings.of(words)
+            arrays["matrix/representatives"] = packed.blob
+            arrays["matrix/representatives_offsets"] = packed.offsets
+        if self.scales is not None:
+            arrays["matrix/scales"] = self.scales
+        return settings, arrays
 
     @classmethod
     def from_folder(cls, folder: Folder, settings: Mapping[str, Any]) -> Self:
@@ -577,15 +747,15 @@ class TermSimilarityMatrix(TermEntries):
         CorruptIndexError
             If arrays do not fit each other, or small ones have invalid values; see `check`.
         """
-        kept = read_matrix_state(folder)
+        entries, vocabulary, words, scales = read_matrix_state(folder)
+        record = checked_record(settings, folder)
         matrix = cls.from_entries(
-            kept.entries, kept.vocabulary, representatives=kept.words,
-            settings=checked_record(settings, folder), scales=kept.scales,
-        )  # fmt: skip
+            entries, vocabulary, representatives=words, settings=record, scales=scales
+        )
         for name in ("symmetric", "non_negative"):
             if name in settings:  # earlier versions stored the first only
                 matrix.__dict__[name] = bool(settings[name])
-        if sum(array.nbytes for array in kept.entries) <= _CHECKED_AT_ONCE:
+        if sum(array.nbytes for array in entries) <= _CHECKED_AT_ONCE:
             _ = matrix.arrays  # the constructor checks them
         return matrix
 

@@ -6,6 +6,8 @@
     A map of documents.
 ``explanation_bars.py``
     What each pair of words adds to a score.
+``drawing.py``
+    The base class of pictures.
 
 Each function returns a data object with the numbers and `to_dict`. Its `save` draws it by
 matplotlib (``pip install 'softcosine[plots]'``) into a file, and a notebook shows it.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from softcosine._validation import check_type, check_whole
 from softcosine.index.rankings import TITLES
 from softcosine.index.search.explanation import REST, Explanation, Part
-from softcosine.matrix.drawing import Picture, columns, label
+from softcosine.plots.drawing import Picture, columns, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

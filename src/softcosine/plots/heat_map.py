@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._validation import check_choice
-from softcosine.matrix.drawing import Picture, columns, label
+from softcosine.plots.drawing import Picture, columns, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,17 +12,16 @@ from softcosine._validation import check_whole, must_be
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.estimator import BlockwiseTransformer, Vectors
+from softcosine.sklearn.estimator import SoftTransformer, Vectors, row_blocks
 from softcosine.sklearn.scikit import get_config
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
-from softcosine.space.latent import Blocks, soft_singular_vectors
-from softcosine.space.transforms import unit_documents
+from softcosine.space.latent import soft_singular_vectors
 from softcosine.text.vocabulary import Vocabulary
 
 __all__ = ["SoftCosineTransformer"]
 
 
-class SoftCosineTransformer(BlockwiseTransformer):
+class SoftCosineTransformer(SoftTransformer):
     r"""Transform documents to coordinates in an orthonormal basis of the soft space (theory T7).
 
     Any estimator that uses dot products, cosines or Euclidean distances then uses the soft ones:
@@ -48,7 +47,6 @@ class SoftCosineTransformer(BlockwiseTransformer):
         are always an ndarray.
     random_state : int, RandomState or None
         Seed of approximations.
-        Seed of what is approximate.
 
     Attributes
     ----------
@@ -125,7 +123,7 @@ class SoftCosineTransformer(BlockwiseTransformer):
         coordinates = self.basis_.coordinates(documents)
         return _narrow(coordinates) if self.sparse_output else coordinates.toarray()
 
-    def _fit_blocks(self, blocks: Blocks) -> None:
+    def _fit(self, X: csr_array) -> None:
         for name in ("basis_", "components_", "singular_values_"):
             self.__dict__.pop(name, None)
         if not isinstance(self.sparse_output, bool | np.bool_):
@@ -142,17 +140,9 @@ class SoftCosineTransformer(BlockwiseTransformer):
             return
         check_whole("n_components", self.n_components)
         self.components_, self.singular_values_ = soft_singular_vectors(
-            blocks, self.S_, k=self.n_components, random_state=self._seed
+            lambda: row_blocks(X), self.S_, k=self.n_components, random_state=self._seed
         )
         self._n_features_out = self.n_components
-
-    def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
-        # Scaled to soft norm 1, so that dot products approximate soft cosines.
-        left, right = (
-            self._coordinates(unit_documents(rows, self.S_)) for rows in (queries, documents)
-        )
-        products = left @ right.T
-        return np.asarray(products.toarray() if isinstance(products, csr_array) else products)
 
 
 def _narrow(X: csr_array) -> csr_array:

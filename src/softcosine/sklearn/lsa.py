@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from softcosine._validation import check_whole
-from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.estimator import BlockwiseTransformer, Vectors, row_blocks
-from softcosine.space.latent import Blocks, right_singular_vectors
-from softcosine.space.measures import soft_norm
-from softcosine.space.norms import reciprocal, row_sums, scaled_rows
+from softcosine.sklearn.estimator import SoftTransformer, Vectors, row_blocks
+from softcosine.space.latent import right_singular_vectors
+from softcosine.space.norms import row_sums
 from softcosine.space.transforms import expand_queries, unit_documents
 from softcosine.text.vocabulary import Vocabulary
 
@@ -25,7 +23,7 @@ __all__ = ["SoftLSA"]
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
-class SoftLSA(BlockwiseTransformer):
+class SoftLSA(SoftTransformer):
     r"""Latent semantic analysis for the soft cosine (theory T11).
 
     With the truncated singular value decomposition of the documents :math:`y' = y / \lvert y
@@ -137,10 +135,6 @@ class SoftLSA(BlockwiseTransformer):
             reduced[begin:end] = prepared(rows) @ self.components_
         return reduced
 
-    def _estimates(self, queries: csr_array, documents: csr_array) -> NDArray[np.float64]:
-        left = self._reduced(queries, self._expanded)
-        return np.asarray(left @ self._reduced(documents, self._unit).T)
-
     def error_bounds(self, Q: Vectors) -> NDArray[np.float64]:
         r"""Return upper bounds of the error of a query's dot product with a fitted document.
 
@@ -161,27 +155,14 @@ class SoftLSA(BlockwiseTransformer):
             lengths.append(np.sqrt(row_sums(expanded * expanded)))
         return np.concatenate(lengths) * self.residual_
 
-    def _fit_blocks(self, blocks: Blocks) -> None:
+    def _fit(self, X: csr_array) -> None:
         check_whole("n_components", self.n_components)
-
-        factors: list[NDArray[np.float64]] = []
-
-        def unit() -> Iterator[csr_array]:
-            for number, block in enumerate(blocks()):
-                if number == len(factors):  # norms are expensive: computed in the first pass only
-                    factors.append(reciprocal(soft_norm(block, self.S_)))
-                if len(factors[number]) != block.shape[0]:
-                    raise InvalidInputError(
-                        f"block {number} has {block.shape[0]} documents and had "
-                        f"{len(factors[number])} before; every pass must give the same."
-                    )
-                yield scaled_rows(factors[number], block)
-
+        unit = self._unit(X)
         self.components_, self.singular_values_ = right_singular_vectors(
-            unit, len(self.S_), k=self.n_components, n_iterations=self.n_iterations,
-            random_state=self._seed,
+            lambda: row_blocks(unit), len(self.S_), k=self.n_components,
+            n_iterations=self.n_iterations, random_state=self._seed,
         )  # fmt: skip
-        self.residual_ = max((self._residual(block) for block in unit()), default=0.0)
+        self.residual_ = max(map(self._residual, row_blocks(unit)), default=0.0)
         self._n_features_out = self.n_components
 
     def _residual(self, block: csr_array) -> float:

@@ -8,8 +8,6 @@
     The change of basis S = E Eᵀ, its computation, and its size, estimated before.
 ``latent.py``
     Few dimensions: singular vectors of documents.
-``taught_vectors.py``
-    Term vectors and weights learned from a neural encoder.
 ``meaning.py``, ``query_table.py``, ``meaning_file.py``, ``bundled_meaning.py``
     Coordinates from a sentence encoder: of documents, and of queries as sums of word pieces.
 ``pair_pattern.py``

@@ -13,8 +13,7 @@ from softcosine.matrix.definiteness import ROUNDING
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.cholesky import NotDefiniteError, factored, find_cores
 from softcosine.space.fill_in import planned
-from softcosine.space.norms import checked_matrix
-from softcosine.space.term_weights import checked_weights
+from softcosine.space.norms import checked_matrix, checked_weights
 
 __all__ = ["OrthonormalBasis", "orthonormal_basis"]
 

@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from softcosine.kernels.elimination import column_counts, elimination_tree, postorder
-from softcosine.kernels.minimum_degree import minimum_degree
+from softcosine.kernels.elimination import (
+    column_counts,
+    elimination_tree,
+    minimum_degree,
+    postorder,
+)
 from softcosine.matrix.entries import Arrays, compressed
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import check_type, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.coordinates import project_rows
+from softcosine.kernels.meaning import project_rows
 from softcosine.similarity.source import SourceState
 from softcosine.space.query_table import QueryTable, identity_of
 from softcosine.space.static_correction import StaticCorrection

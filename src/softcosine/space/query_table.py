@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from softcosine._threads import for_each_chunk
 from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.coordinates import sum_pieces
+from softcosine.kernels.meaning import sum_pieces
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.similarity.source import SourceState
 

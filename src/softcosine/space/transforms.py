@@ -15,13 +15,13 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, check
 from softcosine.space.norms import (
     balanced,
     checked_matrix,
+    checked_weights,
     column_terms,
     reciprocal,
     row_sums,
     scaled_rows,
     soft_norms,
 )
-from softcosine.space.term_weights import checked_weights
 
 __all__ = ["cosine_documents", "cosine_queries", "expand_queries", "unit_documents"]
 

@@ -6,18 +6,15 @@ then renamed into place (exchanged with the old one, on Linux). So a reader open
 the new one, never a mixture.
 
 ``folder.py``
-    Write and open a stored object.
-``arrays.py``, ``manifest.py``
-    The formats of the array files and of the manifest.
-``replacement.py``, ``copying.py``
-    Atomic replacement, and copies of a folder.
+    Write, open and copy a stored object; the format of its array files.
+``manifest.py``, ``replacement.py``
+    The format of the manifest, and atomic replacement.
 ``disk.py``, ``home.py``
     Single files, and the folders of the user's data and caches.
 ``remote.py``
     Folders in object storage.
 """
 
-from softcosine.storage.copying import copy_folder
 from softcosine.storage.disk import (
     check_folder,
     checked_path,
@@ -34,6 +31,7 @@ from softcosine.storage.disk import (
 from softcosine.storage.folder import (
     Folder,
     content_checksum,
+    copy_folder,
     files_in,
     fill_folder,
     open_folder,

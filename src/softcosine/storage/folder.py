@@ -6,6 +6,7 @@ import hashlib
 import mmap
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,6 +45,58 @@ __all__ = [
     "open_folder",
     "write_folder",
 ]
+
+
+def copy_folder(
+    source: Folder,
+    target: Path,
+    *,
+    links: bool,
+    verify: bool = True,
+    progress: Callable[[str, int, int | None], object] = lambda *_: None,
+) -> None:
+    """Copy a stored object atomically; the new folders are not synced.
+
+    Parameters
+    ----------
+    source : Folder
+    target : Path
+        Must not exist.
+    links : bool
+        Whether to share files by hard links where the system can.
+    verify : bool
+        Whether to verify the checksum of every file.
+    progress : callable
+        Called with (name of the stage, files copied, total).
+
+    Raises
+    ------
+    CorruptIndexError
+        If a file has changed since it was written.
+    OSError
+    """
+    target.mkdir(parents=True)
+    try:
+        for done, (name, facts) in enumerate(source.files.items()):
+            progress(f"copying {target.name}", done, len(source.files))
+            _copy(source.path / name, target / name, links)
+            if verify and sha256(target / name) != facts["sha256"]:
+                raise CorruptIndexError(
+                    f"{source.path / name} has changed since it was written, so it is not copied; "
+                    "softcosine admin salvage saves what is whole."
+                )
+        _copy(source.path / MANIFEST, target / MANIFEST, links)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+
+
+def _copy(source: Path, target: Path, links: bool) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not (links and linked(source, target)):
+        shutil.copyfile(source, target, follow_symlinks=False)
+        sync(target)
+
 
 # The np.save header of a numeric array in C order, the only kind stored.
 _HEADER = re.compile(

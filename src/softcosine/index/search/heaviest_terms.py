@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.rankings import Part
-from softcosine.kernels.impacts import greatest_impacts
+from softcosine.kernels.postings import greatest_impacts
 
 __all__ = ["LeftOut", "heaviest_terms", "impacts_of"]
 

@@ -14,8 +14,7 @@ from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
 from softcosine.lab.kernels.cardinality import cardinalities, union_cardinalities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.norms import checked_matrix
-from softcosine.space.term_weights import checked_weights
+from softcosine.space.norms import checked_matrix, checked_weights
 
 __all__ = [
     "SET_MEASURES",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.subwords import hash_ngrams
+from softcosine.kernels.pieces import hash_ngrams
 from softcosine.similarity.embeddings.word_vectors import checked_words, folded_words
 from softcosine.text.packing import pack_strings, unpack_strings
 

@@ -19,7 +19,7 @@ from softcosine.similarity.cooccurrence.distilled_vectors import (
 )
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.space.term_weights import checked_weights
+from softcosine.space.norms import checked_weights
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
