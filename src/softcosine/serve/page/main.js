@@ -142,7 +142,7 @@ function show(answer, plain, milliseconds) {
     summary(answer, plain), `, in ${Math.max(1, Math.round(milliseconds))} ms`,
     answer.outside.length ? [". In no document, found by similar words: ", text(answer.outside.join(", "))] : "",
     answer.unknown.length && full ? [". Unknown and ignored: ", text(answer.unknown.join(", "))] : "",
-    chips("with", "\\+?", answer.required), chips("without", "-", answer.excluded),
+    chips("with", "\\+", answer.required), chips("without", "-", answer.excluded),
     answer.left_out.length ? `. ${counted(answer.left_out.length, "word")} of the query not used` : "",
     ".",
     full && !wanted.like ? el("span", { class: "legend" }, el("mark", { class: "exact" }, "exact"), " ", el("mark", { class: "near" }, "near")) : "",
@@ -176,8 +176,10 @@ function show(answer, plain, milliseconds) {
 /** Return a button for each operator of the query, which removes it. */
 function chips(label, sign, clauses) {
   return clauses.flatMap((clause) => [" ", el("button", { type: "button", class: "badge", title: "Remove", onclick: () => {
-    const end = clause.endsWith('"') ? "(\\^[\\d.]+)?" : "(\\^[\\d.]+[^\\s\\d]*)?(?!\\S)";
-    const q = wanted.q.replace(new RegExp(`(^|\\s+)${sign}${quoted(clause)}${end}`, "u"), "").trim();
+    const phrase = clause.endsWith('"');
+    const end = phrase ? "(\\^[\\d.]+)?" : "(\\^[\\d.]+[^\\s\\d]*)?(?!\\S)";
+    const begin = phrase && sign !== "-" ? `${sign}?` : sign; // quotes alone require a phrase
+    const q = wanted.q.replace(new RegExp(`(^|\\s+)${begin}${quoted(clause)}${end}`, "u"), "").trim();
     return go(q === wanted.q ? { operators: false, offset: 0 } : { q, offset: 0 });
   } }, `${label}: `, short(clause), " ✕")]);
 }
