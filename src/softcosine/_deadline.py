@@ -11,8 +11,6 @@ from contextvars import ContextVar
 from softcosine._validation import check_number
 from softcosine.errors import DeadlineExceededError
 
-__all__ = ["check_deadline", "deadline_error", "has_deadline", "seconds_left", "using_deadline"]
-
 _end: ContextVar[float] = ContextVar("softcosine_deadline", default=math.inf)  # monotonic seconds
 _given: ContextVar[float] = ContextVar("softcosine_deadline_given", default=math.inf)
 

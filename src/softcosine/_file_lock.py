@@ -14,8 +14,6 @@ import time
 from pathlib import Path
 from typing import Self
 
-__all__ = ["FileLock", "locked_or_closed", "unlock_descriptor"]
-
 _PAUSE = 0.02  # seconds between two attempts
 # On Windows a locked byte cannot be read, so the lock is on a byte beyond the end of the file.
 _LOCKED_BYTE = 1 << 30

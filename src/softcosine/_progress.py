@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Progress", "Report", "report", "reporting", "silent"]
-
 # Called with the work done and the total.
 Progress = Callable[[int, int], None]
 # Called with the name of the stage, the work done, and the total or None.

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["running_sum", "slices"]
-
 
 def running_sum(counts: NDArray[Any] | Iterable[int | np.integer[Any]]) -> NDArray[np.int64]:
     """Return the sums of the first 0, 1, 2, ... counts: where rows of such lengths start and end.

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["ATTEMPTS", "wait_after", "with_retries"]
-
 _T = TypeVar("_T")
 
 ATTEMPTS = 5

@@ -18,19 +18,6 @@ from typing import IO, Any, BinaryIO, cast
 from softcosine._progress import Progress
 from softcosine.errors import InvalidInputError, MalformedFileError
 
-__all__ = [
-    "ADVICE",
-    "DAMAGED",
-    "STANDARD_INPUT",
-    "Cells",
-    "Text",
-    "comma_cells",
-    "numbered_lines",
-    "opened",
-    "tab_cells",
-    "unpacked",
-]
-
 STANDARD_INPUT = "-"
 ADVICE = "name the encoding that it is in, such as latin-1"
 _CONVERT = "convert it: iconv -f latin-1 -t utf-8"

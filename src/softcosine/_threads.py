@@ -17,18 +17,6 @@ from typing import Any, Self, TypeVar, cast
 
 from softcosine._validation import is_whole, must_be
 
-__all__ = [
-    "Background",
-    "Workers",
-    "for_each_chunk",
-    "in_context",
-    "in_threads",
-    "n_threads",
-    "takes_threads",
-    "usable_cpus",
-    "using_threads",
-]
-
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 _Function = TypeVar("_Function", bound=Callable[..., Any])

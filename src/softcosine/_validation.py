@@ -17,22 +17,6 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "check_choice",
-    "check_flag",
-    "check_list",
-    "check_number",
-    "check_type",
-    "check_whole",
-    "is_number",
-    "is_pair",
-    "is_whole",
-    "must_be",
-    "plain_number",
-    "read_matrix",
-    "refuse_texts",
-]
-
 
 def must_be(name: str, value: object, needed: str) -> InvalidInputError:
     """Return the error ``NAME is X; it must be NEEDED.``; a long X is truncated."""

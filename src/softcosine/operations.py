@@ -27,8 +27,6 @@ from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery
 
-__all__ = ["OPERATIONS", "Operation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Operation:

@@ -6,12 +6,20 @@ completion. Others are written out where the option is, and compared with their 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from softcosine.cli.vocabularies import stored_kind
+
+def stored_kind(path: str | Path) -> str | None:
+    """Return the kind of a folder: "index", "shards", "matrix" or another; None without one."""
+    try:
+        manifest = json.loads((Path(path) / "manifest.json").read_text(encoding="utf-8"))
+        return str(manifest["format"]).removeprefix("softcosine-")
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def names_of(*tables: str) -> Callable[[str], list[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report, silent
-from softcosine.cli.vocabularies import stored_kind
+from softcosine.cli.completing import stored_kind
 from softcosine.errors import InvalidInputError, UnknownTermError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.completing import names_of
+from softcosine.cli.completing import names_of, stored_kind
 from softcosine.cli.maintenance import bytes_of, files_of
 from softcosine.cli.matrix_building import SOURCES_HELP, Recipe, Terms, built_matrix
 from softcosine.cli.matrix_index import (
@@ -40,7 +40,6 @@ from softcosine.cli.output import (
     size,
 )
 from softcosine.cli.progress import Reporter
-from softcosine.cli.vocabularies import stored_kind
 from softcosine.cli.writing import changing
 from softcosine.errors import InvalidInputError
 from softcosine.index.writer.lock import WRITER_TIMEOUT

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report
+from softcosine.cli.completing import stored_kind
 from softcosine.cli.reading import ADVICE, fields_named
 from softcosine.errors import InvalidInputError
 
@@ -43,15 +42,6 @@ class Corpus:
     texts: AnalyzedTexts | None = None
     language: str | None = None
     note: str = ""
-
-
-def stored_kind(path: str | Path) -> str | None:
-    """Return the kind of a folder: "index", "shards", "matrix" or another; None without one."""
-    try:
-        manifest = json.loads((Path(path) / "manifest.json").read_text(encoding="utf-8"))
-        return str(manifest["format"]).removeprefix("softcosine-")
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
 
 
 def read_corpus(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Text", "document_body", "mapping_of", "pair_body", "query_of"]
-
 Text = str | Sequence[str] | Mapping[str, str]
 
 

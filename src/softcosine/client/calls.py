@@ -13,8 +13,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, ove
 
 from softcosine.errors import SoftCosineError
 
-__all__ = ["Awaiting", "Blocking", "Lost", "Reply", "Request", "Steps", "call"]
-
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 

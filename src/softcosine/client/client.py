@@ -22,15 +22,6 @@ from softcosine.version import __version__
 if TYPE_CHECKING:
     import httpx
 
-__all__ = [
-    "AsyncClient",
-    "AsyncRemoteIndex",
-    "AsyncRemoteWriter",
-    "Client",
-    "RemoteIndex",
-    "RemoteWriter",
-]
-
 _KEY = "SOFTCOSINE_KEY"
 
 

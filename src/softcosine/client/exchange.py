@@ -21,8 +21,6 @@ from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.segment.metadata_values import json_of
 from softcosine.index.wire import form, read
 
-__all__ = ["Changed", "Exchange", "json_bytes", "result_of", "segment", "time_limit"]
-
 _T = TypeVar("_T")
 _REFUSED = (429, 503)  # the server has not begun
 

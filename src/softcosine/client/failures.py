@@ -19,8 +19,6 @@ from softcosine.errors import (
     UnknownTermError,
 )
 
-__all__ = ["error_of"]
-
 _PREFIX = "urn:softcosine:"
 
 

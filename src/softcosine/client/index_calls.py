@@ -35,8 +35,6 @@ from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.operations import OPERATIONS
 from softcosine.text.weighting import Weighting
 
-__all__ = ["IndexCalls"]
-
 _T = TypeVar("_T")
 _SEARCHES = 32  # searches of one request, as many as a server allows by default
 _PAGE = 1000  # documents of one request, likewise

@@ -11,8 +11,6 @@ from softcosine.client.failures import error_of
 from softcosine.errors import ServerError
 from softcosine.matrix.recipe import SimilarityRecipe
 
-__all__ = ["ServerCalls", "ended_task"]
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between two looks at a task
 
 

@@ -13,8 +13,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.text.weighting import Weighting
 
-__all__ = ["WriterCalls"]
-
 
 class WriterCalls:
     """Changes of an index, held in memory until `commit` sends all of them in one request.

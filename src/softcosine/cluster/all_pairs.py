@@ -31,8 +31,6 @@ from softcosine.index.near_duplicates.similar import (
 )
 from softcosine.index.requests import By
 
-__all__ = ["groups_of_shards", "pairs_of_shards", "together"]
-
 # The two directions of a pair differ by rounding, far less than this.
 _ROUNDING = 1e-9
 

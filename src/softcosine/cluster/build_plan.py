@@ -15,8 +15,6 @@ from softcosine.index.directory.manifest import IndexSettings
 from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 
-__all__ = ["BuildPlan", "tally_folder", "terms_folder"]
-
 _FILE = "plan.json"
 
 

@@ -34,18 +34,6 @@ from softcosine.storage import (
 from softcosine.storage.manifest import is_manifest, is_stored
 from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = [
-    "BUILT_EPOCH",
-    "KIND",
-    "VERSION",
-    "ShardFacts",
-    "ShardsManifest",
-    "epoch_folder",
-    "is_sharded",
-    "shard_folder",
-    "stated_manifest",
-]
-
 KIND, VERSION = "shards", 1
 _VARIANT = re.compile(r"(-[0-9a-f]{8})?")
 BUILT_EPOCH = "epoch"  # folder of the index without documents, until its shards are built

@@ -8,8 +8,6 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["hashes_of", "owned", "owner_of", "owners_of"]
-
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 

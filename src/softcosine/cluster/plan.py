@@ -41,8 +41,6 @@ from softcosine.index.writer.pending_commit import CountedDocuments
 from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
 from softcosine.version import __version__
 
-__all__ = ["ShardEstimate", "ShardPlan"]
-
 _WORK = "work"
 _MEMORY, _LEAST_MEMORY = 1 << 30, 1 << 16
 _MOST_PARTITIONS = 256

@@ -26,8 +26,6 @@ from softcosine.errors import (
     ServerError,
 )
 
-__all__ = ["RayWorkers", "imported_ray"]
-
 _OLDEST, _TOO_NEW = (2, 30), (3, 0)
 _AT_ONCE = 8  # calls of one actor at a time
 _PAUSE = 0.05  # seconds before a call that failed is made again

@@ -25,8 +25,6 @@ from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.segment.metadata_columns import Path as MetadataPath
 
-__all__ = ["NOT_FITTING", "Rows", "Shard", "ShardCounts", "ShardSource"]
-
 # The terms of a document and their counts, field by field.
 Rows = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
 

@@ -34,8 +34,6 @@ from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.space.meaning import MeaningSpace
 from softcosine.storage import open_folder, sync, write_folder
 
-__all__ = ["build_shard", "encode_chunk", "facts_of", "loaded_encoders"]
-
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 _KIND = "coordinates"
 

@@ -33,8 +33,6 @@ from softcosine.index.directory.store import Store, replacing_index
 from softcosine.storage import MANIFEST, checked_path, sync, write_manifest
 from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = ["back_up_shards"]
-
 _T = TypeVar("_T")
 
 

@@ -18,8 +18,6 @@ from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.stored import read_snapshot
 
-__all__ = ["ShardsCheck", "check_shards"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShardsCheck:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from softcosine.index.directory.backup import Backup
     from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["Engine", "ShardedIndex"]
-
 Engine = Literal["ray"]
 
 _P = ParamSpec("_P")

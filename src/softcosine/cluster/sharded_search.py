@@ -28,8 +28,6 @@ from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 
-__all__ = ["ShardedSearch"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShardedSearch(Search):

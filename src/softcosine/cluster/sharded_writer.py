@@ -32,8 +32,6 @@ from softcosine.storage import checked_path
 if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
 
-__all__ = ["ShardedWriter"]
-
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 24  # bytes for each shard
 

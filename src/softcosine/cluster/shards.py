@@ -24,8 +24,6 @@ from softcosine.index.segment.documents import Document, MemoryDocuments
 from softcosine.index.segment.metadata_columns import Path
 from softcosine.index.segment.segment import Segment
 
-__all__ = ["ShardedDocuments", "ShardedSnapshot", "Shards"]
-
 _AT_ONCE = 4096  # documents read from each shard when all are listed
 
 

@@ -15,8 +15,6 @@ from softcosine._textio import unpacked
 from softcosine.errors import MalformedFileError, MissingDependencyError
 from softcosine.files import Record, format_of, read_records
 
-__all__ = ["Chunk", "Input", "inputs_at", "split"]
-
 # Chunks of a small collection are smaller, so that several workers share them.
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 1 << 26
 _CHUNKS = 64

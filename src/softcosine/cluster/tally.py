@@ -24,8 +24,6 @@ from softcosine.text.corpus import AnalysisCache
 from softcosine.text.counted_terms import CountedFields, counted_fields
 from softcosine.text.packing import pack_strings
 
-__all__ = ["Tally", "analysis_cache", "tally"]
-
 _KIND = "tally"
 _RECORDS = "records.jsonl"
 _CACHED_CHUNKS = 1 << 19  # distinct pieces of text whose analysis a worker keeps

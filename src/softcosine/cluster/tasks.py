@@ -13,8 +13,6 @@ from softcosine._progress import Report
 from softcosine._threads import usable_cpus, using_threads
 from softcosine.errors import AlreadyExistsError, MissingDependencyError
 
-__all__ = ["finished_tasks", "once", "run_tasks"]
-
 _logger = logging.getLogger(__name__)
 _ATTEMPTS = 3  # before a build stops because workers are killed
 

@@ -23,8 +23,6 @@ from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.stream import forms_of, stems_in
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["joined", "merge_terms"]
-
 _KIND = "terms"
 
 

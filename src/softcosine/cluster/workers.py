@@ -13,8 +13,6 @@ from softcosine._threads import in_threads, n_threads, using_threads
 from softcosine.cluster.shard import Shard, ShardSource
 from softcosine.errors import DeadlineExceededError
 
-__all__ = ["ThreadWorkers", "Workers"]
-
 _LATE = 8  # threads for each shard, as calls that came too late still run
 
 

@@ -8,8 +8,6 @@ from typing import Protocol
 
 from numpy.typing import ArrayLike
 
-__all__ = ["Encode", "Encoder", "NamedEncoder", "card_languages"]
-
 Encode = Callable[[list[str]], ArrayLike]
 
 

@@ -14,8 +14,6 @@ from softcosine.encoders.encoder import Encode, NamedEncoder
 from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 
-__all__ = ["encode_texts", "encoded_batches"]
-
 
 def encode_texts(
     encoder: NamedEncoder,

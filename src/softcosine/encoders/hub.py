@@ -7,8 +7,6 @@ from pathlib import Path
 
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
-__all__ = ["hub_folder"]
-
 
 def hub_folder(name: str, files: Iterable[str], *, download: bool = True) -> Path:
     """Return the folder of a model in the cache of huggingface_hub, which downloads what is new.

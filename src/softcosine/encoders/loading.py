@@ -20,8 +20,6 @@ from softcosine.encoders.sentence_transformers_encoder import (
 )
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
-__all__ = ["MINILM", "canonical_name", "encode_function", "installed_encoder", "load_encoder"]
-
 MINILM = "all-MiniLM-L6-v2"
 _MINILM_ON_THE_HUB = f"sentence-transformers/{MINILM}"
 _MINILM_PACKAGES = ("softcosine_minilm", "onnxruntime", "tokenizers")

@@ -15,8 +15,6 @@ from softcosine._threads import in_threads
 from softcosine.encoders.onnx_folder import OnnxFolder
 from softcosine.errors import MalformedFileError, MissingDependencyError
 
-__all__ = ["OnnxEncoder"]
-
 _CONSTANT_INPUTS = {"attention_mask": 1, "token_type_ids": 0}
 _ADDED = 8  # tokens that a tokenizer may add to a text, such as [CLS]
 

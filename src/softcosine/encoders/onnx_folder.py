@@ -12,8 +12,6 @@ from softcosine.encoders.encoder import card_languages
 from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
-__all__ = ["HUB_FILES", "OnnxFolder", "has_onnx_model"]
-
 _MODELS = ("model.onnx", "onnx/model.onnx")
 # The files of an encoder on the hub. Large weights are in a file beside the model.
 HUB_FILES = (

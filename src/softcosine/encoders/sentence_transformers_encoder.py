@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from softcosine.encoders.encoder import card_languages
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
-__all__ = ["SentenceTransformersEncoder", "parsed_tokenizer"]
-
 _BATCH = 32  # texts padded together
 
 

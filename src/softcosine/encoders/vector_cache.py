@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from softcosine.errors import IndexFormatError, InvalidInputError, MalformedFileError
 from softcosine.storage import checked_path
 
-__all__ = ["VectorCache"]
-
 _APPLICATION = 0x736F6674  # "soft"
 _VERSION = 1
 _LONGEST_KEY = 64

@@ -20,8 +20,6 @@ from softcosine.evaluate.runs import DEPTH, run_of
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.system import FittedSystem, System
 
-__all__ = ["Answered", "Seconds", "answered"]
-
 
 @dataclass(frozen=True, slots=True)
 class Seconds:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from softcosine.evaluate.measured import Measured
 
-__all__ = ["EvaluationChart", "evaluation_chart"]
-
 _BASE, _EVEN, _UP, _DOWN = "#8a8f98", "#1f5fa8", "#2a8c4a", "#c0392b"
 _COLORS = {1: _UP, 0: _EVEN, -1: _DOWN}
 _NAME, _TITLE = 40, 60  # columns of a label

@@ -27,8 +27,6 @@ from softcosine.evaluate.statistics import midranks
 from softcosine.evaluate.systems.system import FittedSystem
 from softcosine.index.search.explanation import Explanation
 
-__all__ = ["Shown", "View", "excerpt", "view_of"]
-
 _EXCERPT = 160
 _RELEVANT, _WRONG = 2, 1  # documents shown of a query
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from softcosine.errors import DuplicateIdError, InvalidInputError
 from softcosine.files import joined_text
 
-__all__ = ["Documents"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Documents:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from softcosine.evaluate.charts import EvaluationChart
     from softcosine.evaluate.differences import Differences
 
-__all__ = ["Evaluation", "evaluate"]
-
 USUAL_BASELINE = "cosine"
 
 

@@ -12,8 +12,6 @@ from softcosine.evaluate.neighbors import Choice, Predictions
 from softcosine.evaluate.significance import Interval
 from softcosine.evaluate.systems.system import FittedSystem
 
-__all__ = ["Measured"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Measured:

@@ -48,15 +48,6 @@ from softcosine.evaluate.statistics import (
     Statistic,
 )
 
-__all__ = [
-    "Answers",
-    "Figures",
-    "check_measures",
-    "default_measures",
-    "lower_is_better",
-    "measured",
-]
-
 # Output of a system on a ranking set, a classification set, a set of pairs.
 Answers = Run | Predictions | NDArray[np.float64]
 

@@ -18,8 +18,6 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.system import FittedSystem, Ranked, System
 from softcosine.index.votes import CANDIDATES, Neighborhood, Voting, VotingGrid, voted
 
-__all__ = ["Choice", "Predictions", "around_each_other", "classified"]
-
 Numbers = NDArray[np.int64]
 
 

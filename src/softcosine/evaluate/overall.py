@@ -15,8 +15,6 @@ from softcosine.evaluate.measures import check_measures, lower_is_better
 from softcosine.evaluate.significance import Interval, bootstrap, interval_of, relative_gains
 from softcosine.evaluate.tables import Cell, Row, Table, interval_cells
 
-__all__ = ["Overall", "check_together", "overall"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Overall:

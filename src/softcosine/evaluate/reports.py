@@ -13,8 +13,6 @@ from softcosine.evaluate.tables import Cell, Row, Table, interval_cells
 if TYPE_CHECKING:
     from softcosine.evaluate.measured import Measured
 
-__all__ = ["evaluation_table", "intervals_table", "text_table", "units_of"]
-
 
 def evaluation_table(evaluation: Measured) -> Table:
     """Return the values of every system and measure, and its seconds.

@@ -16,8 +16,6 @@ from softcosine.evaluate.systems.system import FittedSystem
 from softcosine.files.trec_run import check_trec_ids, trec_run
 from softcosine.storage import checked_path, write_text
 
-__all__ = ["DEPTH", "Run", "run_of"]
-
 DEPTH = 1000  # documents per query, as at TREC
 
 

@@ -24,19 +24,6 @@ from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.statistics import Mean, Statistic
 
-__all__ = [
-    "Interval",
-    "bootstrap",
-    "check_settings",
-    "holm",
-    "interval_of",
-    "paired_bootstrap",
-    "paired_bootstrap_of_collections",
-    "randomization_test",
-    "relative_gains",
-    "resampled_counts",
-]
-
 N_RESAMPLES = 10_000
 CONFIDENCE = 0.95
 _ROUNDING = 1e-12

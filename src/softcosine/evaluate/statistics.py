@@ -16,18 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = [
-    "AreaUnderCurve",
-    "AveragePrecision",
-    "Correlation",
-    "MacroF1",
-    "Mean",
-    "RankCorrelation",
-    "Ratio",
-    "Statistic",
-    "midranks",
-]
-
 Values = NDArray[np.float64]
 Counts = NDArray[np.float64]  # whole numbers in float64, for matrix products
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from softcosine.evaluate.significance import Interval
 
-__all__ = ["Cell", "Row", "Table", "interval_cells"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

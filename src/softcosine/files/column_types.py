@@ -24,8 +24,6 @@ from typing import Any
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 
-__all__ = ["TYPES", "ColumnTypes", "chosen_types", "parsed_cell", "type_of"]
-
 # More digits are rather an id, and JSON readers with float64 would change them.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,14})")
 _DECIMAL = re.compile(r"-?((0|[1-9][0-9]{0,14})(\.[0-9]+)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")

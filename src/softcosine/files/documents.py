@@ -16,16 +16,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.files.column_types import ColumnTypes, parsed_cell
 from softcosine.files.records import Record
 
-__all__ = [
-    "Document",
-    "Fields",
-    "RecordReader",
-    "column_types",
-    "id_field",
-    "joined_text",
-    "place",
-]
-
 _IDS = ("id", "_id")  # a record may have both if they are equal
 _OTHER_ID = "docid"
 _TITLE, _TEXT = "title", "text"

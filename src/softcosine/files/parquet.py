@@ -10,8 +10,6 @@ from typing import Any, BinaryIO
 
 from softcosine.errors import MalformedFileError, MissingDependencyError
 
-__all__ = ["read_rows"]
-
 
 def read_rows(
     path: str, *, stream: BinaryIO | None = None, row_groups: Sequence[int] | None = None

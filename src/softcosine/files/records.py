@@ -16,8 +16,6 @@ from softcosine._textio import ADVICE, STANDARD_INPUT, Text, opened
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, MalformedFileError
 
-__all__ = ["FORMATS", "TABLES", "Record", "format_of", "parsed_json", "read_records"]
-
 _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["check_trec_ids", "trec_run"]
-
 # Readers drop a byte order mark, and no text file contains NUL.
 _RUN_ID = re.compile("(?!\ufeff)[^\\s\0\ud800-\udfff]+")
 

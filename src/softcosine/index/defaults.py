@@ -13,18 +13,6 @@ from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 from softcosine.text.weighting import Weighting
 
-__all__ = [
-    "AUTOMATIC_WEIGHTS",
-    "ENCODER",
-    "MEANING_WEIGHTS",
-    "RANKING",
-    "STATIC_WEIGHTS",
-    "TEXT",
-    "WEIGHTING",
-    "Field",
-    "checked_fields",
-]
-
 RANKING = "soft_tf_bm25"
 # "static" for English texts that are ranked by BM25, unless S = I or S is given; otherwise none.
 ENCODER = "auto"

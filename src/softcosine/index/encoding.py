@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.vector_cache import VectorCache
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = [
-    "IndexEncoder",
-    "chosen_encoder",
-    "default_weights",
-    "how_to_get",
-    "light_encoder",
-    "meaning_weights",
-    "named_encoder",
-    "new_space",
-]
-
-
 _MULTILINGUAL = "hub:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 
 

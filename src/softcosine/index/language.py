@@ -15,15 +15,6 @@ from softcosine.text.language import detect_language
 from softcosine.text.segmenters import SEGMENTERS
 from softcosine.text.stop_words import stop_word_lists
 
-__all__ = [
-    "AnalyzedInLanguage",
-    "DecidedLanguage",
-    "analyze_in_language",
-    "check_language",
-    "decide_language",
-    "language_note",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedInLanguage:

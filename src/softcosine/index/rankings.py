@@ -28,8 +28,6 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import ROUNDED_ONE, reciprocal, roots
 from softcosine.text.weighting import Weighting
 
-__all__ = ["TITLES", "PreparedRanking", "Ranking", "check_ranking", "prepare", "soft_norms"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -17,29 +17,6 @@ from msgspec import Meta, Struct, ValidationError
 from softcosine._validation import check_whole, must_be
 from softcosine.errors import InvalidInputError
 
-__all__ = [
-    "MAX_FACETS",
-    "MAX_SORT_KEYS",
-    "Ask",
-    "By",
-    "DedupeRequest",
-    "ExpandRequest",
-    "ExplainRequest",
-    "ExplainSimilarRequest",
-    "FilterRequest",
-    "FirstStage",
-    "NeighborsRequest",
-    "PairsRequest",
-    "Request",
-    "ScoresRequest",
-    "ScoringKeywords",
-    "ScoringOptions",
-    "SearchKeywords",
-    "SearchOptions",
-    "SearchRequest",
-    "SimilarRequest",
-]
-
 MAX_FACETS, MAX_SORT_KEYS = 100, 32
 _UNBOUNDED = 1e300  # a bound refuses NaN and infinity
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["SoftIndex"]
-
 
 class SoftIndex(Searchable):
     """An exact, explainable full-text index that also finds documents by similar words.

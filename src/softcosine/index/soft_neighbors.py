@@ -26,8 +26,6 @@ from softcosine.text.weighting import Weighting, checked_weighting
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GRAPH_MODES", "Matches", "SoftNeighbors"]
-
 GRAPH_MODES = ("distance", "connectivity")
 
 

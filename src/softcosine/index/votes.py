@@ -17,20 +17,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "AROUND",
-    "CANDIDATES",
-    "Neighborhood",
-    "Voting",
-    "VotingGrid",
-    "best_voting",
-    "class_votes",
-    "hub_levels",
-    "leave_one_out",
-    "lowered",
-    "voted",
-]
-
 _Floats = NDArray[np.float64]
 _Numbers = NDArray[np.int64]
 

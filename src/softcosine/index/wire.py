@@ -13,8 +13,6 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NotRequired, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["form", "read", "wire"]
-
 _T = TypeVar("_T")
 
 

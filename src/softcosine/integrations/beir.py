@@ -7,8 +7,6 @@ from typing import Any
 
 from softcosine import SoftIndex
 
-__all__ = ["SoftSearch"]
-
 
 class SoftSearch:
     """A search for ``EvaluateRetrieval`` of BEIR; each corpus is indexed in memory.

@@ -8,8 +8,6 @@ from typing import Any, Self
 
 from softcosine import SoftIndex
 
-__all__ = ["Passage", "SoftRetriever"]
-
 
 @dataclass(frozen=True, slots=True)
 class Passage:

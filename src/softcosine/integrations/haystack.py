@@ -29,8 +29,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError("haystack-ai", "haystack", "A document store") from error
 
-__all__ = ["SoftDocumentStore", "SoftRetriever", "where_of"]
-
 _OTHER_FIELDS = "_haystack"  # metadata key of a document's blob and embeddings
 _TYPES = {bool: "boolean", int: "int", float: "float"}
 _UNFILTERED = {"id", "content", "blob", "score", "embedding", "sparse_embedding"}

@@ -21,8 +21,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError("langchain-core", "langchain", "A vector store") from error
 
-__all__ = ["SoftRetriever", "SoftVectorStore"]
-
 
 def _document(found: Any) -> Document:
     return Document(id=found.id, page_content=found.text, metadata=found.metadata)

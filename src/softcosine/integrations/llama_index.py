@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError("llama-index-core", "llama-index", "A retriever") from error
 
-__all__ = ["SoftRetriever", "where_of", "write_nodes"]
-
 
 class SoftRetriever(BaseRetriever):  # type: ignore[misc]
     """A retriever of LlamaIndex; a fusion retriever takes it beside others.

@@ -9,8 +9,6 @@ from softcosine import SoftIndex
 from softcosine.errors import MissingDependencyError, NotFittedError
 from softcosine.version import __version__
 
-__all__ = ["SoftSearch"]
-
 
 class SoftSearch:
     """A model for the retrieval and reranking tasks of mteb; each corpus is indexed in memory.

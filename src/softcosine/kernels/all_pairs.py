@@ -13,8 +13,6 @@ import numpy as np
 from softcosine.kernels.jit import helper, inlined, kernel
 from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["PANEL", "expand_documents", "gather_pairs", "order_values", "scan_panel"]
-
 PANEL = 64  # documents; a row of the panel is one cache line
 _FETCH = 32  # number of postings that a row is prefetched ahead
 _RUN = 256  # rows whose sum, at most 255 each, fits into 16 bits

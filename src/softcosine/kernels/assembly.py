@@ -6,8 +6,6 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["assemble_symmetric"]
-
 
 @kernel(
     "void(int64[::1], int32[::1], float32[::1], int32[::1], int64, boolean,"

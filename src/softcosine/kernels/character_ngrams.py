@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["find_alike", "invert", "measure_cosines", "write_ngrams"]
-
 _PRIME = 2**31 - 1
 _BASES = (1_190_494_759, 668_265_263)
 _BEGIN = 0x110000  # boundary marks of a string; not code points

@@ -13,16 +13,6 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = [
-    "count_in_core",
-    "count_outside_core",
-    "factor_outside_core",
-    "lay_out_core",
-    "lay_out_outside_core",
-    "solve_rows",
-    "subtract_from_core",
-]
-
 
 @kernel(
     "int64(int64[::1], int32[::1], float32[::1], int32[::1], int32[::1], int32[::1], boolean[::1],"

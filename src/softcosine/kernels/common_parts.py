@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["fill_buckets", "propose", "write_keys"]
-
 _PRIME = 2**31 - 1  # hashes are polynomials modulo this, so that products stay below 2**62
 _BASE = 1_190_494_759
 _PIECE = 668_265_263

@@ -11,18 +11,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = [
-    "add_gram",
-    "combine_columns",
-    "context_sizes",
-    "diagonalize",
-    "fill_contexts",
-    "lay_out",
-    "positive_information",
-    "sort_positions",
-    "sparse_times_dense",
-]
-
 _END = -2  # separates documents
 _MARKED = 8  # terms per mark
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["count_documents", "count_terms", "expand"]
-
 
 @kernel("void(int32[::1], int64[::1], int64[::1], int32[::1], int32[::1], int64[::1])")
 def expand(

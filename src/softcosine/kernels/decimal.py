@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["find_words", "parse_rows"]
-
 _EXACT = 22  # the largest power of ten that float64 holds exactly
 _POWERS = np.array([float(f"1e{power}") for power in range(_EXACT + 1)])
 _DIGITS = 18  # number of digits that always fit into int64

@@ -20,8 +20,6 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 from softcosine._file_lock import FileLock
 
-__all__ = ["DiskCache"]
-
 _logger = logging.getLogger(__name__)
 _PATIENCE = 120.0  # seconds; a kernel is compiled in a few, but a process may be stopped meanwhile
 

@@ -20,18 +20,6 @@ import numpy as np
 from softcosine.kernels.jit import helper, inlined, kernel
 from softcosine.kernels.segment_table import COLUMNS, array_at
 
-__all__ = [
-    "COUNTS",
-    "REALS",
-    "SATURATED",
-    "push_pairs",
-    "rank_candidates",
-    "score_documents",
-    "score_pairs",
-    "score_soft_frequencies",
-    "soft_norms_squared",
-]
-
 COUNTS, SATURATED, REALS = 0, 1, 2
 
 _HUGE = 1e30  # upper limit of bars, within the range of float32

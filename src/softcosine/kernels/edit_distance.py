@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["measure_found", "measure_pairs"]
-
 _UNSET = -(2**40)
 _BITS = 60  # maximum length of a string for the bit-parallel comparison
 _SLOTS = 255

@@ -11,8 +11,6 @@ import numpy as np
 
 from softcosine.kernels.jit import helper, inlined, kernel
 
-__all__ = ["column_counts", "elimination_tree", "minimum_degree", "postorder"]
-
 
 @kernel("void(int64[::1], int32[::1], int32[::1], int32[::1], int32[::1])")
 def elimination_tree(  # type: ignore[no-untyped-def]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["follow", "roots_of", "unite"]
-
 
 @kernel("void(int64[::1], int64[::1], int64[::1])")
 def unite(parents, first, second):  # type: ignore[no-untyped-def]

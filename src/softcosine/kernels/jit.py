@@ -13,8 +13,6 @@ from numba.core.event import Event, Listener, install_listener
 
 from softcosine.kernels.disk_cache import DiskCache
 
-__all__ = ["helper", "inlined", "kernel"]
-
 _logger = logging.getLogger(__name__)
 
 # A function that kernels of the same file call. It is compiled into them, never alone, and must be

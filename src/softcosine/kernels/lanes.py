@@ -11,8 +11,6 @@ from typing import Any
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "above", "above_each", "count_bits", "lowest_bit", "sum_of_eights"]
-
 LANES = 64  # numbers compared at a time
 
 if config.DISABLE_JIT:

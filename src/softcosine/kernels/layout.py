@@ -10,9 +10,6 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["pull", "push"]
-
-
 _SIDE_BY_SIDE = 64  # points whose sums stay in the first-level cache
 
 

@@ -8,14 +8,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = [
-    "approximate_cosines",
-    "exact_cosines",
-    "project_rows",
-    "select_sums",
-    "sum_pieces",
-]
-
 
 @kernel("void(float32[:,::1], float32[:,::1], float64[:,::1])")
 def project_rows(

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["best_of_rows"]
-
 _SHORT = 16  # entries sorted by insertion
 _DEPTH = 64  # of the stack: the longer half is deferred, so 2**63 entries would fit
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["count_pair_products", "fill_pair_products", "sampled_products"]
-
 
 @kernel(
     "void(int64[::1], int32[::1], float64[::1], int64[::1], int32[::1], float64[::1],"

@@ -11,8 +11,6 @@ import numpy as np
 from softcosine.kernels.jit import inlined, kernel
 from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["PANEL", "clear_panel", "fill_panel", "score_panel"]
-
 PANEL = 64  # queries; a row of the panel is two cache lines
 _FETCH = 16  # number of postings that a row is prefetched ahead
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["find_phrase"]
-
 
 # Mapped files and cached sets of documents may be read-only.
 @kernel(

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["hash_ngrams", "number_pieces", "reinsert", "split_words"]
-
 
 @kernel("void(uint8[::1], int64[::1], int64, int64, int64, int64, int32[::1], int64[::1])")
 def hash_ngrams(

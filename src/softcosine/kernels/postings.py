@@ -6,8 +6,6 @@ import numpy as np
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["greatest_impacts", "invert_counts", "invert_reals"]
-
 _ROUNDED = 1.0 + 2.0**-23  # real weights of postings are rounded to float32
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from numba import config, types
 from numba.extending import intrinsic
 
-__all__ = ["prefetch"]
-
 if config.DISABLE_JIT:
 
     def prefetch(array: Any, index: Any) -> None:

@@ -9,15 +9,6 @@ from softcosine.kernels.lanes import count_bits
 from softcosine.kernels.prefetch import prefetch
 from softcosine.kernels.segment_table import COLUMNS, array_at
 
-__all__ = [
-    "add_scores",
-    "add_soft_frequency_scores",
-    "expand_queries",
-    "find_candidates",
-    "find_in_segment",
-    "select_candidates",
-]
-
 _KIND, _N_DOCS, _N_WORDS, _N_PRESENT, _N_GROUPS, _N_POSTINGS, _N_LEVELS = map(
     COLUMNS.index,
     ("KIND", "N_DOCS", "N_WORDS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),

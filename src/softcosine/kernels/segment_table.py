@@ -13,8 +13,6 @@ from numba.extending import intrinsic
 
 from softcosine.kernels.jit import inlined
 
-__all__ = ["COLUMNS", "array_at"]
-
 # Numbers, then addresses; kernels address a column by its index.
 COLUMNS = (
     *("KIND", "FIRST", "N_DOCS", "N_WORDS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),

@@ -14,8 +14,6 @@ from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.lanes import LANES, above, above_each, lowest_bit, sum_of_eights
 from softcosine.kernels.prefetch import prefetch
 
-__all__ = ["keep_candidates", "pair_similarities", "rank_candidates", "unit_rows"]
-
 _LINE = 16  # float32 numbers in a cache line
 _AHEAD = 4  # number of candidates whose vectors are prefetched
 _HALVINGS = 24  # of the range that contains the k-th largest value

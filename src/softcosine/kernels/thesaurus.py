@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["members_by_concepts", "similarities_by_concepts"]
-
 
 @helper
 def _shared(weight: np.float32, left: np.float32, right: np.float32) -> np.float32:

@@ -13,8 +13,6 @@ from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.source import SourceState
 
-__all__ = ["LearnedPairs", "best_pairs"]
-
 
 class LearnedPairs:
     """A table of similar pairs, with its settings; terms without a similar one are unknown.

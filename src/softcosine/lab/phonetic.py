@@ -19,8 +19,6 @@ from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.similarity.spelling.nearby_strings import CodePoints, Scores, similarities_of_pairs
 
-__all__ = ["PhoneticSimilarity"]
-
 # Names of the key functions in jellyfish.
 ALGORITHMS = {
     "metaphone": "metaphone",

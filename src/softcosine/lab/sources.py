@@ -9,16 +9,6 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.registry import SourceKind, SourceSettings, texts_for
 from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = [
-    "CLICKS",
-    "PHONETIC",
-    "REGRESSION",
-    "SNOS",
-    "SYNTACTIC",
-    "WORDNET_LIN",
-    "WORDNET_WU_PALMER",
-]
-
 
 def _snos(_: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.lab.snos.source import SnosSimilarity

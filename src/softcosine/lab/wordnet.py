@@ -18,8 +18,6 @@ from softcosine.similarity.thesaurus.wordnet import Ancestors, Weighed, WordNet,
 from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["wordnet_similarity"]
-
 Counts = Vocabulary | Mapping[str, float]
 
 _LEAST = 1e-30  # information of a root: above 0, so that its own words are still synonyms

@@ -32,8 +32,6 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
-__all__ = ["Built", "best_of_rows", "build", "described", "extend", "prepared", "with_diagonal"]
-
 CHUNK_TERMS = 2048  # terms per chunk
 
 # From this number of terms on, requests are chunked even without progress, to limit the memory of

@@ -8,16 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-__all__ = [
-    "ROUNDING",
-    "LowestEigenvalue",
-    "is_dominant",
-    "is_symmetric",
-    "lowest_eigenvalue",
-    "shrink_to_definite",
-    "shrinking_factor",
-]
-
 # Rounding error of an eigenvalue 0 in float32.
 ROUNDING = 1e-6
 

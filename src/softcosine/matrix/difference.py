@@ -16,8 +16,6 @@ from softcosine.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Change", "MatrixDifference", "difference"]
-
 _SHOWN = 10
 
 

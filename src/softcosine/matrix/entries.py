@@ -10,8 +10,6 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["Arrays", "asymmetry", "compressed", "writable"]
-
 # Row pointers, column indices and values, as used by kernels.
 Arrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 

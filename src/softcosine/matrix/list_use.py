@@ -16,8 +16,6 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.words import find_words, normalize
 
-__all__ = ["ListUse", "UnusedEntry", "list_use"]
-
 MAX_ENTRIES = 100_000  # longer lists are skipped
 _MAX_UNUSED = 100
 _NAMED = 5  # entries named in a sentence

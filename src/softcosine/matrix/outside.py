@@ -14,8 +14,6 @@ from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.in_terms import are_pinned
 from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["OutsideRow", "outside_rows", "outside_similarities", "spelled_row"]
-
 
 @dataclass(frozen=True, slots=True)
 class OutsideRow:

@@ -18,16 +18,6 @@ from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError
 
-__all__ = [
-    "check_array",
-    "check_ascending",
-    "check_compressed",
-    "check_numbers",
-    "check_sizes",
-    "check_starts",
-    "check_values",
-]
-
 
 def check_array(
     name: str, array: NDArray[Any], dtypes: tuple[str, ...], length: int | None = None

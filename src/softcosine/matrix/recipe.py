@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["BuiltSimilarity", "Scaling", "SimilarityRecipe", "source_name"]
-
 Scaling = Literal["auto", "none", "balanced", "definite"]
 
 _FORMAT, _VERSION = "softcosine-recipe", 1

@@ -13,8 +13,6 @@ from softcosine.matrix.stored import Words
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Restricted", "restricted", "with_added"]
-
 
 @dataclass(frozen=True, slots=True)
 class Restricted:

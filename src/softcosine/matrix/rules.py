@@ -14,8 +14,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Order", "Rules", "Strategy", "column_order"]
-
 Strategy = Literal["symmetric", "dominant", "rows"]
 Order = Literal["rare_first", "frequent_first", "idf", "vocabulary"]
 

@@ -25,17 +25,6 @@ from softcosine.storage import Folder, write_folder
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = [
-    "Words",
-    "built_source",
-    "checked_record",
-    "read_matrix_state",
-    "source_settings",
-    "source_state",
-    "stored_source",
-    "write_matrix",
-]
-
 _SOURCE = "source"
 
 

@@ -6,23 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = [
-    "Added",
-    "Deleted",
-    "DocumentText",
-    "ExplainedScore",
-    "FoundDocument",
-    "FoundDocuments",
-    "IndexInfo",
-    "IndexList",
-    "NewDocument",
-    "RelatedWord",
-    "RelatedWords",
-    "SearchResult",
-    "ValueCount",
-    "WordPair",
-]
-
 _Rank = Annotated[int, Field(description="1 for the best document.")]
 _Title = Annotated[str | None, Field(description="The title, if the document has one.")]
 _Text = Annotated[str, Field(description="The text, or its start; see truncated.")]

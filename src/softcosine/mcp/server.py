@@ -25,8 +25,6 @@ from mcp_types import ToolAnnotations
 
 from softcosine.mcp.tools import Tools
 
-__all__ = ["MAX_CHARACTERS", "asgi_app", "mcp_server"]
-
 MAX_CHARACTERS = 1000  # of a text of a hit
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -37,8 +37,6 @@ from softcosine.mcp.results import (
 )
 from softcosine.similarity.provenance import origins
 
-__all__ = ["Tools"]
-
 _MOST_HITS = 100
 _MOST_CHARACTERS = 100_000  # of a returned text, and of a query
 _MOST_NEW = 1000

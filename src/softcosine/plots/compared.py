@@ -11,8 +11,6 @@ from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.search.top_docs import QueryVector
 
-__all__ = ["compared_searcher", "document_vectors", "snapshot_of", "unit_of"]
-
 # Rankings that do not depend on which of two documents is the query, as for pairs.
 _SYMMETRIC = ("soft_cosine", "inner_product")
 

@@ -33,8 +33,6 @@ from softcosine.text.analyzer import shortened
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DocumentMap", "document_map"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighborhoods:

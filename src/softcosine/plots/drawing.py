@@ -21,8 +21,6 @@ from softcosine.storage import checked_path, written_beside
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Picture", "checked_picture_path", "columns", "drawable", "label"]
-
 _SUFFIXES = (".png", ".svg", ".pdf")
 _DPI = 150
 _FONT = "DejaVu Sans"  # bundled with matplotlib

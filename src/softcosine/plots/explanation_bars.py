@@ -16,8 +16,6 @@ from softcosine.plots.drawing import Picture, columns, label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ExplanationBars", "explanation_bars"]
-
 _MOST = 200
 # Kinds of summands: colour and label.
 _KINDS = (("#1f5fa8", "same word (=)"), ("#e08a1e", "similar word (~)"), ("#3f9c6d", "meaning (≈)"))

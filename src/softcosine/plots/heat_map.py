@@ -15,8 +15,6 @@ from softcosine.plots.drawing import Picture, columns, label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MOST_ROWS", "HeatMap", "arranged", "grouped"]
-
 MOST_ROWS = 200
 
 _LABEL = 40  # columns

@@ -23,8 +23,6 @@ from softcosine.plots.compared import (
 from softcosine.plots.heat_map import MOST_ROWS, HeatMap, arranged
 from softcosine.text.analyzer import shortened
 
-__all__ = ["similarity_heat_map", "term_heat_map", "word_heat_map"]
-
 
 def similarity_heat_map(
     index: Searchable,

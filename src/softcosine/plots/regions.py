@@ -11,8 +11,6 @@ from scipy.sparse import csr_array
 
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Region", "regions_of"]
-
 _CELLS = 96  # cells per side of the grid that measures density
 _WORDS = 3
 _LIFT = 2.0  # how much more frequent a characteristic word is in the region than elsewhere

@@ -27,8 +27,6 @@ from softcosine.serve.routing import routes
 from softcosine.serve.server import Server
 from softcosine.serve.settings import ServeSettings
 
-__all__ = ["create_app"]
-
 _REFRESH = 0.5  # seconds between two looks at the commits of other processes
 # Request headers that pages of other origins may send.
 _HEADERS = ("Authorization", "Content-Type", "If-Match", "Idempotency-Key", "Prefer")

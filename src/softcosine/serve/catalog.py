@@ -22,8 +22,6 @@ from softcosine.serve.settings import ServeSettings
 from softcosine.storage import write_text
 from softcosine.storage.remote import url_of
 
-__all__ = ["Catalog"]
-
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _MANIFEST, _ALIASES, _STATE = "manifest.json", "aliases.json", ".serve"
 _log = logging.getLogger(__name__)

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from softcosine.index.search.searchable import Searchable
 
-__all__ = ["Completion", "Completions"]
-
 _MOST = "\U0010ffff"
 
 

@@ -13,8 +13,6 @@ from softcosine._threads import using_threads
 from softcosine.serve.problems import Problem
 from softcosine.serve.settings import Limits
 
-__all__ = ["SearchGate"]
-
 _T = TypeVar("_T")
 
 

@@ -17,8 +17,6 @@ from softcosine.serve.problems import Problem, problem_of, problem_response
 from softcosine.serve.settings import Limits
 from softcosine.serve.spooling import JSON_LINES, content_type
 
-__all__ = ["Intake"]
-
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),

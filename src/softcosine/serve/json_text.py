@@ -11,9 +11,6 @@ from starlette.responses import Response
 
 from softcosine.files import parsed_json
 
-__all__ = ["json_bytes", "json_response", "json_value"]
-
-
 _MOST_CONTAINERS = 250_000  # a list takes 30 times as much memory as its text
 
 

@@ -21,8 +21,6 @@ from typing import Any, Literal, get_args
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 
-__all__ = ["SCOPES", "Key", "KeyRing", "Scope"]
-
 Scope = Literal["search", "write", "admin"]
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)

@@ -9,8 +9,6 @@ from typing import Any
 
 from starlette.types import Scope
 
-__all__ = ["JsonLines", "record_request"]
-
 _requests = logging.getLogger("softcosine.serve.requests")
 
 

@@ -20,8 +20,6 @@ from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import whole
 from softcosine.serve.server import Server
 
-__all__ = ["add_mcp"]
-
 
 class _Indexes(Mapping[str, SoftIndex]):
     """The indexes of a catalog that are not sharded, each as of its last commit."""

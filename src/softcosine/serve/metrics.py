@@ -15,8 +15,6 @@ from softcosine.serve.catalog import Catalog
 from softcosine.serve.gate import SearchGate
 from softcosine.serve.tasks import Tasks
 
-__all__ = ["Metrics"]
-
 _BUCKETS = (.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1.0, 2.5, 5.0, 10.0, 60.0)  # fmt: skip
 
 

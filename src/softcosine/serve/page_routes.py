@@ -11,8 +11,6 @@ from starlette.responses import Response
 from softcosine.serve.problems import Problem
 from softcosine.serve.routing import Call, route
 
-__all__ = ["POLICY"]
-
 # No other host, no inline script or style, no frame around the page, and no text that becomes
 # markup: `require-trusted-types-for` lets a browser refuse `innerHTML`.
 POLICY = (

@@ -57,15 +57,6 @@ from softcosine import errors
 from softcosine.index.requests import refusal
 from softcosine.serve.json_text import json_bytes
 
-__all__ = [
-    "PREFIX",
-    "Problem",
-    "add_handlers",
-    "decoded",
-    "problem_of",
-    "problem_response",
-]
-
 _log = logging.getLogger(__name__)
 
 PREFIX = "urn:softcosine:"

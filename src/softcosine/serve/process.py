@@ -27,8 +27,6 @@ from softcosine.serve.logs import JsonLines
 from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 
-__all__ = ["Bind", "app_of_environment", "serve"]
-
 _VARIABLE = "SOFTCOSINE_SERVE"  # the settings, for the processes of several workers
 _APP = "softcosine.serve.process:app_of_environment"
 _LOCAL = ("localhost", "127.0.0.1", "::1")

@@ -17,8 +17,6 @@ from starlette.responses import Response
 from softcosine.serve.problems import Problem
 from softcosine.serve.state_store import StateStore, StoredAnswer
 
-__all__ = ["Repeatable", "key_reused", "once", "replayed"]
-
 _LONGEST = 200
 _KEPT_HEADERS = ("etag", "location")
 

@@ -27,8 +27,6 @@ from softcosine.serve.server import Server, admit
 from softcosine.serve.spooling import content_type, read_json
 from softcosine.version import __version__
 
-__all__ = ["CHANGE", "Call", "matching", "openapi", "route", "routes"]
-
 _LARGE = 64 << 10  # bytes that are not parsed in the event loop
 _REFERENCE = "#/components/schemas/{name}"
 _LISTS = ("sort", "facet")  # query parameters that may come several times

@@ -52,8 +52,6 @@ from softcosine.serve.task_routes import started
 from softcosine.similarity.provenance import origins, overruled
 from softcosine.text.analyzer import shortened
 
-__all__ = ["answered"]
-
 _INDEX = "/v1/indexes/{i}"
 _ADVICE = (
     "raise min_similarity or lower k, or compare where the index is: softcosine collection pairs "

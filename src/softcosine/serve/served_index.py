@@ -23,8 +23,6 @@ from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, key_reused
 from softcosine.serve.settings import Limits
 
-__all__ = ["Change", "EitherWriter", "ServedIndex", "View", "expecting", "whole"]
-
 EitherWriter = IndexWriter | ShardedWriter
 
 _T = TypeVar("_T")

@@ -23,8 +23,6 @@ from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 from softcosine.serve.tasks import Tasks
 
-__all__ = ["Server", "admit", "require"]
-
 _WRITERS = 4  # indexes that are changed at the same time
 _log = logging.getLogger(__name__)
 

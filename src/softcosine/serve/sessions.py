@@ -29,8 +29,6 @@ from softcosine.serve.keys import Key, KeyRing
 from softcosine.serve.problems import Problem
 from softcosine.serve.state_store import StateStore
 
-__all__ = ["SAFE", "Sessions", "csrf_token"]
-
 _log = logging.getLogger(__name__)
 _LIFETIME = 12 * 3600.0  # seconds
 _HEADER = "X-CSRF-Token"

@@ -8,8 +8,6 @@ from pathlib import Path
 from softcosine._threads import usable_cpus
 from softcosine.cluster.opening import ShardOptions
 
-__all__ = ["Limits", "ServeSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

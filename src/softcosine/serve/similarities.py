@@ -18,8 +18,6 @@ from softcosine.similarity.overrides.decisions import (
     decided,
 )
 
-__all__ = ["decisions_of", "similarities_answer", "with_decisions"]
-
 
 def decisions_of(index: EitherIndex) -> Decisions:
     """Return the decisions that an index follows."""

@@ -14,8 +14,6 @@ from starlette.requests import Request
 from softcosine.serve.json_text import json_value
 from softcosine.serve.problems import Problem, decoded
 
-__all__ = ["JSON_LINES", "content_type", "digest_of", "read_json", "read_lines", "spooled"]
-
 JSON_LINES = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines")
 
 _IN_MEMORY = 1 << 20

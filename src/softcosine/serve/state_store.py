@@ -15,8 +15,6 @@ from typing import Any
 
 from softcosine._file_lock import FileLock
 
-__all__ = ["StateStore", "StoredAnswer"]
-
 _FILE = "state.sqlite3"
 _KEPT = 24 * 3600.0  # seconds that answers and ended tasks are remembered
 _MOST_BYTES = 256 << 20  # of the results of ended tasks; beyond, the oldest are forgotten

@@ -26,8 +26,6 @@ from softcosine.serve.served_index import Change, EitherWriter
 from softcosine.serve.server import require
 from softcosine.serve.similarities import similarities_answer, with_decisions
 
-__all__ = ["started"]
-
 _INDEX, _TASK = "/v1/indexes/{i}", "/v1/tasks/{id}"
 _KEY = ("Idempotency-Key",)
 # The scope that starts a task also reads and cancels it; "admin" for all others.

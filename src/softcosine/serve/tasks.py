@@ -13,8 +13,6 @@ from softcosine._progress import Report
 from softcosine.serve.problems import Problem, problem_of
 from softcosine.serve.state_store import StateStore
 
-__all__ = ["Tasks"]
-
 _PAUSE = 0.3  # seconds between two reports of progress
 
 

@@ -14,11 +14,6 @@ from softcosine.index.search.server_query import Words
 from softcosine.servers.text_field import TermFacts, TextField
 from softcosine.text.analyzer import Analyzer
 
-__all__ = [
-    *("USABLE", "FieldComparison", "TermDifference", "WordDifference", "compared"),
-    "sampled_words",
-]
-
 _MOST_WORDS = 3000
 _N_TERMS = 12
 _EQUAL = 0.99  # of the words of the texts

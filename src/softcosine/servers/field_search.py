@@ -27,8 +27,6 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["search_field"]
-
 _CANDIDATES = 100
 
 

@@ -23,8 +23,6 @@ from weakref import finalize
 from softcosine._retries import with_retries
 from softcosine.errors import InvalidInputError, ServerError
 
-__all__ = ["Http", "Reply", "ServerAddress", "TooManyClausesError", "why_partial"]
-
 _BUSY = {429, 502, 503, 504}
 _FINAL = (TimeoutError, ConnectionRefusedError, ssl.SSLError, gaierror)
 _PORT = 9200

@@ -21,8 +21,6 @@ from softcosine.storage.replacement import check_target
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
-__all__ = ["learn_from"]
-
 _SAMPLED = 1000  # documents whose words choose the analyzer
 _COUNTED = 50  # words of which the most frequent known one shows k1 and b
 

@@ -16,8 +16,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.search.server_query import ServerQuery
 from softcosine.servers.http import Http, ServerAddress, why_partial
 
-__all__ = ["Candidates", "TermFacts", "TextField"]
-
 _ANALYZED_AT_ONCE = 1000  # words; a server's limit is 10,000 tokens a request
 _READ_AT_ONCE = 1000  # documents
 _ALL_SHARDS = "?search_type=dfs_query_then_fetch"  # statistics of all, not of each

@@ -8,8 +8,6 @@ from typing import Any
 from softcosine.errors import IndexFormatError
 from softcosine.version import __version__
 
-__all__ = ["SHA256", "check_reference", "reference_to"]
-
 SHA256 = {
     "english.npz": "73d49630732aff1a0183a29001adab6c8acb4b6089368d4d9e20bd40bf8f466d",
     "antonyms_en.txt": "5cc08422ea994ce6f8fb7da106d96ef9e76231376d6b973c9eaf89c4422caf5f",

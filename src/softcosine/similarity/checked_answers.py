@@ -11,8 +11,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["check_neighbors", "known_by", "neighbors_by", "similarities_by"]
-
 
 def known_by(source: TermSimilaritySource, terms: Sequence[str]) -> NDArray[np.bool_]:
     """Whether a source knows each term, shape (n_terms,).

@@ -34,15 +34,6 @@ from softcosine.similarity.source import (
     usual_neighbors,
 )
 
-__all__ = [
-    "MappedSource",
-    "Settled",
-    "SourceOfOne",
-    "SourceOfSources",
-    "mapped_neighbors",
-    "neighbors_in_rounds",
-]
-
 # Neighbours of some terms, and for each term whether these are final.
 Settled = tuple[Neighbors, NDArray[np.bool_]]
 

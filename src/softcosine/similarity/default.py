@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["MIN_ENGLISH", "DefaultSource", "antonyms_of", "default_source"]
-
 # Where stop words do not identify the language: the share of the longer words that the English
 # table must know.
 MIN_ENGLISH = 0.6

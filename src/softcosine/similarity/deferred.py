@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError
 
-__all__ = ["Deferred"]
-
 T = TypeVar("T")
 
 

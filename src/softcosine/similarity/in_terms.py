@@ -31,18 +31,6 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.words import find_words, normalize
 
-__all__ = [
-    "ListInTerms",
-    "PersonsList",
-    "TermKeys",
-    "are_pinned",
-    "have_pins",
-    "in_terms",
-    "known_as_written",
-    "lists_in",
-    "phrases_in",
-]
-
 
 class TermKeys:
     """The term of each word, as a string; equal for all forms of one stem.

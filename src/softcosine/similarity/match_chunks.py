@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from softcosine._threads import for_each_chunk
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 
-__all__ = ["MatchChunk", "best_of_chunks"]
-
 
 @dataclass(frozen=True, slots=True)
 class MatchChunk:

@@ -9,8 +9,6 @@ from softcosine.similarity.embeddings.english import BundledTable, english_table
 from softcosine.similarity.in_terms import ListInTerms
 from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["name_of"]
-
 # Short names that differ from the class name, keyed by class name: no optional module is imported.
 _NAMES = {
     "EmbeddingSimilarity": "vectors",

@@ -14,8 +14,6 @@ from softcosine._threads import for_each_chunk
 from softcosine.kernels.ordering import best_of_rows
 from softcosine.similarity.identity_cache import LastTuple
 
-__all__ = ["NO_PAIRS", "Neighbors", "Pairs", "StringOrder"]
-
 # Query terms, positions of their neighbours, and similarities, each of shape (n_pairs,).
 Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
 NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))

@@ -27,8 +27,6 @@ from softcosine.similarity.source import (
 from softcosine.text.analyzer import shortened
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["PairSimilarity"]
-
 _BLOCK_PAIRS = 1 << 22  # pairs of neighbours sorted per chunk
 
 

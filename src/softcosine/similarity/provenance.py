@@ -22,8 +22,6 @@ from softcosine.similarity.overrides.decisions import DecidedSimilarity
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.source import TermSimilaritySource, check_pairs, equal_strings
 
-__all__ = ["Origin", "origins", "overruled"]
-
 Terms = Sequence[str]
 
 

@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = [
-    "KINDS",
-    "NAMES",
-    "PREFIXES",
-    "SourceKind",
-    "SourceSettings",
-    "kind_and_place",
-    "kind_named",
-    "needs_nothing",
-    "no_documents",
-    "source_named",
-    "texts_for",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:

@@ -18,8 +18,6 @@ from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import soft_singular_vectors
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["SoftCosineTransformer"]
-
 
 class SoftCosineTransformer(SoftTransformer):
     r"""Transform documents to coordinates in an orthonormal basis of the soft space (theory T7).

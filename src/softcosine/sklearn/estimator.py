@@ -25,13 +25,6 @@ from softcosine.sklearn.similarity import built_similarity
 from softcosine.space.norms import checked_matrix
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = [
-    "NotFittedError",
-    "SoftTransformer",
-    "Vectors",
-    "row_blocks",
-]
-
 _ROWS = 2048
 
 Vectors: TypeAlias = ArrayLike | csr_array

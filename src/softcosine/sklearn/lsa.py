@@ -18,8 +18,6 @@ from softcosine.space.norms import row_sums
 from softcosine.space.transforms import expand_queries, unit_documents
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["SoftLSA"]
-
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 

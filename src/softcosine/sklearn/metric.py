@@ -27,8 +27,6 @@ from softcosine.sklearn.similarity import check_names
 from softcosine.space.pair_pattern import PairPattern, coordinates, own_products
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["SoftMetric"]
-
 _Floats = NDArray[np.float64]
 
 

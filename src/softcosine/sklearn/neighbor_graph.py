@@ -16,8 +16,6 @@ from softcosine.sklearn.estimator import SoftTransformer, Vectors
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["SoftNeighborsTransformer"]
-
 
 class SoftNeighborsTransformer(SoftTransformer):
     """Transform documents to the graph of their nearest neighbours among the fitted documents.

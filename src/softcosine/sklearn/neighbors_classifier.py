@@ -31,8 +31,6 @@ from softcosine.sklearn.similarity import built_similarity
 from softcosine.space.norms import checked_matrix
 from softcosine.text.weighting import Weighting
 
-__all__ = ["SoftNeighborsClassifier"]
-
 AUTO = "auto"
 _USUAL = VotingGrid()
 _MOST = 1e300  # finite after multiplication by a similarity

@@ -16,8 +16,6 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.space.latent import Blocks, right_singular_vectors
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["DocumentMatrix", "built_similarity", "check_names"]
-
 # Defaults for similarities learned from the documents.
 LEARNED_THRESHOLD = 0.3
 LEARNED_EXPONENT = 2.0

@@ -15,8 +15,6 @@ from softcosine.space.cholesky import NotDefiniteError, factored, find_cores
 from softcosine.space.fill_in import planned
 from softcosine.space.norms import checked_matrix, checked_weights
 
-__all__ = ["OrthonormalBasis", "orthonormal_basis"]
-
 # Rows solved at once.
 _BLOCK = 256
 

@@ -12,8 +12,6 @@ from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.space.meaning import STATIC, MeaningSpace
 from softcosine.space.meaning_file import load_meaning
 
-__all__ = ["bundled_meaning", "bundled_static", "reference", "referred_to"]
-
 _FILE = "meaning.npz"
 
 

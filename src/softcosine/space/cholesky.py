@@ -25,8 +25,6 @@ from softcosine.kernels.cholesky import (
 )
 from softcosine.space.fill_in import BYTES_AN_ENTRY, Elimination
 
-__all__ = ["Cores", "NotDefiniteError", "factored", "find_cores"]
-
 # Time of a multiplication and addition in LAPACK relative to one in sparse columns, and time to
 # set up and copy one entry of the core in the same unit.
 _LAPACK = 1 / 25

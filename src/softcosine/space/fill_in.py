@@ -17,8 +17,6 @@ from softcosine.kernels.elimination import (
 from softcosine.matrix.entries import Arrays, compressed
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 
-__all__ = ["Elimination", "FillIn", "estimate_fill_in", "planned"]
-
 BYTES_AN_ENTRY = 12  # a float64 value and an int32 column index
 
 # A term with more than `_MANY` times the root of n neighbours is eliminated last, as in the program

@@ -21,8 +21,6 @@ from softcosine.space.query_table import QueryTable, identity_of
 from softcosine.space.static_correction import StaticCorrection
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["STATIC", "MeaningSpace", "PieceFrequencies", "StaticQuery"]
-
 STATIC = "static"  # in place of the encoder's name, if documents are sums over the query table
 _KIND = "meaning"
 _LARGEST = 127  # of an int8 coordinate

@@ -16,8 +16,6 @@ from softcosine.similarity.embeddings.gensim_files import ARRAY_ERRORS
 from softcosine.space.meaning import MeaningSpace
 from softcosine.storage.disk import checked_path, written_beside
 
-__all__ = ["load_meaning", "save_meaning"]
-
 _SETTINGS, _PREFIX = "settings", "meaning"
 
 

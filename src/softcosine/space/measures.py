@@ -28,16 +28,6 @@ from softcosine.space.norms import (
     soft_norms,
 )
 
-__all__ = [
-    "paired_soft_cosine_similarity",
-    "paired_soft_inner_product",
-    "soft_cosine_distances",
-    "soft_cosine_similarity",
-    "soft_inner_product",
-    "soft_norm",
-    "sparse_soft_cosine_similarity",
-]
-
 # Checked X and Y, and S in float64. Any, because SciPy has no types.
 _Operands = tuple[Any, Any, Any]
 

@@ -15,21 +15,6 @@ from softcosine.errors import IndefiniteMatrixError, InvalidInputError, Vocabula
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = [
-    "ROUNDED_ONE",
-    "balanced",
-    "checked_matrix",
-    "clipped",
-    "column_terms",
-    "distances",
-    "reciprocal",
-    "root",
-    "roots",
-    "row_sums",
-    "scaled_rows",
-    "soft_norms",
-]
-
 
 def checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
     """Return one weight per term; ones if `term_weights` is None.

@@ -19,8 +19,6 @@ from softcosine.kernels.pair_products import (
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix
 
-__all__ = ["PairPattern", "coordinates", "own_products"]
-
 _Floats = NDArray[np.float64]
 
 

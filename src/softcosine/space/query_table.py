@@ -18,8 +18,6 @@ from softcosine.kernels.meaning import sum_pieces
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.similarity.source import SourceState
 
-__all__ = ["QueryTable", "identity_of"]
-
 _KIND = "query_table"
 _ZERO = 8  # code of the value 0
 _MOST_CACHED = 1 << 18  # words

@@ -8,8 +8,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["StaticCorrection"]
-
 _RIDGE = 0.1  # of the mean variance of a coordinate; chosen on collections of questions
 
 

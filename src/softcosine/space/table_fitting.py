@@ -38,8 +38,6 @@ from softcosine.similarity.embeddings.word_pieces import BERT_UNCASED, WordPiece
 from softcosine.space.meaning import MeaningSpace
 from softcosine.space.query_table import QueryTable
 
-__all__ = ["FitSettings", "Prediction", "fit_meaning", "measure_prediction", "split_texts"]
-
 _MARK = "\u2581"  # in front of the first piece of a word (SentencePiece)
 _KEPT = ("NFC", "NFD", "NFKC", "NFKD", "StripAccents")
 

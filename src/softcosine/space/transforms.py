@@ -23,8 +23,6 @@ from softcosine.space.norms import (
     soft_norms,
 )
 
-__all__ = ["cosine_documents", "cosine_queries", "expand_queries", "unit_documents"]
-
 
 def expand_queries(
     Q: ArrayLike | csr_array,

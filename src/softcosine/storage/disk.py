@@ -14,20 +14,6 @@ from pathlib import Path
 
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 
-__all__ = [
-    "check_folder",
-    "checked_path",
-    "file_size",
-    "linked",
-    "naming_a_full_disk",
-    "naming_the_target",
-    "open_regular",
-    "sha256",
-    "sync",
-    "write_text",
-    "written_beside",
-]
-
 _JUNCTION = 0xA0000003  # reparse tag of a directory junction of Windows
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)

@@ -37,15 +37,6 @@ from softcosine.storage.manifest import (
 )
 from softcosine.storage.replacement import replacing
 
-__all__ = [
-    "Folder",
-    "content_checksum",
-    "files_in",
-    "fill_folder",
-    "open_folder",
-    "write_folder",
-]
-
 
 def copy_folder(
     source: Folder,

@@ -6,8 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["cache_folder", "data_folder", "kept_file"]
-
 
 def data_folder() -> Path | None:
     """Return the folder of the user's data; SOFTCOSINE_HOME overrides it.

@@ -11,19 +11,6 @@ from typing import Any
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
 from softcosine.storage.disk import open_regular
 
-__all__ = [
-    "FORMAT_VERSION",
-    "MANIFEST",
-    "checksum",
-    "is_manifest",
-    "is_stored",
-    "named",
-    "parsed_manifest",
-    "read_manifest",
-    "signed_manifest",
-    "write_manifest",
-]
-
 _ANEW = "Build it anew with this one"
 _SHARDS = (
     " Open it with ShardedIndex.open, or open a single shard, such as {}/shard-0000; its documents "

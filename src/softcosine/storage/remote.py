@@ -23,8 +23,6 @@ from softcosine.errors import (
 )
 from softcosine.storage.disk import naming_a_full_disk, sync, written_beside
 
-__all__ = ["RemoteFolder", "url_of"]
-
 _T = TypeVar("_T")
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.+)")  # a Path has one slash less

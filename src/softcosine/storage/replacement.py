@@ -16,8 +16,6 @@ from softcosine.errors import AlreadyExistsError
 from softcosine.storage.disk import checked_path, naming_a_full_disk, naming_the_target, sync
 from softcosine.storage.manifest import is_stored, named
 
-__all__ = ["check_target", "replacing"]
-
 _OLD = "old"
 _FOLDER_ONLY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # Errors of renaming onto an existing target, by system and by type of the target.

@@ -14,8 +14,6 @@ from softcosine.text.segmenters import SEGMENTERS, has_segmenter, segmenter_for
 from softcosine.text.stop_words import ENGLISH, stop_word_lists
 from softcosine.text.words import Segmenter, Span, find_words, normalize, word_spans
 
-__all__ = ["Analyzer", "checked_analyzer", "languages", "stemmers"]
-
 # Increase it when a change of words.py or of this file changes the terms of a text.
 _RULES = 1
 _DIGIT = re.compile(r"\d")

@@ -23,18 +23,6 @@ from softcosine.kernels.counting import count_documents, expand
 from softcosine.text.analyzer import Analyzer, describe, is_token_list
 from softcosine.text.pieces import PieceTable, TokenTable
 
-__all__ = [
-    "AnalysisCache",
-    "CountedFields",
-    "CountedTerms",
-    "check_corpus",
-    "check_df_limit",
-    "counted_fields",
-    "counted_terms",
-    "document_frequencies",
-    "within_df_limits",
-]
-
 # Characters (or tokens) and documents per batch; progress is reported after each.
 _BATCH = 1 << 20
 _BATCH_DOCUMENTS = 10_000

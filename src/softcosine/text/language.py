@@ -13,8 +13,6 @@ import numpy as np
 from softcosine.text.stop_words import stop_word_lists
 from softcosine.text.words import find_words, normalize
 
-__all__ = ["DetectedLanguage", "detect_language"]
-
 # Number of texts in the sample, evenly spaced, and the length read of each.
 _TEXTS = 1_000
 _CHARACTERS = 500

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 
-__all__ = ["PackedLists", "PackedStrings", "pack_strings", "unpack_strings"]
-
 
 def pack_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     r"""Return the concatenated UTF-8 bytes of strings, and the offset of each.

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from softcosine.kernels.pieces import number_pieces, reinsert
 from softcosine.text.words import Segmenter, find_words, has_unspaced, normalize
 
-__all__ = ["PieceTable", "StringTable", "TokenTable"]
-
 # Map of each UTF-8 byte: ASCII letters are lower-cased; ASCII characters that no word contains
 # separate.
 _CLASSES = np.array(

@@ -10,8 +10,6 @@ from importlib.util import find_spec
 from softcosine.errors import MissingDependencyError
 from softcosine.text.words import Segmenter
 
-__all__ = ["SEGMENTERS", "has_segmenter", "segmenter_for"]
-
 # Required packages by language.
 SEGMENTERS = {"chinese": ("jieba",), "japanese": ("fugashi", "unidic_lite")}
 

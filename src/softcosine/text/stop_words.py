@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["ENGLISH", "stop_word_lists"]
-
 # Articles, pronouns, prepositions, conjunctions, auxiliaries and the adverbs of degree and place
 # that accompany them; no noun, no verb of content, no number, and none of "not", "no", "against",
 # "without", "before" and "after", which change the meaning of a query.

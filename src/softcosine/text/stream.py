@@ -16,8 +16,6 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.tally import TermTally
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
-__all__ = ["TextStream", "counted_forms", "forms_of", "stems_in"]
-
 _CHUNK_SHARE = 64  # a chunk of memory / 64 characters takes about half of the memory
 _CHUNK_DOCUMENTS = 100_000
 _WORDS = 100_000  # stemmed at a time

@@ -16,8 +16,6 @@ import numpy as np
 from softcosine.storage import naming_a_full_disk
 from softcosine.text.corpus import AnalyzedTexts
 
-__all__ = ["TermTally"]
-
 _TERM_BYTES = 300  # per term: string, two counts, dictionary entry
 _MAX_FILES = 32
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from softcosine.errors import InvalidInputError
 from softcosine.text.packing import PackedStrings
 
-__all__ = ["Terms"]
-
 # One look-up by bisection costs as much as adding this many strings to a dictionary.
 _READ_MEANWHILE = 32
 # Every 64th sorted string (fewer of many) is cached as a fence, to bisect there first.

@@ -16,8 +16,6 @@ from softcosine.text.counted_terms import counted_terms
 from softcosine.text.packing import PackedLists, PackedStrings
 from softcosine.text.terms import Terms
 
-__all__ = ["Vocabulary", "checked_vocabulary"]
-
 _Forms = tuple[tuple[str, ...], ...] | PackedLists
 
 # Stored arrays up to this number of bytes are checked on opening, larger ones by `check` only.

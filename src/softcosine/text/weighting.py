@@ -15,8 +15,6 @@ from softcosine.errors import InvalidInputError, VocabularyMismatchError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Weighting", "checked_weighting"]
-
 _Floats = NDArray[np.float64]
 
 

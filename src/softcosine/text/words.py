@@ -32,17 +32,6 @@ from functools import cache
 from itertools import accumulate, pairwise
 from operator import add
 
-__all__ = [
-    "MAX_WORD_LENGTH",
-    "Segmenter",
-    "Span",
-    "find_words",
-    "has_unspaced",
-    "normalize",
-    "pair_in_run",
-    "word_spans",
-]
-
 # Splits a run of characters of scripts without spaces into words; joined, they are the run.
 Segmenter = Callable[[str], list[str]]
 

@@ -13,8 +13,6 @@ from softcosine.evaluate.datasets.lines import json_objects, kept_fields, named,
 from softcosine.evaluate.documents import Documents
 from softcosine.files import id_field
 
-__all__ = ["ClassificationSet", "Split", "read_classification", "seeded_splits"]
-
 N_SPLITS, TRAIN_SHARE = 10, 0.7  # usual in papers for data without a split
 _WHOLE = ("all", "")
 

@@ -24,8 +24,6 @@ from softcosine.evaluate.datasets.trec import (
 from softcosine.evaluate.documents import Documents
 from softcosine.files import Fields, RecordReader, read_records
 
-__all__ = ["read_collection", "read_qrels"]
-
 # Line number, id, title and text of each document or query.
 _Texts = Iterator[tuple[int, str, str, str]]
 

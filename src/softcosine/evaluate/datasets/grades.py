@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["CLEVERDON", "GAINS", "GRADES", "NOT_JUDGED", "grades_of"]
-
 GAINS = "gains"
 CLEVERDON = "cleverdon"
 NOT_JUDGED = -1

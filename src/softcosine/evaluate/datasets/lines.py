@@ -11,14 +11,6 @@ from softcosine._textio import numbered_lines
 from softcosine.errors import MalformedFileError
 from softcosine.files import read_records
 
-__all__ = [
-    "first_line",
-    "json_objects",
-    "kept_fields",
-    "named",
-    "stem",
-]
-
 
 def first_line(path: Path, *, encoding: str = "utf-8") -> str:
     """Return the first line that is not blank.

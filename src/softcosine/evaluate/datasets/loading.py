@@ -16,8 +16,6 @@ from softcosine.evaluate.datasets.questions import read_questions
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.files import parsed_json
 
-__all__ = ["KINDS", "DataSet", "load"]
-
 DataSet = RankingSet | ClassificationSet | PairSet
 
 # Beginnings of the names of the files or folders of a collection.

@@ -16,8 +16,6 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.lines import first_line, stem
 from softcosine.evaluate.documents import Documents
 
-__all__ = ["PairSet", "WordPairSet", "pair_layout", "read_pairs"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PairSet:

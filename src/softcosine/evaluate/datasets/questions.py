@@ -11,8 +11,6 @@ from softcosine.evaluate.datasets.lines import json_objects, kept_fields, named,
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.documents import Documents
 
-__all__ = ["read_questions"]
-
 _FIELDS = ("subject", "body")
 _NEEDED = ("orgq_id", "relq_id")
 

@@ -13,8 +13,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.grades import NOT_JUDGED
 from softcosine.evaluate.documents import Documents
 
-__all__ = ["Qrels", "RankingSet", "known_judgements"]
-
 # Gain of every judged document for every judged query; 0 is not relevant.
 Qrels = Mapping[str, Mapping[str, float]]
 

@@ -15,13 +15,6 @@ from pathlib import Path
 from softcosine._textio import numbered_lines
 from softcosine.errors import MalformedFileError
 
-__all__ = [
-    "TOPIC_FIELDS",
-    "read_trec_documents",
-    "read_trec_run",
-    "read_trec_topics",
-]
-
 # Names of topic fields in the tracks. TREC-COVID's query and question are the title and description
 # of other tracks.
 TOPIC_FIELDS = {

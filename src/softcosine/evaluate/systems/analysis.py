@@ -25,8 +25,6 @@ from softcosine.text.corpus import AnalyzedTexts, analyze, in_vocabulary
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Corpus", "TextSettings", "WordSettings", "words_shown"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class WordSettings(Settings):

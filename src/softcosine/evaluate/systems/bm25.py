@@ -20,8 +20,6 @@ from softcosine.evaluate.systems.rows import SparseRows
 from softcosine.evaluate.systems.settings import choice, number, setting
 from softcosine.text.weighting import Weighting
 
-__all__ = ["BM25", "impacts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class BM25(TextSettings):

@@ -16,8 +16,6 @@ from softcosine.evaluate.systems.settings import choice, setting
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Cosine", "explain_terms"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cosine(TextSettings):

@@ -24,9 +24,6 @@ from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.search.explanation import Explanation
 from softcosine.storage.home import kept_file
 
-__all__ = ["Encoder", "FittedEncoder", "one_encoder", "sentence_model"]
-
-
 one_encoder = Kind(
     "a model's name or folder",
     str,

@@ -17,8 +17,6 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Brought", "Expander", "brought_by_terms"]
-
 
 @dataclass(frozen=True, slots=True)
 class Brought:

@@ -22,8 +22,6 @@ from softcosine.index.search.explanation import Explanation
 from softcosine.matrix.recipe import BuiltSimilarity
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Expansion"]
-
 _COSINE = Weighting("log", "smooth")
 _ASKED = Weighting("raw", "smooth")  # for frequencies that are already weighted
 

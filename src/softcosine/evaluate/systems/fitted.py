@@ -15,8 +15,6 @@ from softcosine.evaluate.systems.rows import Rows
 from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.search.explanation import Explanation
 
-__all__ = ["FittedVectors", "both_ways", "check_partners", "products"]
-
 Partners = Callable[[Sequence[str], Sequence[str]], "NDArray[np.float64]"]
 
 

@@ -21,8 +21,6 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.recipe import BuiltSimilarity
 from softcosine.space.measures import paired_soft_cosine_similarity
 
-__all__ = ["FittedSoft", "index_of"]
-
 _RANKED = {"background": {"exists": False}}
 
 

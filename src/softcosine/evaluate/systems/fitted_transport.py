@@ -21,8 +21,6 @@ from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts
 from softcosine.index.search.explanation import Explanation
 from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["FittedTransport", "TransportSettings", "TransportTexts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class TransportSettings(VectorSettings):

@@ -29,8 +29,6 @@ from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts
 from softcosine.index.search.explanation import Explanation
 from softcosine.text.weighting import Weighting
 
-__all__ = ["FittedGensim", "GensimSoftCosine"]
-
 Bag = list[tuple[int, float]]
 
 _TOGETHER = 64  # queries per batch; the result is dense

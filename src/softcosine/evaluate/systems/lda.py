@@ -16,8 +16,6 @@ from softcosine.evaluate.systems.fitted import FittedVectors, products
 from softcosine.evaluate.systems.rows import DenseRows
 from softcosine.evaluate.systems.settings import choice, flag, setting, whole
 
-__all__ = ["LDA"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LDA(TextSettings):

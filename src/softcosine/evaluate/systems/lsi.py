@@ -17,8 +17,6 @@ from softcosine.evaluate.systems.rows import DenseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, setting, whole
 from softcosine.text.weighting import Weighting
 
-__all__ = ["LSI"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LSI(TextSettings):

@@ -16,8 +16,6 @@ from softcosine.evaluate.systems.settings import choice, number, setting, whole
 from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts, word_weights
 from softcosine.index.search.explanation import Explanation, Part
 
-__all__ = ["MeanVector"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MeanVector(VectorSettings):

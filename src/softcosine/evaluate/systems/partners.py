@@ -15,8 +15,6 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze, in_vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["Partners"]
-
 
 @dataclass(frozen=True, slots=True)
 class Partners:

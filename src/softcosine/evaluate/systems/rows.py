@@ -15,8 +15,6 @@ from scipy.sparse import csr_array
 
 from softcosine.evaluate.systems.system import Ranked
 
-__all__ = ["DenseRows", "Rows", "SparseRows", "best", "ranked_lists", "unit_rows"]
-
 _BLOCK = 1 << 22  # scores held at once
 _VANISHED = 1e-9  # shorter rows are rounding errors of zero
 _EPSILON = float(np.finfo(np.float64).eps)

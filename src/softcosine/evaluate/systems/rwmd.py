@@ -18,8 +18,6 @@ from softcosine.evaluate.systems.fitted_transport import (
 from softcosine.evaluate.systems.settings import choice, setting
 from softcosine.evaluate.systems.transport import Movable, Query
 
-__all__ = ["RWMD", "FittedRWMD"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RWMD(TransportSettings):

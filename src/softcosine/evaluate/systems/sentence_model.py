@@ -18,8 +18,6 @@ from softcosine.encoders.vector_cache import VectorCache
 from softcosine.similarity.embeddings.encoded_vectors import EncodedVectors
 from softcosine.storage import write_text
 
-__all__ = ["SentenceModel"]
-
 _KEPT = 256  # texts per write to the cache
 
 

@@ -11,22 +11,6 @@ from typing import Any, ClassVar
 
 from softcosine.errors import InvalidInputError
 
-__all__ = [
-    "Kind",
-    "Settings",
-    "choice",
-    "document_limit",
-    "flag",
-    "joined_names",
-    "number",
-    "optional",
-    "setting",
-    "several",
-    "text",
-    "weights",
-    "whole",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

@@ -24,8 +24,6 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["SimilaritySettings"]
-
 MakeSource = Callable[[AnalyzedTexts], TermSimilaritySource]
 
 

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder as AnyEncoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["Soft", "SoftCosine"]
-
-
 _STAGES = Kind(
     "a number of terms or all, then perhaps candidates, such as 32 or all:1000",
     lambda given: str(FirstStage.parse(given)),

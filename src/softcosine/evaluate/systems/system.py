@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from softcosine.evaluate.documents import Documents
 from softcosine.index.search.explanation import Explanation
 
-__all__ = ["FittedSystem", "Ranked", "System"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ranked:

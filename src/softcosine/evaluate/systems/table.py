@@ -11,8 +11,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.systems.settings import Settings
 from softcosine.evaluate.systems.system import System
 
-__all__ = ["SYSTEMS", "Entry", "described", "from_spec", "named", "split_specs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:

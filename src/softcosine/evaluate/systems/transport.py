@@ -17,8 +17,6 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import MissingDependencyError
 
-__all__ = ["Movable", "Query", "Solver", "emd", "kth", "solver"]
-
 Solver = Callable[..., Any]
 
 _SAME = 1e-14  # squared distance of points that differ only by rounding

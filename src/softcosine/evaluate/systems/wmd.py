@@ -19,8 +19,6 @@ from softcosine.evaluate.systems.fitted_transport import (
 from softcosine.evaluate.systems.settings import optional, setting, whole
 from softcosine.evaluate.systems.transport import Movable, Query, Solver, emd, kth, solver
 
-__all__ = ["WMD", "FittedWMD"]
-
 _GROUP = 16  # documents between two updates of the k-th distance
 _ROUNDING = 1e-9  # tolerance by which bounds can exceed distances
 

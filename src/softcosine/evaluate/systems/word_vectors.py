@@ -18,8 +18,6 @@ from softcosine.similarity.registry import kind_named
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["VectorSettings", "VectorTexts", "word_weights"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSettings(WordSettings):

@@ -12,8 +12,6 @@ from softcosine.evaluate.tuning.kept import KeptFigures
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.workbench import Workbench
 
-__all__ = ["Figures"]
-
 
 class Figures:
     """Measures settings on the judged queries of a data set, with a cache.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["indexed"]
-
 
 def indexed(
     documents: Documents,

@@ -18,8 +18,6 @@ from softcosine.evaluate.tuning.settings import Settings
 from softcosine.storage import write_text
 from softcosine.version import __version__
 
-__all__ = ["KeptFigures", "fingerprint"]
-
 _FORMAT = "softcosine-tuning"
 
 

@@ -13,8 +13,6 @@ from softcosine._validation import check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
 
-__all__ = ["TEST_SHARE", "Parts", "folds_of", "parted"]
-
 TEST_SHARE = 0.25
 _LEAST_OF_A_FOLD = 2  # queries
 

@@ -12,8 +12,6 @@ from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["Remembered"]
-
 _MOST_QUESTIONS = 2_000  # cached arrays of pair similarities, some hundred numbers each
 
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.space import DIMENSIONS, Space
 
-__all__ = ["RULES", "Measured", "Searched", "search"]
-
 # Function from settings to the values of all queries, shape (n_queries,).
 Measured = Callable[[Settings], NDArray[np.float64]]
 

@@ -22,8 +22,6 @@ from softcosine.storage import write_text
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
-__all__ = ["COSINES", "Settings", "shown"]
-
 _FORMAT = "softcosine-settings"
 _VERSION = 1
 # The default exponent and threshold of cosines of vectors.

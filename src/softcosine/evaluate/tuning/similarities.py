@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.index.language import AnalyzedInLanguage
 
-__all__ = ["Similarities", "resettled"]
-
 _KEPT_NUMBERS = 1 << 24  # cached entries of S and of neighbour lists
 
 

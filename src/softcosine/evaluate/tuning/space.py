@@ -19,8 +19,6 @@ from softcosine.similarity.source import TermSimilaritySource, usual_neighbors
 from softcosine.space.meaning import STATIC
 from softcosine.text.stop_words import stop_word_lists
 
-__all__ = ["DIMENSIONS", "Space", "space_around", "space_for"]
-
 _BM25 = ("soft_bm25", "soft_tf_bm25")
 _Source = str | TermSimilaritySource
 

@@ -15,8 +15,6 @@ from softcosine.evaluate.tuning.space import DIMENSIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FoldChoice", "TestScore", "Trial", "Tuned", "gain_told"]
-
 _SHOWN_TRIALS = 15
 
 

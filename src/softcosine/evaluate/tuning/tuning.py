@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["SOURCES", "tune"]
-
 _DEFAULT = "default"
 _BM25 = {"ranking": "soft_bm25", "k1": 1.2, "b": 0.75, "fields": None}
 # Default sources of `softcosine index`.

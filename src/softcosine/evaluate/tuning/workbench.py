@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["Workbench"]
-
 
 class Workbench:
     """Ranks documents by settings, with caches shared by the settings.

@@ -33,8 +33,6 @@ from softcosine.storage import (
 from softcosine.storage.manifest import is_manifest
 from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = ["Backup", "Copier", "Uploaded", "Uploader", "back_up", "check_apart", "settled"]
-
 
 @dataclass(frozen=True, slots=True)
 class Backup:

@@ -35,8 +35,6 @@ from softcosine.matrix.definiteness import is_symmetric
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.storage import Folder
 
-__all__ = ["check_index"]
-
 _ROUNDING = 1e-9
 
 

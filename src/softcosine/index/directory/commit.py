@@ -23,23 +23,6 @@ from softcosine.storage import (
     read_manifest,
 )
 
-__all__ = [
-    "KIND",
-    "NEW",
-    "PARTS",
-    "PART_NAME",
-    "SHARED",
-    "VERSION",
-    "Commit",
-    "current_manifest",
-    "epoch_of",
-    "open_commit",
-    "open_part",
-    "parsed_commit",
-    "part_facts",
-    "patiently",
-]
-
 _MOST = 64  # that a manifest has
 
 

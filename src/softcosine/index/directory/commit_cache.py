@@ -41,8 +41,6 @@ from softcosine.storage import (
 from softcosine.storage.home import cache_folder
 from softcosine.storage.remote import RemoteFolder
 
-__all__ = ["CommitCache"]
-
 _VARIABLE = "SOFTCOSINE_CACHE_SIZE"
 _DEFAULT = 50 << 30  # bytes
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)

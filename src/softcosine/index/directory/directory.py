@@ -10,7 +10,5 @@ from __future__ import annotations
 from softcosine.index.directory.folder import FolderDirectory, FolderWriter
 from softcosine.index.directory.memory import MemoryDirectory, MemoryWriter
 
-__all__ = ["Directory", "DirectoryWriter"]
-
 Directory = FolderDirectory | MemoryDirectory
 DirectoryWriter = FolderWriter | MemoryWriter

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from softcosine.index.encoding import IndexEncoder
     from softcosine.matrix.recipe import SimilarityRecipe
 
-__all__ = ["Announce", "FolderDirectory", "FolderWriter", "save"]
-
 Announce = Callable[[str, int], object]
 
 

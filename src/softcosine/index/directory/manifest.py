@@ -18,16 +18,6 @@ from softcosine.text.weighting import Weighting
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
 
-__all__ = [
-    "MOST_MEANING",
-    "UNFORESEEN",
-    "IndexSettings",
-    "SegmentSettings",
-    "checked_weights",
-    "count_in",
-    "given_in",
-]
-
 MOST_MEANING = 1e6  # so that sums of scores stay far from the limits of float64
 
 _COUNTED = 2**53  # float64 is exact up to here

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from softcosine.index.directory.commit import Receipt
     from softcosine.index.encoding import IndexEncoder
 
-__all__ = ["MemoryDirectory", "MemoryWriter"]
-
 
 class MemoryDirectory:
     """The last commit of an index in memory; see `softcosine.index.directory.directory`.

@@ -14,8 +14,6 @@ from softcosine.index.directory.store import Store
 from softcosine.storage import MANIFEST
 from softcosine.storage.remote import RemoteFolder, url_of
 
-__all__ = ["RemoteStore", "open_store"]
-
 _T = TypeVar("_T")
 
 

@@ -22,9 +22,6 @@ from softcosine.index.directory.stored import read_segment, read_snapshot, read_
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.storage import MANIFEST, Folder, check_target, checked_path
 
-__all__ = ["Salvaged", "salvage"]
-
-
 _OPTIONAL = ("norms", "coordinates")  # kinds of parts that documents can be without
 _MEANING_LOST = " The documents lose their coordinates; `softcosine admin encode` makes them again."
 _SOURCE_LOST = (

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Spellings
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
-__all__ = ["IndexedSegment", "SegmentedDocuments", "Snapshot"]
-
 _T = TypeVar("_T")
 _UNNAMED = SegmentSettings("", 0)
 

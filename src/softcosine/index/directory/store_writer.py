@@ -43,8 +43,6 @@ from softcosine.storage import (
     write_manifest,
 )
 
-__all__ = ["Committed", "StoreWriter"]
-
 _USER = getattr(os, "geteuid", lambda: 0)()
 
 

@@ -43,25 +43,6 @@ if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
-__all__ = [
-    "checksums_in_memory",
-    "n_live_docs",
-    "read_coordinates",
-    "read_deleted",
-    "read_indexed",
-    "read_meaning",
-    "read_norms",
-    "read_pieces",
-    "read_segment",
-    "read_snapshot",
-    "read_space",
-    "read_statistics",
-    "read_updates",
-    "write_part",
-    "write_segment",
-    "write_snapshot",
-]
-
 _logger = logging.getLogger(__name__)
 _Content = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # settings and arrays of a part
 _DOCUMENTS = "documents.sqlite"

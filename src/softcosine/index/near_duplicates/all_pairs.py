@@ -33,15 +33,6 @@ from softcosine.index.search.top_docs import check_k, check_min_score
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = [
-    "NeighborGraph",
-    "PairBlock",
-    "nearest_neighbors",
-    "pair_documents",
-    "positive",
-    "similar_pairs",
-]
-
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 

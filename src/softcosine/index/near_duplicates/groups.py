@@ -27,8 +27,6 @@ from softcosine.index.near_duplicates.all_pairs import PairBlock, similar_pairs
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.kernels.groups import follow, roots_of, unite
 
-__all__ = ["METHODS", "DuplicateGroup", "find_groups"]
-
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:

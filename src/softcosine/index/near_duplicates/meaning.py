@@ -28,8 +28,6 @@ from softcosine.index.search.bounds import cosine_error
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.kernels.meaning import exact_cosines
 
-__all__ = ["DocumentsByBoth", "DocumentsByMeaning"]
-
 _PANEL, _BLOCK = 256, 4096  # documents; a panel and a block stay in the cache
 
 

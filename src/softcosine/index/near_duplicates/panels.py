@@ -42,8 +42,6 @@ from softcosine.kernels.documents import score_pairs, soft_norms_squared
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import roots
 
-__all__ = ["Bars", "Comparison", "PairDocuments", "ScoredPairs"]
-
 _SMALLEST, _LARGEST = 1e-30, 1e30  # range in which float32 neither underflows nor overflows
 _TINY = np.finfo(np.float32).tiny  # the lowest threshold: every positive value reaches it
 _ROOM = 2**16  # pairs that a scan can find before they are scored

@@ -30,20 +30,6 @@ from softcosine.index.search.top_docs import check_min_score
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "DocumentIds",
-    "SimilarGroup",
-    "SimilarPair",
-    "SimilarPairs",
-    "check_comparable",
-    "check_reachable",
-    "compared",
-    "groups_of",
-    "named_groups",
-    "pairs_of",
-]
-
-
 _SIMILARITIES = {
     "words": "soft cosines",
     "meaning": "cosines",

@@ -15,8 +15,6 @@ from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_tex
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Constraints", "constraints_of", "holding_every"]
-
 Mask = NDArray[np.bool_]
 
 

@@ -61,8 +61,6 @@ from softcosine.index.segment.metadata_columns import (
 )
 from softcosine.index.segment.metadata_values import json_of
 
-__all__ = ["MAX_CONDITIONS", "MAX_KEYS", "Where", "key_path", "spelled_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class Operator:

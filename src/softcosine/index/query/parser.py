@@ -41,8 +41,6 @@ from typing import Literal
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["Clause", "QuerySyntax", "parse_syntax"]
-
 _Kind = Literal["should", "must", "must_not"]
 
 _KINDS: dict[str | None, _Kind] = {None: "should", "+": "must", "-": "must_not"}

@@ -25,17 +25,6 @@ from softcosine.matrix.ranges import check_array, check_numbers, check_starts
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = [
-    "LEFT_OUT",
-    "UNKNOWN",
-    "Positions",
-    "holds_phrase",
-    "phrase_mask_of_texts",
-    "phrase_words",
-    "running_words",
-    "token_numbers",
-]
-
 LEFT_OUT = -1  # instead of a term number: a word that the analyzer removes
 UNKNOWN = -2  # a word without a term number: too rare to be indexed, or in no document
 

@@ -28,21 +28,6 @@ from softcosine.text.analyzer import Analyzer, shortened
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Spellings
 
-__all__ = [
-    "MAX_RESPELLED",
-    "OutsideWord",
-    "ParsedQuery",
-    "Query",
-    "heaviest",
-    "parse_clauses",
-    "parse_query",
-    "parse_word",
-    "query_text",
-    "query_vector",
-    "respelled",
-]
-
-
 MAX_RESPELLED = 100  # words of a query with fuzzy=True
 
 

@@ -14,8 +14,6 @@ from softcosine.similarity.spelling.nearby_strings import WordList
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Candidate", "Spellings", "Suggestion"]
-
 _MOST = 5  # candidates per word
 _SIMILARITY = EditDistanceSimilarity()
 _LONGER = 64  # characters beyond the longest indexed word, enough for endings and edits

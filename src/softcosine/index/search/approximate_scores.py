@@ -23,8 +23,6 @@ from softcosine.index.search.top_docs import Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
 
-__all__ = ["ApproximateScores", "best_by_sums", "documents_in", "field_sums", "matching"]
-
 
 @dataclass(frozen=True, slots=True)
 class ApproximateScores:
@@ -51,7 +49,7 @@ class ApproximateScores:
     half: bool = False
 
 
-class FieldSearcher(Protocol):
+class _FieldSearcher(Protocol):
     """A `Searcher` of one field, as sums over fields need it."""
 
     @property
@@ -63,7 +61,7 @@ class FieldSearcher(Protocol):
 
 @contextmanager
 def field_sums(
-    searchers: Sequence[FieldSearcher], weights: Sequence[float], vectors: Sequence[QueryVector]
+    searchers: Sequence[_FieldSearcher], weights: Sequence[float], vectors: Sequence[QueryVector]
 ) -> Iterator[ApproximateScores | None]:
     """Yield the weighted sum of the scores in every field; None if float32 cannot decide."""
     with ExitStack() as stack:
@@ -97,7 +95,7 @@ def field_sums(
 
 
 def best_by_sums(
-    searchers: Sequence[FieldSearcher],
+    searchers: Sequence[_FieldSearcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,
@@ -118,7 +116,7 @@ def best_by_sums(
 
 
 def matching(
-    searchers: Sequence[FieldSearcher], vectors: Sequence[QueryVector], limits: Limits
+    searchers: Sequence[_FieldSearcher], vectors: Sequence[QueryVector], limits: Limits
 ) -> list[Mask]:
     """Return the documents of each segment that a query may return.
 
@@ -144,7 +142,7 @@ def documents_in(masks: Sequence[Mask], parts: Sequence[Part]) -> list[NDArray[n
 
 
 def summed_candidates(
-    searchers: Sequence[FieldSearcher],
+    searchers: Sequence[_FieldSearcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,

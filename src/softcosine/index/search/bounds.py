@@ -4,18 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = [
-    "HALF",
-    "HUGE",
-    "SUM_MARGIN",
-    "TINY",
-    "approximate_floor",
-    "cosine_error",
-    "float32_holds",
-    "relative_error",
-    "slack",
-]
-
 # Unit roundoff of columns and panels, which store the upper half of a float32.
 HALF = 2.0**-8
 SUM_MARGIN = 1.0 + 1e-6  # above the rounding errors of sums of 2**31 numbers in float64

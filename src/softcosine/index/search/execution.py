@@ -73,14 +73,6 @@ from softcosine.index.segment.documents import Document, title_of
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
 
-__all__ = [
-    "Page",
-    "ReadyQuery",
-    "Search",
-    "document_words",
-    "soft_cosines",
-]
-
 # The best documents of a search, or the candidates among which they are.
 Group = Top | Staged
 

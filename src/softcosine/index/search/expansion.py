@@ -21,8 +21,6 @@ from softcosine.kernels.search import expand_queries
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import root
 
-__all__ = ["Expander", "Expansions"]
-
 
 class Workspace:
     """Scratch arrays for one search at a time; arrays that must be zero are zeroed after use."""

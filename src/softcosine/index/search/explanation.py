@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from softcosine.index.search.meaning import QueryMeaning
     from softcosine.space.meaning import StaticQuery
 
-__all__ = [
-    "DOCUMENT",
-    "OTHERS",
-    "REST",
-    "Explanation",
-    "Part",
-    "by_size",
-    "explain",
-    "meaning_parts",
-]
-
 # In parts of meaning: the document as a whole, what words do not explain, and words of less weight.
 DOCUMENT, REST = "(meaning)", "(the rest of what the encoder read)"
 ROUNDING = "(rounding)"

@@ -21,15 +21,6 @@ from softcosine.index.query.filters import key_path
 from softcosine.index.search.sorting import columns_of
 from softcosine.index.segment.metadata_columns import MISSING, order_of, scalar_of
 
-__all__ = [
-    "FacetCount",
-    "FacetCounts",
-    "Facets",
-    "facet_counts",
-    "ordered_facets",
-    "summed_facets",
-]
-
 
 class FacetCount(NamedTuple):
     """A value and the number of documents that have it."""

@@ -18,8 +18,6 @@ from softcosine.index.search.plan import FIELDS
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top, check_k
 
-__all__ = ["FieldsSearcher", "searcher_of_index"]
-
 
 class FieldsSearcher:
     """Searches all fields of an index by one ranking.

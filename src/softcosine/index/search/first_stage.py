@@ -24,8 +24,6 @@ from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import first_stage_plan
 from softcosine.index.search.top_docs import Allowed, QueryVector, Top
 
-__all__ = ["Staged", "StagedQuery", "first_stage", "n_candidates", "second_stage"]
-
 _CANDIDATES, _WITH_MEANING = 100, 1000  # docs/benchmarks/first_stage.md
 
 # What both stages need of a query: its vectors, one per field, and its meaning.

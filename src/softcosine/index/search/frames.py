@@ -13,8 +13,6 @@ from softcosine.errors import InvalidInputError, MissingDependencyError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FrameDocuments", "data_frame", "read_frame"]
-
 
 def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return a pandas data frame; MissingDependencyError if pandas is not installed."""

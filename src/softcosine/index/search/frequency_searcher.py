@@ -31,8 +31,6 @@ from softcosine.kernels.documents import score_soft_frequencies
 from softcosine.kernels.search import add_soft_frequency_scores
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["FrequencySearcher", "searcher_of"]
-
 
 @dataclass(frozen=True)
 class SoftFrequencies:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from softcosine.index.rankings import Part
 from softcosine.kernels.postings import greatest_impacts
 
-__all__ = ["LeftOut", "heaviest_terms", "impacts_of"]
-
 
 def heaviest_terms(
     terms: NDArray[np.int32],

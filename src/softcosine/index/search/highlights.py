@@ -10,8 +10,6 @@ from typing import Literal
 
 from softcosine.text.analyzer import Analyzer
 
-__all__ = ["Mark", "Snippet", "snippet"]
-
 _Kind = Literal["exact", "near"]
 _Place = tuple[int, int, _Kind]  # start, end
 

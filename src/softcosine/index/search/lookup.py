@@ -26,8 +26,6 @@ from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns
 from softcosine.index.segment.documents import Document
 from softcosine.index.writer.document import checked_id
 
-__all__ = ["Passing", "count", "get", "passing"]
-
 
 def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Document]:
     """Return documents by their ids; see `SoftIndex.get`."""

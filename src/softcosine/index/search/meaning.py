@@ -29,8 +29,6 @@ from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top, 
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
-__all__ = ["FLOOR", "MeaningSearcher", "QueryMeaning", "meaning_searcher"]
-
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
 FLOOR = 0.2
 _FEW = 1 << 17  # documents that one thread compares with a query before another has started

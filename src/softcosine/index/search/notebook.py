@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-__all__ = ["bar", "escaped", "html_table"]
-
 _LEFT = " style='text-align:left'"
 _WIDEST = 120  # pixels of a bar
 

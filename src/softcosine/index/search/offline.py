@@ -26,8 +26,6 @@ from softcosine.index.query.query_vectors import Query
 from softcosine.index.search.execution import Search
 from softcosine.storage import checked_path, naming_a_full_disk, sync, written_beside
 
-__all__ = ["FORMATS", "read_queries", "with_ids", "write_hits"]
-
 _BLOCK = 1024  # queries
 
 

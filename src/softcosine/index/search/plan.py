@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "ALL",
-    "ALONE",
-    "FIELDS",
-    "MEANING",
-    "MEANING_ALL",
-    "MEANING_ALONE",
-    "NOTHING",
-    "SHARING",
-    "Plan",
-    "first_stage_plan",
-    "panel_plan",
-]
-
 # Measured cost of a pass over all documents for a panel of queries, relative to a pass over all
 # postings for one query.
 _PANEL_COST = 12.0

@@ -15,15 +15,6 @@ from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning, meani
 from softcosine.index.search.plan import Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 
-__all__ = [
-    "QueryEncoding",
-    "document_encoding",
-    "meaning_weight",
-    "no_coordinates",
-    "query_encoding",
-    "why_words_alone",
-]
-
 _READ = 1 << 15  # characters of a document whose words explain its meaning
 
 

@@ -18,8 +18,6 @@ from softcosine.index.segment.documents import Document
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Hit", "Hits", "Listing"]
-
 _SHOWN = 20  # ignored words in printed hits
 _PRINTED = 10  # printed hits
 _WIDTH_OF_ID = 24

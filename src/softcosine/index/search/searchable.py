@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from softcosine.index.requests import By
     from softcosine.matrix.list_use import ListUse
 
-__all__ = ["Searchable"]
-
 
 class Searchable:
     """Searches over the current snapshot of an index; a refresh replaces it between two calls."""

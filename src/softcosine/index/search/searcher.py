@@ -38,8 +38,6 @@ from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
 from softcosine.kernels.search import add_scores, find_candidates, select_candidates
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
-__all__ = ["Searcher"]
-
 # Documents scored at a time: 4 MiB of scores, an odd number of cache lines per query.
 _CHUNK = 16_400
 

@@ -14,8 +14,6 @@ from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import REALS, SATURATED
 from softcosine.kernels.segment_table import COLUMNS
 
-__all__ = ["SegmentTable", "present_bits"]
-
 _SHARE = 4  # a column pays if more than one document in four contains the term
 _FEWEST_DOCUMENTS = 1024
 

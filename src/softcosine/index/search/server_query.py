@@ -35,8 +35,6 @@ from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.searcher import Searcher
 from softcosine.text.analyzer import Analyzer
 
-__all__ = ["SERVERS", "ServerQuery", "Words", "server_query"]
-
 Words = Literal["terms", "forms", "analyzed"]
 
 _MOST_OWN = 512  # terms of a long query, as in searches

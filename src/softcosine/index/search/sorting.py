@@ -22,15 +22,6 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import key_path
 from softcosine.index.segment.metadata_columns import Path, order_of
 
-__all__ = [
-    "SortColumn",
-    "SortKey",
-    "columns_of",
-    "parse_sort",
-    "sort_columns",
-    "sorted_places",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SortKey:

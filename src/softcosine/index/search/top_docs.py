@@ -13,16 +13,6 @@ from softcosine._validation import check_whole, is_number, must_be
 from softcosine.index.query.constraints import Mask
 from softcosine.index.search.plan import ALONE, NOTHING, Plan
 
-__all__ = [
-    "Allowed",
-    "Expanded",
-    "Limits",
-    "QueryVector",
-    "Top",
-    "check_k",
-    "check_min_score",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:

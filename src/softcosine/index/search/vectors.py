@@ -40,8 +40,6 @@ from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import right_singular_vectors
 from softcosine.space.norms import reciprocal, row_sums, scaled_rows
 
-__all__ = ["QueryRows", "RankedVectors", "Route", "Vectors", "document_vectors", "query_vectors"]
-
 Route = Literal["impacts", "unit", "basis", "lsa", "meaning"]
 Vectors: TypeAlias = csr_array | NDArray[np.float32]
 

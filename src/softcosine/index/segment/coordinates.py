@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from softcosine.errors import CorruptIndexError
 from softcosine.matrix.ranges import check_array, check_values
 
-__all__ = ["MAX_DIMENSIONS", "Coordinates", "unit_vector"]
-
 MAX_DIMENSIONS = 1 << 16
 
 

@@ -13,17 +13,6 @@ from numpy.typing import NDArray
 from softcosine.errors import UnknownDocumentError
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 
-__all__ = [
-    "Document",
-    "Documents",
-    "MemoryDocuments",
-    "WrittenDocuments",
-    "block_loaded",
-    "loaded",
-    "title_of",
-    "unknown_document",
-]
-
 # Documents read at once when all are read.
 _BLOCK = 1024
 

@@ -17,16 +17,6 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = [
-    "Inverted",
-    "InvertedSegment",
-    "document_frequencies",
-    "invert",
-    "numbered",
-    "positions_of",
-    "renumbered",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class InvertedSegment:

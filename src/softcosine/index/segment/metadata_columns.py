@@ -22,19 +22,6 @@ from softcosine._deadline import check_deadline
 if TYPE_CHECKING:
     from softcosine.index.segment.documents import Documents
 
-__all__ = [
-    "MAX_DEPTH",
-    "MISSING",
-    "MetadataColumn",
-    "MetadataColumns",
-    "Path",
-    "is_number",
-    "key_of",
-    "order_of",
-    "scalar_of",
-    "value_at",
-]
-
 Path = tuple[str, ...]
 Table = NDArray[np.bool_]
 
@@ -255,7 +242,7 @@ def _place(values: list[Any], value: Any, after: bool) -> int:
     return bisect_right(values, value) if after else bisect_left(values, value)
 
 
-class Condition(Protocol):
+class _Condition(Protocol):
     """A filter with a cache key and its mask of matching documents."""
 
     @property
@@ -293,7 +280,7 @@ class MetadataColumns:
         """Number of documents."""
         return len(self._documents)
 
-    def mask(self, where: Condition) -> NDArray[np.bool_]:
+    def mask(self, where: _Condition) -> NDArray[np.bool_]:
         """Return the documents that match a filter, shape (n_docs,), read-only.
 
         Raises

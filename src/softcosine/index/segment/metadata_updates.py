@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from softcosine.errors import CorruptIndexError
 from softcosine.matrix.ranges import check_array, check_numbers, check_starts
 
-__all__ = ["MetadataUpdates"]
-
 
 class MetadataUpdates:
     """Updated metadata by document number in a segment; other documents are unchanged.

@@ -26,8 +26,6 @@ import numpy as np
 from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
 
-__all__ = ["Default", "json_of", "metadata_json"]
-
 Default = Callable[[Any], Any]
 
 

@@ -40,11 +40,6 @@ from softcosine.matrix.ranges import (
 )
 from softcosine.space.norms import balanced
 
-__all__ = [
-    *("ENTRIES", "MAX_DOCS", "POSTINGS", "STARTS"),
-    *("Segment", "cut", "packed"),
-]
-
 MAX_DOCS = 2**16
 _MAX_TERMS = 2**24  # with counts: a term takes 24 bits of an entry
 _SPILLED = 255

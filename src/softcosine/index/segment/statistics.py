@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from softcosine.errors import CorruptIndexError
 from softcosine.index.segment.segment import Segment
 
-__all__ = ["MAX_LENGTH", "FieldStatistics", "greatest_frequencies"]
-
 MAX_LENGTH = 2**53  # lengths of documents are float64, exact up to here
 
 

@@ -24,8 +24,6 @@ from softcosine.index.segment.documents import (
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.storage import linked, open_regular
 
-__all__ = ["StoredDocuments", "write_documents"]
-
 # Documents read at once when all are read.
 _BLOCK = 1024
 _FEW = 64  # when their texts, which may be long, are read too

@@ -51,9 +51,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["checked_recipe", "create", "creating", "decide", "found"]
-
-
 _Made = tuple[Snapshot, Directory]
 
 

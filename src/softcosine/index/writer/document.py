@@ -15,11 +15,6 @@ from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.text.analyzer import describe, is_token_list, shortened
 
-__all__ = [
-    *("DECIDING_SIZE", "IdTable", "NewDocument"),
-    *("checked_id", "deciding", "from_columns", "hashes_of", "new_document"),
-]
-
 # So many characters and documents decide the language, whatever follows and however it is batched.
 DECIDING_SIZE = 1 << 22
 _DECIDING_DOCS = 10_000

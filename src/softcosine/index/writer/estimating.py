@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace
     from softcosine.space.static_correction import StaticCorrection
 
-__all__ = ["taught_correction"]
-
 # Encoded documents: a correction taught by fewer gains nothing, by more hardly anything.
 _LEAST, _MOST = 500, 2000
 

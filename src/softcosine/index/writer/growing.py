@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream
 
-__all__ = ["SimilarityBuilder", "Space", "grown", "rebuilt"]
-
 
 class SimilarityBuilder(Protocol):
     """Builds S at the first commit, such as `SimilarityRecipe`."""

@@ -68,8 +68,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
 
-__all__ = ["IndexWriter", "check_options"]
-
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 16
 # Documents of the size `memory // _SHARE` take, with those in flight, most of the memory.

@@ -15,8 +15,6 @@ from pathlib import Path
 from softcosine._file_lock import locked_or_closed, unlock_descriptor
 from softcosine.errors import IndexLockedError, InvalidInputError
 
-__all__ = ["LOCK_FILE", "WRITER_TIMEOUT", "WriteLock", "checked_timeout"]
-
 WRITER_TIMEOUT = 10.0  # default of the seconds that a writer waits for another one
 
 LOCK_FILE = "write.lock"

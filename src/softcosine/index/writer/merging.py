@@ -22,15 +22,6 @@ from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 
-__all__ = [
-    "MergePolicy",
-    "MergedDocuments",
-    "SurvivingDocuments",
-    "full_groups",
-    "joined_norms",
-    "merge_fields",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:

@@ -56,11 +56,6 @@ if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
     from softcosine.space.static_correction import StaticCorrection
 
-__all__ = [
-    *("AnalyzedDocuments", "CountedDocuments", "DocumentEncoder"),
-    *("PendingCommit", "without_epoch"),
-]
-
 _logger = logging.getLogger(__name__)
 
 # Statistics of smaller indexes are refreshed at every commit.

@@ -17,8 +17,6 @@ from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.stream import TextStream
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["TrainingSpool"]
-
 
 class TrainingSpool:
     """Training texts: one batch in memory, many in a temporary file, or texts that are elsewhere.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["best_alignments"]
-
 
 @kernel(
     "void(int64[::1], int32[::1], float64[::1], int64[::1], int32[::1],"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["cardinalities", "union_cardinalities"]
-
 
 @helper
 def _cardinality(  # type: ignore[no-untyped-def]

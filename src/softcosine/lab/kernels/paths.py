@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from softcosine.kernels.jit import kernel
 
-__all__ = ["path_distances"]
-
 
 @kernel(
     "void(int64[::1], int32[::1], int64[::1], int32[::1], float32[:, ::1], int32[::1], int32[::1],"

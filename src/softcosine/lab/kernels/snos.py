@@ -10,8 +10,6 @@ import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
 
-__all__ = ["choose_pairs", "mirror_rows", "weigh_pairs"]
-
 
 @helper
 def _hop(starts, columns, values, row, factor, sums, marks, stamp, touched, n_touched):  # type: ignore[no-untyped-def]

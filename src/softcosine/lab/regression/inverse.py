@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine.errors import InvalidInputError
 
-__all__ = ["BLOCK", "invert_in_place"]
-
 BLOCK = 256  # rows swept together; orders are a multiple of it
 
 

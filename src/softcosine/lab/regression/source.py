@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream
 
-__all__ = ["RegressionSimilarity"]
-
 _PRECISIONS = {"single": np.float32, "double": np.float64}
 
 

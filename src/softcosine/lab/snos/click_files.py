@@ -11,8 +11,6 @@ from softcosine._textio import comma_cells, numbered_lines, tab_cells
 from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
-__all__ = ["read_clicks"]
-
 # Possible column names of a header, the clearest first.
 _QUERIES = ("query", "cue", "object", "left")
 _PAGES = ("page", "url", "document", "label", "entity", "response", "feature", "right")

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from softcosine.lab.snos.kinds import Kind
 from softcosine.lab.snos.trace import Change
 
-__all__ = ["DenseLearner", "average_with_transpose", "difference"]
-
 _TILE = 1024
 
 Matrix = NDArray[np.float64]

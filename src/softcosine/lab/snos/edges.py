@@ -12,8 +12,6 @@ from scipy.sparse import coo_array, csr_array
 from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 
-__all__ = ["NamedGraph", "read_edges"]
-
 
 @dataclass(frozen=True, slots=True)
 class NamedGraph:

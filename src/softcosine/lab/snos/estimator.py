@@ -19,8 +19,6 @@ from softcosine.lab.snos.scaling import Lambdas
 from softcosine.sklearn.estimator import NotFittedError, Vectors
 from softcosine.space.norms import distances
 
-__all__ = ["MEASURES", "SNOS"]
-
 Dense = NDArray[np.float64]
 
 

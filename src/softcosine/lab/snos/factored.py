@@ -10,8 +10,6 @@ from softcosine.lab.snos.dense import average_with_transpose
 from softcosine.lab.snos.scaling import Lambdas
 from softcosine.lab.snos.trace import Change
 
-__all__ = ["FactoredLearner", "feature_diagonal"]
-
 _BLOCK_BYTES = 1 << 26
 
 Matrix = NDArray[np.float64]

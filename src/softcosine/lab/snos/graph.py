@@ -13,14 +13,6 @@ from scipy.sparse.linalg import svds
 from softcosine._validation import check_choice, read_matrix
 from softcosine.errors import InvalidInputError
 
-__all__ = [
-    "NORMALIZATIONS",
-    "greatest_column_sum",
-    "largest_singular_value",
-    "normalized",
-    "read_graph",
-]
-
 Sums = NDArray[np.float64]
 
 _MOST = 1e100  # squares of weights up to this, and down to its inverse, stay in range

@@ -10,8 +10,6 @@ from scipy.sparse import csr_array
 
 from softcosine.lab.snos.scaling import Lambdas
 
-__all__ = ["FEATURES", "OBJECTS", "Influence", "Kind", "two_kinds"]
-
 # The order of the two kinds in a round.
 FEATURES, OBJECTS = 0, 1
 

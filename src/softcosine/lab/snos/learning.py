@@ -24,8 +24,6 @@ from softcosine.lab.snos.sparse import SparseLearner
 from softcosine.lab.snos.start import checked_start
 from softcosine.lab.snos.trace import Trace, check_rounds, learned
 
-__all__ = ["METHODS", "snos"]
-
 # Maximum numbers of objects and features for the dense method, and of objects for the factored one.
 _DENSE = 1000
 _FACTORED = 6000

@@ -25,8 +25,6 @@ from softcosine.lab.snos.kinds import Influence, Kind
 from softcosine.lab.snos.sparse import SparseLearner
 from softcosine.lab.snos.trace import Trace, check_rounds, learned
 
-__all__ = ["SnosKinds", "snos_many"]
-
 _SHARE = 0.9
 
 Pair = tuple[str, str]

@@ -14,8 +14,6 @@ from softcosine.lab.snos.graph import normalized, read_graph
 from softcosine.lab.snos.scaling import Lambdas
 from softcosine.lab.snos.trace import Trace
 
-__all__ = ["SnosResult"]
-
 Similarities: TypeAlias = NDArray[np.float64] | csr_array
 Dense = NDArray[np.float64]
 

@@ -13,8 +13,6 @@ from softcosine._validation import is_number
 from softcosine.errors import InvalidInputError
 from softcosine.lab.snos.graph import greatest_column_sum, largest_singular_value
 
-__all__ = ["RULES", "SEARCH", "Lambdas", "lambdas_of", "searched"]
-
 Lambdas = tuple[float, float]
 
 # Margin of a rule below its bound, as in the paper.

@@ -26,8 +26,6 @@ from softcosine.similarity.embeddings.compared_vectors import check_scale
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
-__all__ = ["SnosSimilarity"]
-
 _BLOCK_ROWS = 1024
 _SIDES = ("left", "right")
 _WORDS = Analyzer()

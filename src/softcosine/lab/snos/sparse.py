@@ -14,8 +14,6 @@ from softcosine.lab.kernels.snos import choose_pairs, mirror_rows, weigh_pairs
 from softcosine.lab.snos.kinds import Influence, Kind
 from softcosine.lab.snos.trace import Change
 
-__all__ = ["SparseLearner"]
-
 _CHUNK_ROWS = 256
 
 # Number of rounds that choose the entries to keep; later rounds only change their values, so that

@@ -12,8 +12,6 @@ from softcosine._validation import read_matrix
 from softcosine.errors import InvalidInputError
 from softcosine.lab.snos.graph import normalized
 
-__all__ = ["STARTS", "checked_start"]
-
 _ROUNDING = 1e-9
 
 

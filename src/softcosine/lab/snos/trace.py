@@ -10,8 +10,6 @@ import numpy as np
 from softcosine._progress import Progress
 from softcosine._validation import check_number, check_whole
 
-__all__ = ["Change", "Learner", "Round", "Trace", "check_rounds", "learned"]
-
 # Changes that grow by less, or are smaller than this relative to the entries, are rounding.
 _ROUNDING = 1e-9
 # Entries this large have diverged, as far as floating point can show.

@@ -13,15 +13,6 @@ from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 from softcosine.text.words import normalize
 
-__all__ = [
-    "DependencyTree",
-    "SyntacticNgrams",
-    "join_path",
-    "read_documents",
-    "read_trees",
-    "split_path",
-]
-
 _SEPARATOR = ">"
 _RELATION = ":"
 _COLUMNS = 10

@@ -13,8 +13,6 @@ from scipy.sparse import csr_array
 from softcosine._ragged import running_sum
 from softcosine.lab.syntactic.dependency import split_path
 
-__all__ = ["Paths", "Searched", "equal_parts", "pairs_of_parts", "promising_parts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Paths:

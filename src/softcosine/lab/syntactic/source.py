@@ -33,8 +33,6 @@ from softcosine.similarity.source import (
     state_of,
 )
 
-__all__ = ["SyntacticSimilarity"]
-
 _BELOW_ONE = np.nextafter(np.float32(1.0), np.float32(0.0))
 _BLOCK_PAIRS = 1 << 22  # pairs of paths compared at once
 _BLOCK_TABLE = 1 << 24  # similarities of items held at once

@@ -14,8 +14,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.lab.term_pairs.preferences import Preferences
 from softcosine.space.pair_pattern import PairPattern, own_products
 
-__all__ = ["MEASURES", "PARTS", "PreferenceLoss"]
-
 _Floats = NDArray[np.float64]
 
 MEASURES = ("inner_product", "soft_cosine")

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["Preferences"]
-
 _Integers = NDArray[np.int64]
 
 

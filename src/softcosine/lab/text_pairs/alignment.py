@@ -11,8 +11,6 @@ from softcosine.lab.kernels.alignment import best_alignments
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix, column_terms
 
-__all__ = ["paired_alignment"]
-
 _MOST = 1e100  # sums of weights up to this stay finite
 
 

@@ -16,15 +16,6 @@ from softcosine.lab.kernels.cardinality import cardinalities, union_cardinalitie
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix, checked_weights
 
-__all__ = [
-    "SET_MEASURES",
-    "SoftCardinalities",
-    "paired_soft_cardinalities",
-    "paired_soft_set_similarity",
-    "soft_cardinality",
-    "soft_set_similarity",
-]
-
 _BLOCK = 1 << 16  # pairs per block of unions
 _MOST = 1e100  # sums of weights up to this stay finite
 

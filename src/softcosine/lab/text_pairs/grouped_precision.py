@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 
-__all__ = ["folds_of", "mean_average_precision"]
-
 
 def folds_of(
     groups: NDArray[Any], folds: int, seed: int

@@ -19,8 +19,6 @@ from softcosine.sklearn.scikit import BaseEstimator, TransformerMixin
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["FittedMeasure", "PairFeatures"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedMeasure:

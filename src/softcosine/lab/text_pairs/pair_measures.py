@@ -21,8 +21,6 @@ from softcosine.space.measures import paired_soft_cosine_similarity, paired_soft
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.weighting import Weighting, checked_weighting
 
-__all__ = ["MEASURES", "PairMeasure", "Side", "TextPair", "side_text"]
-
 # A text, or the texts of its fields.
 Side: TypeAlias = str | Mapping[str, str]
 

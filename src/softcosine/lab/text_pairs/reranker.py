@@ -31,8 +31,6 @@ from softcosine.storage import fill_folder, open_folder, replacing
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting
 
-__all__ = ["PairExplanation", "PairReranker"]
-
 _MODELS: dict[str, Any] = {
     "logistic": lambda C: LogisticRegression(C=C, max_iter=1000),
     "svm": lambda C: LinearSVC(C=C, max_iter=10_000, random_state=0),

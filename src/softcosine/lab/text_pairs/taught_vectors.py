@@ -24,8 +24,6 @@ from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
-__all__ = ["WEIGHTING", "TaughtVectors"]
-
 _Floats = NDArray[np.float64]
 
 # Weighting of the rows of texts; the same weighting goes with `TaughtVectors.weights` later.

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
 
-__all__ = ["JOINS", "join_by"]
-
 JOINS = ("strongest", "mean", "noisy-or", "first")
 
 

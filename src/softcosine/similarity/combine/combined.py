@@ -31,19 +31,6 @@ from softcosine.similarity.source import (
     state_of,
 )
 
-__all__ = [
-    "FirstSimilarity",
-    "MeanSimilarity",
-    "NoisyOrSimilarity",
-    "ScaledSimilarity",
-    "StrongestSimilarity",
-    "first",
-    "mean",
-    "noisy_or",
-    "scaled",
-    "strongest",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class _Searched:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.stream import TextStream
 
-__all__ = ["CooccurrenceSimilarity"]
-
 _EXTRA = 16  # extra directions beyond the requested ones
 _ROUNDS = 4  # iterations of multiplication and orthogonalisation
 _SEED = 20_260_101

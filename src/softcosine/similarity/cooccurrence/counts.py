@@ -24,8 +24,6 @@ from softcosine.text.stream import TextStream
 if TYPE_CHECKING:
     from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["CooccurrenceCounts", "Nearness", "cooccurrence_counts"]
-
 _CHUNK_TERMS = 256
 _MEMORY = 1 << 30  # bytes for the counts of texts in memory
 _TOKEN_SHARE = 64  # tokens per chunk are memory / this, so that a chunk takes half the memory

@@ -21,8 +21,6 @@ from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 
-__all__ = ["DistilledSimilarity"]
-
 
 class DistilledSimilarity(ComparedVectors):
     r"""Term similarity distilled from a neural encoder's vectors of the documents of a corpus.

@@ -19,17 +19,6 @@ from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.weighting import Weighting
 
-__all__ = [
-    "OwnMeaning",
-    "checked_encodings",
-    "distilled_vectors",
-    "encoded",
-    "lengths",
-    "taught_vectors",
-    "unit",
-    "weighted_rows",
-]
-
 _COLUMNS = 64  # columns of Y per block: arrays of about 50 MB for 100,000 terms
 _TOLERANCE = 1e-6  # tolerance of the residual, relative to the right side
 _MAX_STEPS = 500

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["names_of"]
-
 
 def names_of(
     vocabulary: Vocabulary, terms: NDArray[np.integer] | None = None

@@ -16,8 +16,6 @@ from scipy.sparse import csr_array
 
 from softcosine.storage import naming_a_full_disk
 
-__all__ = ["CountedRows", "PairCounts"]
-
 _ENTRY_BYTES = 12  # a column and a count
 _MAX_RUNS = 16
 

@@ -13,8 +13,6 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState
 
-__all__ = ["ComparedVectors", "check_scale"]
-
 
 class ComparedVectors:
     """Vectors of terms, compared by their cosines."""

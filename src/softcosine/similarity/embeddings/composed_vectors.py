@@ -15,8 +15,6 @@ from softcosine.similarity.embeddings.subwords import Subwords
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.similarity.embeddings.word_vectors import WordVectors, as_matrix, in_float32
 
-__all__ = ["ComposedVectors", "Composer"]
-
 _NUMBERS = 4 << 20  # components gathered per chunk
 
 

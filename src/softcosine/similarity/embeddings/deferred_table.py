@@ -13,8 +13,6 @@ from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.embeddings.vector_table import UnitRows, VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
-__all__ = ["DeferredTable"]
-
 
 class DeferredTable:
     """A stored table. Opening an index does not read it, and many queries never use it.

@@ -31,8 +31,6 @@ from softcosine.similarity.source import (
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
-__all__ = ["EmbeddingSimilarity"]
-
 
 class Settings(TypedDict, total=False):
     """Keyword arguments of every constructor of `EmbeddingSimilarity`."""

@@ -17,8 +17,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import unit_rows
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
-__all__ = ["EncodedVectors"]
-
 
 class EncodedVectors:
     """Vectors of all terms looked up so far, each encoded once.

@@ -19,8 +19,6 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoded_vectors import EncodedVectors
 from softcosine.similarity.source import SourceState
 
-__all__ = ["EncoderSimilarity"]
-
 
 class EncoderSimilarity(ComparedVectors):
     r"""Term similarity by the cosine of an encoder's vectors (theory T14).

@@ -16,8 +16,6 @@ from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["BundledTable", "english_share", "english_table"]
-
 _TELLING_LENGTH = 5  # shorter words occur in too many languages
 
 

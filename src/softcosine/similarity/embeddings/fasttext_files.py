@@ -12,8 +12,6 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.subwords import Subwords
 
-__all__ = ["FASTTEXT_MAGIC", "read_fasttext"]
-
 FASTTEXT_MAGIC = struct.pack("<i", 793_712_314)
 _VERSIONS = (11, 12)
 _HEADER = struct.Struct("<12id")  # dimensions, window, ..., bucket, min_n, max_n, ..., sampling

@@ -18,8 +18,6 @@ from softcosine.similarity.embeddings.word_vectors import WordVectors
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
-__all__ = ["ARRAY_ERRORS", "read_gensim", "table_of"]
-
 # Exceptions of NumPy for a damaged .npy file.
 ARRAY_ERRORS = (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError)
 

@@ -12,8 +12,6 @@ from softcosine._progress import report
 from softcosine._threads import Workers
 from softcosine.kernels.selection import keep_candidates, rank_candidates
 
-__all__ = ["Nearest", "UnitVectors"]
-
 _BLOCK_ROWS = 1024
 _BLOCK_COLUMNS = 4096
 _ROOM = 64  # least room for candidates beyond the k best

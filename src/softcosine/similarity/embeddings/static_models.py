@@ -14,8 +14,6 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 
-__all__ = ["HUB_FILES", "is_safetensors", "read_folder", "read_safetensors"]
-
 _TYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
     "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",

@@ -13,8 +13,6 @@ from softcosine.kernels.pieces import hash_ngrams
 from softcosine.similarity.embeddings.word_vectors import checked_words, folded_words
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["Subwords"]
-
 _SENTENCE_END = "</s>"  # the only word without n-grams in fastText
 
 

@@ -35,8 +35,6 @@ from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pi
 from softcosine.similarity.embeddings.word_vectors import WordVectors, checked_scales
 from softcosine.storage import checked_path
 
-__all__ = ["read_vectors"]
-
 _PIECE = 4 << 20  # bytes per read
 _SAMPLE = 8 << 10  # bytes read to detect the format
 _LONGEST = 64 << 20  # maximum bytes of one word with its vector

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UnitRows", "VectorTable"]
-
 
 class UnitRows(Protocol):
     """Vectors of one look-up, by number."""

@@ -14,8 +14,6 @@ from softcosine.errors import MalformedFileError
 from softcosine.kernels.decimal import find_words, parse_rows
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
-__all__ = ["GrowingRows", "TextParser"]
-
 _CHUNK_ROWS = 1024  # lines per task of a thread
 _LOOKED_AT = 100  # lines used to detect the dimensions, without a header
 

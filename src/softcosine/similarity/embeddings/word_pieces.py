@@ -19,8 +19,6 @@ from softcosine.similarity.embeddings.word_vectors import checked_words
 from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.pieces import StringTable
 
-__all__ = ["BERT_UNCASED", "WordPieces", "has_word_pieces"]
-
 _SPECIAL = re.compile(r"\[[A-Za-z0-9_]+\]")  # [PAD], [UNK], [unused7]: special tokens
 _MOST_TOKENS = 100_000_000  # a damaged file can name any token number
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")

@@ -14,15 +14,6 @@ from softcosine.kernels.selection import unit_rows
 from softcosine.text.packing import PackedStrings
 from softcosine.text.terms import Terms
 
-__all__ = [
-    "WordVectors",
-    "as_matrix",
-    "checked_scales",
-    "checked_words",
-    "folded_words",
-    "in_float32",
-]
-
 
 class NamedRows:
     """Distinct words, and the row of each.

@@ -14,8 +14,6 @@ from softcosine._textio import numbered_lines
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.storage import checked_path
 
-__all__ = ["Antonyms"]
-
 
 class Antonyms:
     """A fixed set of unordered pairs of opposite words, compared ignoring letter case.

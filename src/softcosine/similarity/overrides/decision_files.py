@@ -34,8 +34,6 @@ from softcosine.similarity.overrides.decision_list import (
 from softcosine.storage import checked_path
 from softcosine.text.analyzer import shortened
 
-__all__ = ["decisions_of_lines", "read_decisions"]
-
 _NEEDED = (
     "A file of decisions holds one a line: tyre = tire 0.9, hot ! cold, java * coffee 0.2 or "
     "E1042 !."

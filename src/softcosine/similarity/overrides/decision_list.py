@@ -13,8 +13,6 @@ from softcosine.similarity.in_terms import TermKeys
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
-__all__ = ["Contradiction", "Decision", "Decisions", "find_contradiction"]
-
 Sign = Literal["=", "!", "*", "only"]
 _PLAIN = re.compile(r'[^\s"#][^\s"]*')
 

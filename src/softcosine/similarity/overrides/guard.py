@@ -33,8 +33,6 @@ from softcosine.text.packing import PackedStrings, pack_strings
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.words import pair_in_run
 
-__all__ = ["Guarded", "guarded", "pieces_apart"]
-
 _DIGIT = re.compile(r"\d")
 _IDEOGRAPHS = re.compile(
     "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"

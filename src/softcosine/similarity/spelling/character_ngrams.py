@@ -20,8 +20,6 @@ from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.similarity.spelling.nearby_strings import CodePoints
 
-__all__ = ["CharacterNgramSimilarity"]
-
 _CHUNK_TERMS = 512
 _ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
 _WEIGHTS = 1 << 20  # number of weights; n-grams with equal hash values modulo this share one

@@ -20,8 +20,6 @@ from softcosine.similarity.spelling.nearby_strings import (
     similarities_of_pairs,
 )
 
-__all__ = ["EditDistanceSimilarity"]
-
 _CHUNK_TERMS = 512
 _NEVER = 2**62  # longer than any string
 _Prepared = tuple[tuple[str, ...], NearbyStrings]

@@ -16,8 +16,6 @@ from softcosine.kernels.common_parts import fill_buckets, propose, write_keys
 from softcosine.kernels.edit_distance import measure_found, measure_pairs
 from softcosine.similarity.match_chunks import MatchChunk
 
-__all__ = ["CodePoints", "NearbyStrings", "Scores", "WordList", "similarities_of_pairs"]
-
 # Strings up to this length are found through deletions, longer ones through their substrings.
 _MAX_DELETED = {1: 16, 2: 14, 3: 12}
 _CHUNK = 4096

@@ -13,8 +13,6 @@ from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.text.packing import pack_strings, unpack_strings
 
-__all__ = ["Concepts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Concepts:

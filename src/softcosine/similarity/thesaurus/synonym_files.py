@@ -16,8 +16,6 @@ from softcosine._validation import check_choice, check_number
 from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
-__all__ = ["FORMATS", "Group", "format_of", "read_groups"]
-
 # Terms that are all similar to each other, and their similarity.
 Group = tuple[list[str], float]
 Lines = Iterable[tuple[int, str]]

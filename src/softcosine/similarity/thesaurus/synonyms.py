@@ -9,8 +9,6 @@ import numpy as np
 from softcosine.similarity.thesaurus.concepts import Concepts
 from softcosine.text.words import find_words, normalize
 
-__all__ = ["concepts_of_groups", "written_terms"]
-
 
 def written_terms(term: str) -> tuple[str, ...]:
     """Return the one or two forms of a thesaurus term in analyzed texts.

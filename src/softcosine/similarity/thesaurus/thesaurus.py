@@ -36,8 +36,6 @@ from softcosine.similarity.thesaurus.wordnet import by_paths, concepts_of_wordne
 if TYPE_CHECKING:
     from softcosine.similarity.thesaurus.synonym_files import Group
 
-__all__ = ["ThesaurusSimilarity"]
-
 _BLOCK_PLACES = 1 << 22  # unsorted neighbours per block
 
 

@@ -16,8 +16,6 @@ from softcosine.errors import MalformedFileError
 from softcosine.similarity.thesaurus.concepts import Concepts
 from softcosine.similarity.thesaurus.synonyms import written_terms
 
-__all__ = ["Ancestors", "Weighed", "WordNet", "by_paths", "concepts_of_wordnet"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ancestors:

@@ -23,8 +23,6 @@ from softcosine.errors import MalformedFileError
 from softcosine.similarity.thesaurus.wordnet import WordNet
 from softcosine.storage import checked_path
 
-__all__ = ["find_wordnet", "read_wordnet"]
-
 _FILES = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}
 _TABLES = ("synsets.tsv", "relations.tsv")
 _POINTERS = {"@": "hypernyms", "@i": "hypernyms", "&": "similar"}
