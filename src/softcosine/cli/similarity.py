@@ -45,9 +45,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
-    from softcosine.matrix.difference import MatrixDifference
     from softcosine.matrix.list_use import ListUse
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.matrix.term_similarity_matrix import MatrixDifference, TermSimilarityMatrix
 
 Matrix = Annotated[
     Path,

@@ -5,5 +5,5 @@
 - ``building.py``: S from a source, balanced; ``rules.py``: its limits;
 - ``definiteness.py``: the scaling that makes S positive semidefinite;
 - ``stored.py``: S in a folder; ``outside.py``: rows of words that are not terms;
-- ``difference.py``, ``list_use.py``: reports about S.
+- ``list_use.py``: which entries of your own lists have an effect.
 """

@@ -15,8 +15,7 @@ from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
 from softcosine.lab.term_pairs.preferences import Preferences
-from softcosine.matrix.difference import MatrixDifference
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.matrix.term_similarity_matrix import MatrixDifference, TermSimilarityMatrix
 from softcosine.space.norms import checked_matrix
 from softcosine.space.pair_pattern import PairPattern, coordinates
 from softcosine.text.weighting import Weighting
