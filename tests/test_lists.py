@@ -478,7 +478,10 @@ def test_vectors_beside_a_list_give_what_they_gave():
         warn=False,
     )
     difference = alone.difference(joined)
-    assert [(one.left, one.right) for one in difference] in ([("fine", "see")], [("see", "fine")])
+    assert [(one.left, one.right) for one in difference.changes] in (
+        [("fine", "see")],
+        [("see", "fine")],
+    )
 
 
 def test_tuning_and_evaluating_learn_the_phrases_of_lists_as_an_index_does(tmp_path):

@@ -107,7 +107,7 @@ def test_a_plain_search_matches_equal_words_alone(client, saved, ranking):
 def test_demo_opens_the_page_on_the_symbols(saved, monkeypatch, capsys):
     opened, served = [], []
     symbols = OpenedSymbols(sc.SoftIndex.open(saved), saved, None)
-    monkeypatch.setattr("softcosine.cli.symbols.open_symbols", lambda *_, **__: symbols)
+    monkeypatch.setattr("softcosine.cli.demo.open_symbols", lambda *_, **__: symbols)
     monkeypatch.setattr("webbrowser.open", opened.append)
 
     def serve(settings, bind, started):
