@@ -128,7 +128,7 @@ def test_preferences_move_the_pairs_that_they_speak_of():
         np.testing.assert_array_equal(matrix, matrix.T)
         assert learned.loss_after < learned.loss_before
         assert (learned.accuracy_before, learned.accuracy_after) == (0.5, 1.0)
-        assert len(learned.changes()) == 2
+        assert len(learned.changes().changes) == 2
         assert "2 numbers learned in" in str(learned)
 
 
@@ -173,7 +173,7 @@ def test_a_strong_pull_leaves_everything_as_it_was():
     wanted = Preferences.of([{0: 1.0}], [[0, 1]])
     S = similarity_matrix(JAGUAR)
     learned = learn_pair_weights(S, [[0, 0, 1]], ANIMALS, wanted, strength=1e9)
-    assert len(learned.changes()) == 0
+    assert len(learned.changes().changes) == 0
 
 
 def test_pairs_that_no_query_reaches_stay():
