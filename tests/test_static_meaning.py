@@ -301,7 +301,7 @@ def test_the_command_line_indexes_without_an_encoder(run, tmp_path):
     shown = " ".join(run("info", path).split())
     assert "static, 256 dimensions; all documents by the query table; weight 10 in" in shown
     found = json.loads(run("search", path, "automobile", "--json"))
-    assert (found["ask"], found["hits"][0]["id"]) == ("static", "car")
+    assert (found["plan"]["ask"], found["hits"][0]["id"]) == ("static", "car")
     assert "not installed" not in run("search", path, "automobile", "--explain")
     assert "no encoder has read" in run("search", path, "x", "--ask", "encoder", code=2)
     assert "this index has no encoder" in run("add", path, file, "--encoder", "minilm", code=2)

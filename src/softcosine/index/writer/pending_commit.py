@@ -716,7 +716,7 @@ class PendingCommit:
 
         A mapped file takes disk space until its last map is closed, even if it is deleted.
         """
-        self._segments = []
+        self._segments, self._ids = [], {}
         self._encoder = None  # it refers to the writer, which refers to this
         self._spool.close()
 
