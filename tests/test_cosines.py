@@ -21,7 +21,7 @@ from softcosine import (
     sparse_soft_cosine_similarity,
 )
 from softcosine.errors import InvalidInputError
-from softcosine.index.search import rankings
+from softcosine.index import rankings
 from softcosine.space import norms
 from softcosine.space.norms import ROUNDED_ONE, clipped, distances
 from softcosine.text.analyzer import Analyzer
