@@ -15,7 +15,7 @@ from starlette.responses import Response
 from softcosine._deadline import check_deadline
 from softcosine._progress import Progress, Report
 from softcosine.cluster.opening import EitherIndex
-from softcosine.errors import DeadlineExceededError, InvalidInputError, UnknownTermError
+from softcosine.errors import DeadlineExceededError
 from softcosine.index.requests import ScoringOptions
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.search.results import Hit, Hits
@@ -49,8 +49,6 @@ from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import ServedIndex, View
 from softcosine.serve.server import Server
 from softcosine.serve.task_routes import started
-from softcosine.similarity.provenance import origins, overruled
-from softcosine.text.analyzer import shortened
 
 _INDEX = "/v1/indexes/{i}"
 _ADVICE = (
@@ -166,7 +164,9 @@ async def term(call: Call[TermQuery]) -> Response:
     call.served.check_query(word)
     call.served.check_page(k)
     index = call.served.view.index
-    return await answered(call, lambda: _neighbors(index, word, k))
+    return await answered(
+        call, lambda: {"commit": index.commit, "forbidden": [], **index.term(word, k=k)}
+    )
 
 
 @route(
@@ -238,43 +238,6 @@ def _too_many(most: int) -> Problem:
         f"there are more than {most:,} pairs, and this server allows no more in one result; "
         f"{_ADVICE}",
     )
-
-
-def _neighbors(index: EitherIndex, word: str, k: int) -> dict[str, Any]:
-    parsed = index.parse_word(word)
-    n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
-    if n_terms != 1:
-        raise InvalidInputError(f"{shortened(word)} has {n_terms} terms; ask for one word.")
-    if parsed.unknown:
-        raise UnknownTermError(
-            f"{shortened(word)} is in no document, and no source has similar words for it."
-        )
-    found = index.neighbors(word, k=k)
-    neighbors: list[dict[str, Any]] = [
-        {"word": other, "similarity": similarity} for other, similarity in found
-    ]
-    forbidden: list[dict[str, Any]] = []
-    if (source := index.source) is not None:
-        # Sources know words, so the representative of the term is looked up.
-        asked = (
-            parsed.outside[0].word if parsed.outside else index.S.representatives[parsed.terms[0]]
-        )
-        kept_off = overruled(source, asked)
-        others = [other for other, _ in found] + kept_off
-        told = [origin.to_dict() for origin in origins(source, [asked] * len(others), others)]
-        for one, origin in zip(neighbors, told, strict=False):
-            one["origin"] = origin
-        forbidden = [
-            {"word": other, "origin": origin}
-            for other, origin in zip(kept_off, told[len(found) :], strict=True)
-        ]
-    return {
-        "word": word,
-        "indexed": not parsed.outside,
-        "neighbors": neighbors,
-        "forbidden": forbidden,
-        "commit": index.commit,
-    }
 
 
 def _search_answer(view: View, body: SearchBody) -> dict[str, Any]:
