@@ -182,17 +182,7 @@ def facts_of(opened: Searchable | RemoteIndex) -> dict[str, Any] | None:
 
     if not isinstance(opened, Searchable):
         return cast("dict[str, Any] | None", opened.info()["meaning"])
-    snapshot = opened.snapshot
-    if (meaning := snapshot.meaning) is None:
-        return None
-    return {
-        "encoder": meaning.encoder,
-        "dimensions": meaning.dimensions,
-        "query_table": meaning.table is not None,
-        "encoded": snapshot.n_encoded,
-        "estimated": snapshot.n_estimated,
-        "weights": dict(snapshot.settings.meaning_weights),
-    }
+    return opened.snapshot.meaning_record
 
 
 def weight_of_meaning(

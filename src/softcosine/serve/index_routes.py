@@ -100,7 +100,6 @@ def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
     snapshot = index.snapshot
     statistics = index.S.statistics(eigenvalue=False).to_dict()
     del statistics["smallest_eigenvalue"]
-    meaning = snapshot.meaning
     return {
         "name": served.name,
         "aliases": sorted(
@@ -119,16 +118,7 @@ def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
         "fields": [{"name": field.name, "weight": field.weight} for field in index.fields],
         "note": index.note,
         "similarity": statistics,
-        "meaning": None
-        if meaning is None
-        else {
-            "encoder": meaning.encoder,
-            "dimensions": meaning.dimensions,
-            "query_table": meaning.table is not None,
-            "encoded": snapshot.n_encoded,
-            "estimated": snapshot.n_estimated,
-            "weights": dict(snapshot.settings.meaning_weights),
-        },
+        "meaning": snapshot.meaning_record,
     }
 
 

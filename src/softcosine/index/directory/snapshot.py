@@ -309,6 +309,20 @@ class Snapshot:
             if one.coordinates is not None
         )
 
+    @property
+    def meaning_record(self) -> dict[str, Any] | None:
+        """The encoder of the documents, its vectors and weights, as JSON types; None without."""
+        if (meaning := self.meaning) is None:
+            return None
+        return {
+            "encoder": meaning.encoder,
+            "dimensions": meaning.dimensions,
+            "query_table": meaning.table is not None,
+            "encoded": self.n_encoded,
+            "estimated": self.n_estimated,
+            "weights": dict(self.settings.meaning_weights),
+        }
+
     def changed(self, **changes: Any) -> Snapshot:
         """Return a snapshot in memory with other settings, segments, S, source or statistics.
 
