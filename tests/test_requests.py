@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import msgspec
 import numpy as np
@@ -33,9 +33,11 @@ def test_a_method_and_its_request_have_the_same_options_and_defaults(name):
         field.name: field.default_factory() if callable(field.default_factory) else field.default
         for field in msgspec.structs.fields(OPERATIONS[name].request)
     }
-    if spelled.pop("options", None) is not None:  # those of ScoringKeywords
-        assert set(spelled) == set(OPERATIONS[name].first)
-        return
+    if spelled.pop("options", None) is not None:
+        hints = get_type_hints(getattr(SoftIndex, name))
+        (keywords,) = get_args(hints["options"])
+        assert set(keywords.__annotations__) | set(spelled) == set(fields)
+        fields = {option: fields[option] for option in spelled}
     assert set(spelled) - LOCAL == set(fields)
     for option, default in fields.items():
         if default is msgspec.NODEFAULT:

@@ -226,7 +226,7 @@ class ScoringOptions(Request, frozen=True, kw_only=True):
 
 
 class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
-    """The parameters of a search except the query; see `SoftIndex.search`."""
+    """The options of `SoftIndex.search`."""
 
     k: _K = 10
     offset: _Offset = 0
@@ -281,15 +281,20 @@ class SearchRequest(SearchOptions, frozen=True, kw_only=True):
     q: Query
 
 
-class SimilarRequest(Request, frozen=True, kw_only=True):
-    """Find the documents most similar to a document of the index."""
+class SimilarityOptions(Request, frozen=True, kw_only=True):
+    """How two documents are compared."""
 
     id: Annotated[str, Meta(description="Id of the document.")]
+    ranking: _SimilarRanking = "soft_cosine"
+    meaning: _Meaning = None
+
+
+class SimilarRequest(SimilarityOptions, frozen=True, kw_only=True):
+    """Find the documents most similar to a document of the index."""
+
     k: _K = 10
     min_score: _MinScore = 0.0
     where: _Where = None
-    ranking: _SimilarRanking = "soft_cosine"
-    meaning: _Meaning = None
 
 
 class ExplainRequest(ScoringOptions, frozen=True, kw_only=True):
@@ -306,26 +311,28 @@ class ScoresRequest(ScoringOptions, frozen=True, kw_only=True):
     ids: Annotated[list[str], Meta(description="Ids of the documents.")]
 
 
-class ExplainSimilarRequest(Request, frozen=True, kw_only=True):
+class ExplainSimilarRequest(SimilarityOptions, frozen=True, kw_only=True):
     """Explain the similarity of two documents by pairs of words that sum to it."""
 
-    id: Annotated[str, Meta(description="Id of the document.")]
     other: Annotated[str, Meta(description="Id of the other document.")]
-    ranking: _SimilarRanking = "soft_cosine"
-    meaning: _Meaning = None
 
 
-class FilterRequest(Request, frozen=True, kw_only=True):
-    """List documents that pass a filter, without a query."""
+class ListOptions(Request, frozen=True, kw_only=True):
+    """What a list of documents begins with, its order, and what is counted beside it."""
 
-    where: _Where = None
-    k: Annotated[_K | None, Meta(description="Maximum number of documents; None for all.")] = 10
     offset: _Offset = 0
     sort: _Sort = None
     facets: _Facets = []
 
     def __post_init__(self) -> None:
         _check_keys(self.sort, self.facets)
+
+
+class FilterRequest(ListOptions, frozen=True, kw_only=True):
+    """List documents that pass a filter, without a query."""
+
+    where: _Where = None
+    k: Annotated[_K | None, Meta(description="Maximum number of documents; None for all.")] = 10
 
 
 class NeighborsRequest(Request, frozen=True, kw_only=True):
@@ -384,27 +391,42 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
     keep_stop_words: _KeepStopWords = False
 
 
-class ScoringKeywords(TypedDict, total=False):
-    """The options of `SoftIndex.explain`, for callers that pass them on."""
+class SimilarityKeywords(TypedDict, total=False):
+    """The options of `SoftIndex.explain_similar`."""
 
     ranking: str | None
+    meaning: float | None
+
+
+class SimilarKeywords(SimilarityKeywords, total=False):
+    """The options of `SoftIndex.similar`."""
+
+    k: int
+    min_score: float
+    where: Mapping[str, Any] | None
+
+
+class ListKeywords(TypedDict, total=False):
+    """The options of `SoftIndex.filter`, except `k`."""
+
+    offset: int
+    sort: str | Sequence[str] | None
+    facets: Sequence[str]
+
+
+class ScoringKeywords(SimilarityKeywords, total=False):
+    """The options of `SoftIndex.explain`."""
+
     syntax: bool | None
     max_terms: int | None
     fuzzy: bool
     keep_stop_words: bool
     ask: Ask | None
-    meaning: float | None
 
 
-class SearchKeywords(ScoringKeywords, total=False):
+class SearchKeywords(ScoringKeywords, SimilarKeywords, ListKeywords, total=False):
     """The options of `SoftIndex.search`, for callers that pass them on."""
 
-    k: int
-    offset: int
-    min_score: float
-    where: Mapping[str, Any] | None
-    sort: str | Sequence[str] | None
-    facets: Sequence[str]
     exact_first: bool
     expand: bool
     fill: bool

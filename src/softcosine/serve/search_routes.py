@@ -16,7 +16,7 @@ from softcosine._deadline import check_deadline
 from softcosine._progress import Progress, Report
 from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import DeadlineExceededError
-from softcosine.index.requests import ScoringOptions
+from softcosine.index.requests import ScoringOptions, SimilarKeywords
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.wire import form, wire
@@ -259,10 +259,8 @@ def _similar_answer(index: EitherIndex, body: SimilarBody) -> dict[str, Any]:
     if body.text is None:
         hits: Hits = OPERATIONS["similar"].execute(index, body)
     else:
-        hits = index.search(
-            body.text, k=body.k, where=body.where, min_score=body.min_score,
-            ranking=body.ranking, meaning=body.meaning, syntax=False, max_terms=None,
-        )  # fmt: skip
+        options = {name: getattr(body, name) for name in SimilarKeywords.__annotations__}
+        hits = index.search(body.text, syntax=False, max_terms=None, **options)
     return {**_hits_record(hits, body), "commit": index.commit, "took_ms": _took(started)}
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from msgspec import structs
 
+from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.requests import ExpandRequest, FirstStage, SearchOptions
+from softcosine.index.requests import ExpandRequest, FirstStage, SearchKeywords, SearchOptions
 from softcosine.index.search.execution import Page, Search
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
@@ -28,6 +29,7 @@ from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 
 _CANDIDATES = 100
+_OPTIONS = ("k", "offset", "min_score", "where", "syntax", "max_terms", "keep_stop_words")
 
 
 def search_field(
@@ -35,24 +37,17 @@ def search_field(
     field: TextField,
     query: str | Sequence[str],
     *,
-    k: int = 10,
-    offset: int = 0,
-    min_score: float = 0.0,
-    where: Mapping[str, Any] | None = None,
-    syntax: bool | None = None,
-    max_terms: int | None = 512,
-    keep_stop_words: bool = False,
     first_stage: FirstStage | int | None = 32,
     words: Words = "terms",
     timeout: float | None = None,
+    **options: Unpack[SearchKeywords],
 ) -> Hits:
     """Return the best documents by the index among the candidates of a field.
 
     The scores are those of soft BM25 by the index. A candidate that the index lacks gets the score
     that the index would give its text, or its term vector if the server stores no texts. If there
     is neither, all hits have the scores of the server, and `Hits.plan` says so. Nothing is proven:
-    the server has its own statistics and rounds lengths. Parameters that are not listed are those
-    of `SoftIndex.search`.
+    the server has its own statistics and rounds lengths.
 
     Parameters
     ----------
@@ -60,8 +55,6 @@ def search_field(
         Has one field, and the ids of the server, such as one of `learn_from`.
     field : TextField
     query : str, or a list of tokens
-    where : mapping, optional
-        Holds among the candidates. Those that the index lacks have no metadata.
     first_stage : FirstStage, int or None
         The number of words that are sent beside those of the query, and of candidates, by default
         100; None for all words.
@@ -69,23 +62,27 @@ def search_field(
         See `SoftIndex.expand`.
     timeout : float, optional
         Seconds to wait for each reply of the server.
+    k, offset, min_score, where, syntax, max_terms, keep_stop_words
+        See `SoftIndex.search`. Candidates that the index lacks have no metadata for `where`.
 
     Raises
     ------
     InvalidInputError, ServerError
     """
+    if unknown := sorted(options.keys() - _OPTIONS):
+        raise InvalidInputError(
+            f"a search of a field has no option {unknown[0]}; there are {', '.join(_OPTIONS)}."
+        )
     tokens = _tokens(index, field, query) if words == "terms" else None
-    request = SearchOptions.of(
-        k=k + offset, min_score=min_score, where=where, syntax=syntax, max_terms=max_terms,
-        keep_stop_words=keep_stop_words, ranking="soft_bm25", ask="words", meaning=0.0,
-    )  # fmt: skip
+    asked = SearchOptions.of(**options, ranking="soft_bm25", ask="words", meaning=0.0)
+    request = structs.replace(asked, k=asked.n_wanted, offset=0)
     stage, snapshot = FirstStage.of(first_stage) or FirstStage(None), index.snapshot
     n = max(stage.candidates or _CANDIDATES, request.k)
     most, refused = None if stage.terms is None else max(1, 2 * stage.terms), False
     while True:
         expansion = ExpandRequest.of(
-            q=query, to=field.server, field=field.name, words=words, syntax=syntax,
-            max_terms=most, keep_stop_words=keep_stop_words,
+            q=query, to=field.server, field=field.name, words=words, syntax=asked.syntax,
+            max_terms=most, keep_stop_words=asked.keep_stop_words,
         )  # fmt: skip
         sent = server_query(snapshot, expansion, tokens)
         try:
@@ -128,11 +125,11 @@ def search_field(
     plan = Plan(
         field.server, reason, n_terms=len(sent.words), n_candidates=len(found.ids), proven=False
     )
-    page = hits.hits[offset : k + offset]
+    page = hits.hits[asked.offset : asked.n_wanted]
     if lacks := [hit.id for hit in page if not hit.text]:
         texts = field.stored_texts(lacks, timeout=timeout)
         page = tuple(replace(hit, text=hit.text or texts.get(hit.id, "")) for hit in page)
-    return replace(hits, hits=page, offset=offset, plan=plan)
+    return replace(hits, hits=page, offset=asked.offset, plan=plan)
 
 
 def _tokens(index: SoftIndex, field: TextField, query: str | Sequence[str]) -> dict[str, list[str]]:

@@ -15,7 +15,6 @@ from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import ranked_lists, unit_rows
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.requests import FirstStage
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.recipe import BuiltSimilarity
@@ -54,8 +53,9 @@ class FittedSoft:
         Made by `index_of`; a document is named after its number.
     documents : Documents
     options : mapping
-        Further options of searches.
-    expand : bool
+        Options of searches and scores.
+    finding : mapping
+        Options of searches alone.
     of_fields : bool
         Whether each field is compared with the query's field of the same name.
     similarities : BuiltSimilarity or None
@@ -65,19 +65,17 @@ class FittedSoft:
     model : SentenceModel or None
         Encoder of the documents.
     threads : int or None
-    first_stage : FirstStage or None
     """
 
     index: SoftIndex
     documents: Documents
     options: Mapping[str, Any] = field(default_factory=dict)
-    expand: bool = True
+    finding: Mapping[str, Any] = field(default_factory=dict)
     of_fields: bool = False
     similarities: BuiltSimilarity | None = None
     closed: bool = False
     model: SentenceModel | None = None
     threads: int | None = None
-    first_stage: FirstStage | None = None
 
     @property
     def note(self) -> str:
@@ -89,9 +87,8 @@ class FittedSoft:
         """Return the `k` best documents for each query."""
         where = None if len(self.index) == len(self.documents) else _RANKED
         found = self.index.ranked(
-            self._texts(queries), k=k, where=where,
-            first_stage=self.first_stage if self.expand else None, expand=self.expand,
-            syntax=False, threads=self.threads, **self.options,
+            self._texts(queries), k=k, where=where, syntax=False, threads=self.threads,
+            **self.finding, **self.options,
         )  # fmt: skip
         lists = ((top.documents, top.scores) for top in found)
         return ranked_lists(lists, n_queries=len(queries), k=k)

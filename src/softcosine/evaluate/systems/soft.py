@@ -172,10 +172,11 @@ class Soft(SimilaritySettings):
             "max_terms": self.max_terms, "keep_stop_words": self.keep_stop_words,
             "ask": None if self.meaning == 0.0 else self.ask,
         }  # fmt: skip
+        stage = None if self.first_stage is None else FirstStage.parse(self.first_stage)
         return FittedSoft(
-            index, documents, options, expand=self.expand, of_fields=self.match == "fields",
-            similarities=found, closed=self.leaves_terms_out, model=model,
-            first_stage=None if self.first_stage is None else FirstStage.parse(self.first_stage),
+            index, documents, options, {"expand": self.expand, "first_stage": stage},
+            of_fields=self.match == "fields", similarities=found, closed=self.leaves_terms_out,
+            model=model,
         )  # fmt: skip
 
     def _model(self) -> SentenceModel | None:

@@ -24,6 +24,8 @@ from softcosine.text.weighting import Weighting
 
 _FORMAT = "softcosine-settings"
 _VERSION = 1
+# Settings that the system has under the same names.
+_SHARED = ("ranking", "language", "stemmer", "stop_words", "encoder", "ask", "meaning")
 # The default exponent and threshold of cosines of vectors.
 COSINES = {"exponent": 4.0, "threshold": 0.3}
 # The name of each setting of a part, and the attribute that holds the part.
@@ -217,10 +219,9 @@ class Settings:
             max_neighbors=recipe.max_neighbors,
             definite=None if automatic else recipe.scaling == "definite",
             balanced=None if automatic else recipe.scaling == "balanced",
-            ranking=self.ranking, **asdict(self.weighting),
-            fields=None if self.fields is None else dict(self.fields), language=self.language,
-            stemmer=self.stemmer, stop_words=self.stop_words, encoder=self.encoder, ask=self.ask,
-            meaning=self.meaning, max_terms=512,  # as in a search
+            fields=None if self.fields is None else dict(self.fields), **asdict(self.weighting),
+            max_terms=512,  # as in a search
+            **{name: getattr(self, name) for name in _SHARED},
         )  # fmt: skip
         return system.name
 

@@ -29,11 +29,14 @@ from softcosine.index.requests import (
     ExplainSimilarRequest,
     FilterRequest,
     FirstStage,
+    ListKeywords,
     ScoresRequest,
     ScoringKeywords,
     SearchKeywords,
     SearchOptions,
     SearchRequest,
+    SimilarityKeywords,
+    SimilarKeywords,
     SimilarRequest,
 )
 from softcosine.index.search.execution import Search
@@ -198,9 +201,7 @@ class Searchable:
         where: Mapping[str, Any] | None = None,
         *,
         k: int | None = 10,
-        offset: int = 0,
-        sort: str | Sequence[str] | None = None,
-        facets: Sequence[str] = (),
+        **options: Unpack[ListKeywords],
     ) -> Listing:
         """Return documents that pass a filter, in order of insertion, without a query.
 
@@ -210,11 +211,11 @@ class Searchable:
             See `softcosine.index.query.filters`; every document by default.
         k : int, optional
             Maximum number of documents; None for all, 0 to compute only `facets` and `n_matching`.
-        offset : int
+        offset : int, default 0
             Number of documents to skip.
         sort : str or list of str, optional
             Metadata keys, such as ``"-year"``; see `softcosine.index.search.sorting`.
-        facets : list of str
+        facets : list of str, optional
             Metadata keys whose values are counted over all matching documents; see
             `softcosine.index.search.facets`.
 
@@ -227,9 +228,7 @@ class Searchable:
         ------
         InvalidInputError
         """
-        return self._filter(
-            FilterRequest.of(where=where, k=k, offset=offset, sort=sort, facets=facets)
-        )
+        return self._filter(FilterRequest.of(where=where, k=k, **options))
 
     def _filter(self, request: FilterRequest) -> Listing:
         return Passing.of(self._snapshot, request).listing(self._snapshot, request)
@@ -354,12 +353,9 @@ class Searchable:
         ------
         InvalidInputError, IndefiniteMatrixError
         """
-        request = SearchRequest.of(
-            q=query, k=k, offset=offset, min_score=min_score, where=where, exact_first=exact_first,
-            ranking=ranking, expand=expand, syntax=syntax, max_terms=max_terms, fill=fill, mmr=mmr,
-            fuzzy=fuzzy, keep_stop_words=keep_stop_words, sort=sort, facets=facets, ask=ask,
-            meaning=meaning, first_stage=first_stage,
-        )  # fmt: skip
+        given = locals()
+        options = {name: given[name] for name in SearchOptions.__struct_fields__}
+        request = SearchRequest.of(q=query, **options)
         return self._search(request).execute([request.q], None)[0]
 
     @overload
@@ -468,29 +464,25 @@ class Searchable:
         asked = SearchOptions.of(**options)
         return [page.top for page in self._search(asked).pages(list(queries), threads)]
 
-    def similar(
-        self,
-        id: str,
-        *,
-        k: int = 10,
-        min_score: float = 0.0,
-        where: Mapping[str, Any] | None = None,
-        ranking: str = "soft_cosine",
-        meaning: float | None = None,
-    ) -> Hits:
+    def similar(self, id: str, **options: Unpack[SimilarKeywords]) -> Hits:
         """Return the k documents most similar to a document of the index, without itself.
 
-        If the documents have coordinates, `meaning` is the weight of their cosine, as in `search`.
-        The default ranking is soft_cosine, not that of the index. With several fields, the score is
-        the weighted sum of the soft cosines of the same field in both documents.
+        Parameters
+        ----------
+        id : str
+        k, min_score, where
+            As in `search`.
+        ranking : str, default "soft_cosine"
+            Not by default that of the index. With several fields, the score is the weighted sum of
+            the scores of the same field in both documents.
+        meaning : float, optional
+            Weight of the cosine of the documents' coordinates, if they have some; see `search`.
 
         Raises
         ------
-        UnknownDocumentError
+        UnknownDocumentError, InvalidInputError
         """
-        request = SimilarRequest.of(
-            id=id, k=k, min_score=min_score, where=where, ranking=ranking, meaning=meaning
-        )
+        request = SimilarRequest.of(id=id, **options)
         return self._search_like(request.options).like(id)
 
     def explain(self, query: Query, id: str, **options: Unpack[ScoringKeywords]) -> Explanation:
@@ -530,10 +522,13 @@ class Searchable:
         return search.scores_of(search.ready(request.q), request.ids)
 
     def explain_similar(
-        self, id: str, other: str, *, ranking: str = "soft_cosine", meaning: float | None = None
+        self, id: str, other: str, **options: Unpack[SimilarityKeywords]
     ) -> Explanation:
-        """Return the pairs of words that make `other` similar to the document `id`."""
-        request = ExplainSimilarRequest.of(id=id, other=other, ranking=ranking, meaning=meaning)
+        """Return the pairs of words that make `other` similar to the document `id`.
+
+        The options `ranking` and `meaning` are those of `similar`.
+        """
+        request = ExplainSimilarRequest.of(id=id, other=other, **options)
         search = self._search_like(request.options)
         return search.explained(search.document(id)[0], other)
 
