@@ -7,7 +7,7 @@ of the command line follow from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair
 from softcosine.index.requests import (
@@ -26,6 +26,7 @@ from softcosine.index.requests import (
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery
+from softcosine.index.wire import form
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +71,9 @@ OPERATIONS = {
         Operation("expand", ExpandRequest, ServerQuery, ("q",)),
     )
 }
+
+
+def shape(name: str, kind: Any = None, /, *names: str, **more: Any) -> Any:
+    """Return the type of a record: fields of a result as JSON types, all by default, and more."""
+    own = {} if kind is None else form(kind).__annotations__
+    return TypedDict(name, {**{name: own[name] for name in names or own}, **more})  # type: ignore[operator]

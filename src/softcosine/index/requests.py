@@ -108,9 +108,11 @@ def _needed(kind: Any) -> str:
             finite = noun if whole else "a finite number"
             return finite if least is None else f"{noun} of {least:,} or more"
         case msgspec.inspect.StrType():
-            return "a string"
+            limit = "" if kind.max_length is None else f" of at most {kind.max_length:,} characters"
+            return f"a string{limit}"
         case msgspec.inspect.ListType():
-            limit = "" if kind.max_length is None else f"at most {kind.max_length:,} "
+            least = f"{kind.min_length} to" if kind.min_length else "at most"
+            limit = "" if kind.max_length is None else f"{least} {kind.max_length:,} "
             return f"a list of {limit}{_needed(kind.item_type).removeprefix('a ')}s"
         case msgspec.inspect.DictType():
             return "a mapping"

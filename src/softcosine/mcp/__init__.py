@@ -4,7 +4,5 @@
     `mcp_server` makes a server of opened indexes; `asgi_app` serves it over HTTP.
 ``tools.py``
     The tools: search, similar, explain, related_words, get_document, index_info, and for writable
-    servers add_documents and delete_documents.
-``results.py``
-    What the tools take and return; their JSON schemas are made of these classes.
+    servers add_documents and delete_documents; what they take and return.
 """

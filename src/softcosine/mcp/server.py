@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from msgspec.json import schema_components
+
 from softcosine._validation import check_whole
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.errors import (
+    IndexLockedError,
+    InvalidInputError,
+    MissingDependencyError,
+    SoftCosineError,
+)
 from softcosine.index.requests import Ask
 from softcosine.index.soft_index import SoftIndex
 from softcosine.version import __version__
@@ -18,12 +27,12 @@ from softcosine.version import __version__
 if find_spec("mcp") is None:
     raise MissingDependencyError("mcp", "mcp", "Serving an index to language models")
 
+import mcp_types
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import ToolAnnotations
 
-from softcosine.mcp.tools import Tools
+from softcosine.mcp.tools import TOOLS, Tools
 
 MAX_CHARACTERS = 1000  # of a text of a hit
 
@@ -76,29 +85,70 @@ def mcp_server(
         )
     check_whole("max_characters", max_characters, least=1)
     searching: dict[str, Any] = {"ranking": ranking, "ask": ask, "meaning": meaning}
-    tools = Tools(indexes, writable=writable, max_characters=max_characters, searching=searching)
-    made = [
-        _tool(tools.search, "Search documents"),
-        _tool(tools.similar, "Similar documents"),
-        _tool(tools.explain, "Explain a score"),
-        _tool(tools.related_words, "Related words"),
-        _tool(tools.get_document, "Read a document"),
-        _tool(tools.index_info, "Describe the indexes"),
-    ]
-    if writable:
-        made += [
-            _tool(tools.add_documents, "Add or replace documents", writes=True),
-            _tool(tools.delete_documents, "Delete documents", writes=True),
-        ]
+    tools = Tools(indexes, writable, max_characters, searching)
     with _unchanged_logging():
-        return MCPServer(
-            "softcosine",
+        return _Server(
+            tools,
+            name="softcosine",
             title="softcosine",
             version=__version__,
             description="Search in documents by equal and similar words.",
             instructions=_instructions(list(indexes)),
-            tools=made,
             log_level="WARNING",
+        )
+
+
+class _Server(MCPServer):  # type: ignore[misc]  # types of mcp are skipped
+    """A server of `TOOLS`, whose errors reach the client with their messages."""
+
+    def __init__(self, tools: Tools, **facts: Any) -> None:
+        super().__init__(**facts)
+        self._own = {
+            name: tool for name, tool in TOOLS.items() if tools.writable or not tool.writes
+        }
+        self._tools = tools
+
+    async def list_tools(self) -> list[mcp_types.Tool]:
+        """Return the tools and the schemas of what they take and return."""
+        return [
+            mcp_types.Tool(
+                name=name,
+                title=tool.title,
+                description=inspect.getdoc(tool.answer),
+                input_schema=_schema(tool.takes),
+                output_schema=_schema(tool.returns),
+                annotations=mcp_types.ToolAnnotations(
+                    title=tool.title,
+                    read_only_hint=not tool.writes,
+                    destructive_hint=tool.writes,
+                    idempotent_hint=True,
+                    open_world_hint=False,
+                ),
+            )
+            for name, tool in self._own.items()
+        ]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Any = None
+    ) -> mcp_types.CallToolResult:
+        """Return the result of a tool; errors of the library are for the model to read."""
+        if (tool := self._own.get(name)) is None:
+            raise ToolError(f"there is no tool {name!r:.100}; there are {', '.join(self._own)}.")
+        try:
+            call = tool.takes.of(**arguments)
+            record = await asyncio.to_thread(tool.answer, self._tools, call)
+        except IndexLockedError as error:
+            raise ToolError(f"{error}".rpartition(";")[0] + "; try again later.") from error
+        except (SoftCosineError, OSError) as error:
+            raise ToolError(str(error)) from error
+        except Exception as error:
+            raise UnexpectedToolError(f"an unexpected error of the tool {name}") from error
+        # Half of a surrogate pair cannot be sent; it becomes U+FFFD.
+        halves = json.dumps(record, ensure_ascii=False).encode("utf-16", "surrogatepass")
+        text = halves.decode("utf-16", "replace")
+        return mcp_types.CallToolResult(
+            content=[mcp_types.TextContent(type="text", text=text)],
+            structured_content=json.loads(text),
         )
 
 
@@ -136,25 +186,10 @@ def asgi_app(server: Any, *, path: str = "/mcp", hosts: Sequence[str] | None = (
     )
 
 
-def _tool(function: Callable[..., Any], title: str, *, writes: bool = False) -> Any:
-    """Return a tool that refuses unknown arguments, instead of ignoring them."""
-    tool = Tool.from_function(
-        function,
-        title=title,
-        description=inspect.getdoc(function),
-        annotations=ToolAnnotations(
-            title=title,
-            read_only_hint=not writes,
-            destructive_hint=writes,
-            idempotent_hint=True,
-            open_world_hint=False,
-        ),
-    )
-    arguments = tool.fn_metadata.arg_model
-    arguments.model_config["extra"] = "forbid"
-    arguments.model_rebuild(force=True)
-    tool.parameters = arguments.model_json_schema(by_alias=True)
-    return tool
+def _schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON schema of an object."""
+    _, schemas = schema_components([kind], ref_template="#/$defs/{name}")
+    return {**schemas.pop(kind.__name__), "$defs": schemas}
 
 
 def _instructions(names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from starlette.types import Scope
 from softcosine.serve import (  # noqa: F401  # they declare routes
     document_routes,
     index_routes,
+    mcp_route,
     page_routes,
     search_routes,
     status_routes,
@@ -21,7 +22,6 @@ from softcosine.serve import (  # noqa: F401  # they declare routes
 )
 from softcosine.serve.intake import Intake
 from softcosine.serve.logs import record_request
-from softcosine.serve.mcp_route import add_mcp
 from softcosine.serve.problems import add_handlers
 from softcosine.serve.routing import routes
 from softcosine.serve.server import Server
@@ -65,8 +65,7 @@ def create_app(settings: ServeSettings) -> Starlette:
         task = asyncio.create_task(refreshing())
         server.ready = True
         try:
-            async with running_mcp():
-                yield
+            yield
         finally:
             server.ready = False
             task.cancel()
@@ -75,7 +74,6 @@ def create_app(settings: ServeSettings) -> Starlette:
     app = Starlette(lifespan=lifespan, routes=routes())
     app.router.redirect_slashes = False
     app.state.server = server
-    running_mcp = add_mcp(server)
     add_handlers(app)
     if settings.origins:
         app.add_middleware(

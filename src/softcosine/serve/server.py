@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
 from softcosine.errors import SoftCosineError
 from softcosine.index.wire import wire
@@ -45,7 +44,6 @@ class Server:
         )
         self.tasks = Tasks(self.store)
         self.metrics = Metrics(self.catalog, self.gate, self.tasks)
-        self.mcp: Callable[[], Awaitable[ASGIApp]] | None = None  # of the package mcp
         self.ready = False
 
     @property
