@@ -77,6 +77,12 @@ def test_the_top_of_the_command_line_has_few_commands():
     assert len(_COMMANDS) <= 14
 
 
+def test_commands_of_evaluation_need_an_installation_and_say_so(run, monkeypatch):
+    monkeypatch.setattr("softcosine.cli.entry_points.entry_points", lambda **_: ())
+    assert "evaluate" in run("--help")
+    assert "install softcosine again" in run("evaluate", "--systems", code=1)
+
+
 def test_help_and_version_import_nothing_heavy():
     code = (
         "import sys\nfrom softcosine.cli.app import main\n"

@@ -81,7 +81,7 @@ def parameters():
                 yield from walk(command, (*path, name))
                 continue
             context = command.make_context(name, [], resilient_parsing=True)
-            for one in command.params:
+            for one in context.command.params:
                 if getattr(one, "_custom_shell_complete", None) is not None:
                     yield " ".join((*path, name)), one, context
 

@@ -184,7 +184,7 @@ def test_settings_that_were_not_written_are_written_from_what_is_kept(run, folde
 
 def test_a_home_that_cannot_be_written_to_keeps_nothing(run, folder, monkeypatch):
     Path("home").mkdir()
-    monkeypatch.setattr("softcosine.cli.tuning.os.access", lambda *given: False)
+    monkeypatch.setattr("softcosine.evaluate.commands.tuning.os.access", lambda *given: False)
     assert "Tried " in run("collection", "tune", "toy", *FAST)
     assert not list(Path("home").iterdir())
 

@@ -29,6 +29,7 @@ def plain(text: str) -> str:
 
 def described(command: Any, parent: Any) -> list[str]:
     """Return the section of a command, and those of its subcommands."""
+    command = getattr(command, "loaded", command)  # that of an entry point
     context = command.context_class(command, info_name=command.name, parent=parent)
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [f"## {context.command_path.removeprefix('softcosine ')}", ""]

@@ -11,28 +11,27 @@ with interrupted_quietly():  # these imports take a moment
     import sys
     import warnings
     from collections.abc import Callable, Sequence
+    from functools import cached_property
     from typing import Annotated, Any
 
     import typer
-    from typer.core import TyperGroup
+    from typer.core import TyperCommand, TyperGroup
 
     from softcosine.cli import (
         demo,
-        evaluating,
         http_server,
         indexing,
         maintenance,
         mcp,
         near_duplicates,
-        pictures,
         searching,
         server_fields,
         similarity,
         teaching,
-        tuning,
         writing,
     )
     from softcosine.cli.derived import Command, expanded
+    from softcosine.cli.entry_points import by_entry_point
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.progress import announcing_compilation
     from softcosine.cli.streams import prepare_streams
@@ -156,7 +155,8 @@ def _collection() -> None:
     """
 
 
-_Table = tuple[tuple[str, Callable[..., None], str], ...]
+# Name, function and help of commands; without a function, that of an entry point of the name.
+_Table = tuple[tuple[str, Callable[..., None] | None, str], ...]
 _COMMANDS: _Table = (
     ("index", indexing.index, "Build an index from files of documents."),
     ("search", searching.search, "Find the documents most similar to a query."),
@@ -167,7 +167,7 @@ _COMMANDS: _Table = (
     ("delete", writing.delete, "Delete documents."),
     ("dedupe", near_duplicates.dedupe, "Find groups of near duplicates."),
     ("info", maintenance.info, "Show the contents and settings of an index."),
-    ("evaluate", evaluating.evaluate, "Compare systems on a judged collection."),
+    ("evaluate", None, "Compare systems on a judged collection."),
     ("serve", http_server.serve, "Serve the indexes of a folder over HTTP."),
     ("mcp", mcp.mcp, "Serve indexes to a language model, as an MCP server."),
     ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files of yours."),
@@ -183,10 +183,10 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
         ("teach", teaching.teach_queries, "Fit a query table for your own encoder."),
     )),
     ("collection", _collection, "Whole collections: tune, batch, pairs, map.", (
-        ("tune", tuning.tune, "Choose settings on judged queries and measure their gain."),
+        ("tune", None, "Choose settings on judged queries and measure their gain."),
         ("batch", searching.batch, "Search many queries and write their hits to a file."),
         ("pairs", near_duplicates.pairs, "Find all similar pairs, or nearest neighbours."),
-        ("map", pictures.draw_map, "Draw a map of the documents."),
+        ("map", None, "Draw a map of the documents."),
     )),
     ("server", _server, "Text fields of Elasticsearch and others: expand, search, compare.", (
         ("expand", server_fields.expand, "Print a query for Elasticsearch, OpenSearch or Solr."),
@@ -214,10 +214,28 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
 )  # fmt: skip
 
 
+class _ByEntryPoint(TyperCommand):
+    """A command of another floor, which is loaded when it is called."""
+
+    @cached_property
+    def loaded(self) -> Any:
+        """The command itself."""
+        app = typer.Typer(rich_markup_mode=None, add_completion=False)
+        command = by_entry_point("commands", str(self.name))
+        _fill(app, ((str(self.name), command, self.short_help or ""),))
+        return typer.main.get_command(app)
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        return self.loaded.make_context(*arguments, **settings)
+
+
 def _fill(group: typer.Typer, commands: _Table) -> None:
     for name, command, short in commands:
-        made = group.command(name, cls=Command, help=_help(command), short_help=short)
-        made(expanded(command))
+        if command is None:
+            group.command(name, cls=_ByEntryPoint, short_help=short)(lambda: None)
+        else:
+            made = group.command(name, cls=Command, help=_help(command), short_help=short)
+            made(expanded(command))
 
 
 _fill(app, _COMMANDS)

@@ -13,6 +13,7 @@ import typer
 from softcosine._validation import check_choice
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import MORE
+from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.matrix_building import decisions_in, document_limit, words_outside
@@ -54,7 +55,6 @@ from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.cli.reading import Types
-    from softcosine.evaluate.tuning.settings import Settings
     from softcosine.similarity.overrides.decision_list import Decisions
 
 
@@ -316,11 +316,9 @@ def _tuned(path: Path, making: Making, text_fields: list[str] | None) -> dict[st
     }  # fmt: skip
 
 
-def _settings(path: Path, language: str | None, text_fields: list[str] | None) -> Settings:
+def _settings(path: Path, language: str | None, text_fields: list[str] | None) -> Any:
     """Return the settings of a file, for another language if one is given."""
-    from softcosine.evaluate.tuning.settings import Settings
-
-    chosen = Settings.load(path)
+    chosen = by_entry_point("settings", "tuned")(path)
     if chosen.fields is not None and text_fields:
         names = ", ".join(name for name, _ in chosen.fields)
         raise InvalidInputError(f"{path} has weights for the fields {names}; leave --text out.")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from softcosine.evaluate.tables import Table as Rows
     from softcosine.index.search.explanation import Explanation, Part
     from softcosine.index.search.highlights import Snippet
     from softcosine.index.search.results import Hits
@@ -75,31 +74,6 @@ def print_table(table: Table) -> None:
         out.print(table)
     for line in captured.get().splitlines():
         out.print(line.rstrip(), soft_wrap=True)
-
-
-def show_table(table: Rows) -> None:
-    """Print a table with the best values in bold, or with an asterisk outside a terminal."""
-    from rich.table import Table
-    from rich.text import Text
-
-    mark = "" if console().is_terminal else "*"
-    marked = any(cell.best for row in table.cells for cell in row)
-    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for place, title in enumerate(table.header):
-        if place < table.n_left:
-            shown.add_column(title, style="" if place else "green", overflow="fold")
-        else:
-            shown.add_column(title, justify="right", no_wrap=True)
-    for row in table.cells:
-        texts = []
-        for place, cell in enumerate(row):
-            end = (
-                "" if place < table.n_left else mark if cell.best else " " * (marked and len(mark))
-            )
-            style = " ".join(filter(None, ("bold" if cell.best else "", cell.color)))
-            texts.append(Text(f"{printable(cell.text)}{end}", style))
-        shown.add_row(*texts)
-    print_table(shown)
 
 
 def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:

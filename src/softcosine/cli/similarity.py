@@ -36,7 +36,6 @@ from softcosine.cli.output import (
     printable,
     program,
     show_neighbors,
-    show_table,
     size,
 )
 from softcosine.cli.progress import Reporter
@@ -400,16 +399,19 @@ def difference_record(
 
 def show_difference(found: MatrixDifference, limit: int) -> None:
     """Print the pairs with the largest changes, the added and removed terms, and a summary."""
-    from softcosine.evaluate.tables import Cell, Row, Table
+    from rich.table import Table
 
-    rows: list[Row] = []
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("pair", style="green", overflow="fold")
+    table.add_column("before", justify="right", no_wrap=True)
+    table.add_column("after", justify="right", no_wrap=True)
+    table.add_column(style="dim", justify="right", no_wrap=True)
     for change in found.changes[:limit]:
-        pair = f"{change.left} ~ {change.right}"
         values = (f"{value:.3f}" if value else "-" for value in (change.before, change.after))
-        rows.append((pair, *values, Cell(change.kind, color="dim")))
+        table.add_row(printable(f"{change.left} ~ {change.right}"), *values, change.kind)
     out = console()
     if found.changes:
-        show_table(Table(("pair", "before", "after", ""), rows))
+        print_table(table)
     if len(found.changes) > limit:
         out.print(f"and {len(found.changes) - limit:,} more pairs; -k shows more.", style="dim")
     for name, terms in (("Added", found.added_terms), ("Removed", found.removed_terms)):

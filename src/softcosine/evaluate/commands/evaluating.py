@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import typer
 
-from softcosine.cli.judged import Judged, names_in
-from softcosine.cli.output import console, print_json, print_table, printable, show_table
+from softcosine.cli.output import console, print_json, print_table, printable
 from softcosine.cli.pictures import Plot, check_plot
 from softcosine.cli.progress import Reporter
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
+from softcosine.evaluate.commands.judged import Judged, names_in
 
 if TYPE_CHECKING:
     from softcosine.evaluate.datasets import DataSet
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from softcosine.evaluate.evaluation import Evaluation
     from softcosine.evaluate.overall import Overall
     from softcosine.evaluate.runs import Run
+    from softcosine.evaluate.tables import Table
 
 USUAL_SYSTEMS = "cosine,bm25,soft"
 _LONGEST_NAME = 90  # of a data set or a system in a file name, which may have 255 bytes
@@ -357,6 +358,31 @@ def show_evaluation(made: Evaluation) -> None:
     starred = not out.is_terminal and any(cell.best for row in table.cells for cell in row)
     for note in [*table.notes, *(["* is the best of a measure"] if starred else [])]:
         out.print(f"{printable(note).removesuffix('.')}.", style="dim")
+
+
+def show_table(table: Table) -> None:
+    """Print a table with the best values in bold, or with an asterisk outside a terminal."""
+    from rich import table as rich_table
+    from rich.text import Text
+
+    mark = "" if console().is_terminal else "*"
+    marked = any(cell.best for row in table.cells for cell in row)
+    shown = rich_table.Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for place, title in enumerate(table.header):
+        if place < table.n_left:
+            shown.add_column(title, style="" if place else "green", overflow="fold")
+        else:
+            shown.add_column(title, justify="right", no_wrap=True)
+    for row in table.cells:
+        texts = []
+        for place, cell in enumerate(row):
+            end = (
+                "" if place < table.n_left else mark if cell.best else " " * (marked and len(mark))
+            )
+            style = " ".join(filter(None, ("bold" if cell.best else "", cell.color)))
+            texts.append(Text(f"{printable(cell.text)}{end}", style))
+        shown.add_row(*texts)
+    print_table(shown)
 
 
 def show_differences(found: Differences) -> None:

@@ -17,7 +17,6 @@ import typer
 from softcosine.cli.completing import names_of
 from softcosine.cli.derived import FromRequest
 from softcosine.cli.failures import saying_how_to_go_on
-from softcosine.cli.judged import Judged
 from softcosine.cli.options import (
     Encoder,
     EncoderCache,
@@ -27,10 +26,12 @@ from softcosine.cli.options import (
     Stemmer,
     Threads,
 )
-from softcosine.cli.output import console, duration, print_json, printable, program, show_table
+from softcosine.cli.output import console, duration, print_json, printable, program
 from softcosine.cli.progress import Reporter
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
+from softcosine.evaluate.commands.evaluating import show_table
+from softcosine.evaluate.commands.judged import Judged
 from softcosine.index.requests import ScoringOptions
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The commands of evaluation; the command line finds them by entry points."""
