@@ -163,8 +163,8 @@ def in_two_stages(
     words: FieldsSearcher, meaning: MeaningSearcher | None, stage: FirstStage, query: Query
 ) -> Top:
     """Search in two stages on one thread."""
-    tops = first_stage(words, [query], stage, k=K, threads=1)
-    (found,) = second_stage(words, meaning, [query], tops, stage, k=K, threads=1)
+    top = first_stage(words, query, stage, k=K)
+    found = second_stage(words, meaning, query, top, stage, k=K)
     return exact(words, meaning, query) if found.searched_exactly else found.best(K)
 
 

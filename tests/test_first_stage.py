@@ -145,11 +145,14 @@ CASES = [
 def search_in_two_stages(words, meaning, queries, stage, *, k, **options):
     """Return the k best candidates of each query; without candidates, the k best documents."""
     allowed, threads = options.get("allowed"), options.get("threads")
-    tops = first_stage(words, queries, stage, k=k, allowed=allowed, threads=threads)
     least = options.get("min_score", 0.0)
-    found = second_stage(
-        words, meaning, queries, tops, stage, k=k, min_score=least, threads=threads
-    )
+    tops = [
+        first_stage(words, query, stage, k=k, allowed=allowed, threads=threads) for query in queries
+    ]
+    found = [
+        second_stage(words, meaning, query, top, stage, k=k, min_score=least)
+        for query, top in zip(queries, tops, strict=True)
+    ]
     return [
         exact(words, meaning, query, k=k, **options) if one.searched_exactly else one.best(k)
         for query, one in zip(queries, found, strict=True)

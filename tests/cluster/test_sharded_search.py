@@ -40,7 +40,7 @@ from softcosine.errors import (
     UnknownDocumentError,
 )
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.lookup import Passing
+from softcosine.index.search.matches import Matches
 
 OPTIONS = st.fixed_dictionaries(
     {
@@ -268,7 +268,7 @@ def test_a_call_of_shards_that_are_closed_before_it_begins_says_so():
 
 
 def test_a_filter_lists_the_documents_of_one_commit(folder, monkeypatch):
-    joined = Passing.joined
+    joined = Matches.joined
 
     def refreshed(*arguments):
         assert index.refresh()
@@ -277,7 +277,7 @@ def test_a_filter_lists_the_documents_of_one_commit(folder, monkeypatch):
     with ShardedIndex.open(folder) as index:
         with ShardedWriter(folder) as writer:
             writer.delete("doc1")
-        monkeypatch.setattr(Passing, "joined", refreshed)
+        monkeypatch.setattr(Matches, "joined", refreshed)
         assert len(index.filter(k=None)) == 12
 
 

@@ -360,7 +360,7 @@ class Answers:
             return "The query has no words."
         if not analyzer.terms(hits.query):
             return "The query has only stop words."
-        clauses = parse_syntax(hits.query, self._options.get("syntax")).clauses
+        clauses = parse_syntax(hits.query, self._options.get("syntax"))
         if all(one.kind == "must_not" for one in clauses):
             return "The query only excludes words; add words to search for."
         return ""

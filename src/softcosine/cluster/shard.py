@@ -15,11 +15,12 @@ from softcosine.errors import IndexFormatError
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.requests import FilterRequest, SearchOptions
-from softcosine.index.search.execution import Found, ReadyQuery, Search
+from softcosine.index.search.execution import ReadyQuery, Search
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.first_stage import Staged
-from softcosine.index.search.lookup import Passing
+from softcosine.index.search.lookup import filtered
+from softcosine.index.search.matches import Matches
 from softcosine.index.search.query_encoding import document_encoding
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
@@ -127,8 +128,8 @@ class Shard:
             snapshot.keeps_positions, snapshot.documents.keeps_texts,
         )  # fmt: skip
 
-    def found(self, queries: Sequence[ReadyQuery], request: SearchOptions) -> list[Found]:
-        """Return what is found for each query."""
+    def found(self, queries: Sequence[ReadyQuery], request: SearchOptions) -> list[Matches]:
+        """Return what matches each query."""
         own = [
             one if one.near is None else replace(one, near=np.sort(self._local(one.near)))
             for one in queries
@@ -170,10 +171,9 @@ class Shard:
             one.greatest_impacts for one in searcher_of_index(self._snapshot, ranking).searchers
         ]
 
-    def passing(self, request: FilterRequest) -> Passing:
+    def filtered(self, request: FilterRequest) -> Matches:
         """Return the first documents that pass a filter."""
-        found = Passing.of(self._snapshot, request)
-        return replace(found, documents=self._global(found.documents))
+        return filtered(self._snapshot, request).renumbered(self._global)
 
     def metadata_keys(self, path: MetadataPath) -> set[Hashable]:
         """Return the distinct values of a metadata key."""

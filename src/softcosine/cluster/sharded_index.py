@@ -28,10 +28,12 @@ from softcosine.index.near_duplicates.similar import (
     check_reachable,
 )
 from softcosine.index.requests import By, FilterRequest, SearchOptions
-from softcosine.index.search.lookup import Passing
+from softcosine.index.search.lookup import listing
+from softcosine.index.search.matches import Matches
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Listing
 from softcosine.index.search.searchable import Searchable
+from softcosine.index.search.sorting import parse_sort
 from softcosine.index.soft_index import SoftIndex
 from softcosine.storage.remote import url_of
 
@@ -228,8 +230,8 @@ class ShardedIndex(Searchable):
 
     def _filter(self, request: FilterRequest) -> Listing:
         snapshot = self._snapshot
-        found = Passing.joined(snapshot.shards.every("passing", request), request)
-        return found.listing(snapshot, request)
+        parts = snapshot.shards.every("filtered", request)
+        return listing(snapshot, Matches.joined(parts, parse_sort(request.sort)), request)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all documents without a filter."""

@@ -15,7 +15,6 @@ from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.index.query.query_vectors import Query
 from softcosine.index.requests import FirstStage, SearchOptions
 from softcosine.index.search.execution import (
-    Found,
     Page,
     ReadyQuery,
     Search,
@@ -23,9 +22,10 @@ from softcosine.index.search.execution import (
 )
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import n_candidates
+from softcosine.index.search.matches import Matches
 from softcosine.index.search.results import Hits
 from softcosine.index.search.sorting import parse_sort
-from softcosine.index.search.top_docs import Top
+from softcosine.index.search.top_docs import NO_DOCUMENTS, Top
 from softcosine.index.segment.documents import Document
 
 
@@ -35,7 +35,7 @@ class ShardedSearch(Search):
 
     Queries are read here, under the epoch; shards find documents. What depends on the documents of
     the whole comes from all shards before (`completed`), and the order of the whole is made here
-    (`Found.joined`).
+    (`Matches.joined`).
     """
 
     @property
@@ -91,26 +91,27 @@ class ShardedSearch(Search):
         """Return the nearest documents that pass the filter and the constraints, with cosines."""
         request = structs.replace(self._to_shards, expand=expand_postings)
         tops = self._shards.every("nearest", query, request, n)
-        return Top.joined([Top(np.empty(0, np.int64), np.empty(0)), *tops]).best(n)
+        return Top.joined([NO_DOCUMENTS, *tops]).best(n)
 
-    def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Found]:
-        """Return what is found for each query in all shards that answer."""
-        if self.in_stages:
+    def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Matches]:
+        """Return what matches each query in all shards that answer."""
+        stage = self.request.stage
+        if stage is not None:
             queries = [replace(one, impacts=self._impacts(one)) for one in queries]
-        if self.in_stages and not self.request.exact_first:  # which needs scores to go on
-            answers = self._found_in_stages(queries)
+        if stage is not None and not self.request.exact_first:  # which needs scores to go on
+            answers = self._found_in_stages(queries, stage)
         else:
             answers = self._shards.every("found", queries, self._to_shards)
         keys, missing = parse_sort(self.request.sort), self._shards.missing
         if not answers:
-            nothing = Found((Top(np.empty(0, np.int64), np.empty(0)),), missing=missing)
+            nothing = Matches((NO_DOCUMENTS,), missing=missing)
             return iter([nothing] * len(queries))
-        return (Found.joined(parts, keys, missing) for parts in zip(*answers, strict=True))
+        return (Matches.joined(parts, keys, missing) for parts in zip(*answers, strict=True))
 
-    def _found_in_stages(self, queries: Sequence[ReadyQuery]) -> list[list[Found]]:
+    def _found_in_stages(
+        self, queries: Sequence[ReadyQuery], stage: FirstStage
+    ) -> list[list[Matches]]:
         """Return what shards find, where each scores its documents among the best candidates."""
-        stage = FirstStage.of(self.request.first_stage)
-        assert stage is not None
         answers: list[list[Top]] = self._shards.every("candidates", queries, self._to_shards)
         if not answers:
             return []
@@ -119,7 +120,7 @@ class ShardedSearch(Search):
             for query, parts in zip(queries, zip(*answers, strict=True), strict=True)
         ]
         rescored = self._shards.every("rescored", queries, tops, self._to_shards)
-        return [[Found((staged,)) for staged in own] for own in rescored]
+        return [[Matches((staged,)) for staged in own] for own in rescored]
 
     def _impacts(
         self, query: ReadyQuery

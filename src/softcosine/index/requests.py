@@ -267,6 +267,11 @@ class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
             )
 
     @property
+    def stage(self) -> FirstStage | None:
+        """The first stage; None for a search without one."""
+        return FirstStage.of(self.first_stage) if self.expand else None
+
+    @property
     def n_wanted(self) -> int:
         """Number of hits on this page and those before it."""
         return self.k + self.offset

@@ -12,11 +12,11 @@ from msgspec import structs
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.query.constraints import all_of, mask_of
 from softcosine.index.requests import ExpandRequest, FirstStage, SearchKeywords, SearchOptions
-from softcosine.index.search.execution import Page, Search
+from softcosine.index.search.execution import Search
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
-from softcosine.index.search.query_encoding import query_encoding
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.server_query import Words, server_query
 from softcosine.index.segment.documents import MemoryDocuments
@@ -29,7 +29,9 @@ from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 
 _CANDIDATES = 100
-_OPTIONS = ("k", "offset", "min_score", "where", "syntax", "max_terms", "keep_stop_words")
+_OPTIONS = (
+    "k", "offset", "min_score", "where", "syntax", "max_terms", "keep_stop_words", "first_stage",
+)  # fmt: skip
 
 
 def search_field(
@@ -37,7 +39,6 @@ def search_field(
     field: TextField,
     query: str | Sequence[str],
     *,
-    first_stage: FirstStage | int | None = 32,
     words: Words = "terms",
     timeout: float | None = None,
     **options: Unpack[SearchKeywords],
@@ -55,7 +56,7 @@ def search_field(
         Has one field, and the ids of the server, such as one of `learn_from`.
     field : TextField
     query : str, or a list of tokens
-    first_stage : FirstStage, int or None
+    first_stage : FirstStage, int or None, default 32
         The number of words that are sent beside those of the query, and of candidates, by default
         100; None for all words.
     words : {"terms", "forms", "analyzed"}
@@ -74,9 +75,10 @@ def search_field(
             f"a search of a field has no option {unknown[0]}; there are {', '.join(_OPTIONS)}."
         )
     tokens = _tokens(index, field, query) if words == "terms" else None
-    asked = SearchOptions.of(**options, ranking="soft_bm25", ask="words", meaning=0.0)
-    request = structs.replace(asked, k=asked.n_wanted, offset=0)
-    stage, snapshot = FirstStage.of(first_stage) or FirstStage(None), index.snapshot
+    options = {"first_stage": 32, **options, "ranking": "soft_bm25", "ask": "words", "meaning": 0.0}
+    asked = SearchOptions.of(**options)
+    request = structs.replace(asked, k=asked.n_wanted, offset=0, first_stage=None)
+    stage, snapshot = asked.stage or FirstStage(None), index.snapshot
     n = max(stage.candidates or _CANDIDATES, request.k)
     most, refused = None if stage.terms is None else max(1, 2 * stage.terms), False
     while True:
@@ -151,10 +153,14 @@ def _among(
     request: SearchOptions,
 ) -> Hits:
     """Return the hits among some documents."""
-    search = Search.of(snapshot, request, query_encoding(snapshot, request, None))
-    (ready,) = search.all_ready([query])
-    top = search.best_of(ready, np.array(sorted(numbers.values()), np.int64))
-    return search.hits([Page(ready, search.page(top), {})])[0]
+    search = Search.of(snapshot, request)
+    every = mask_of(np.array(list(numbers.values()), np.int64), _n_numbers(snapshot))
+    firsts = snapshot.documents.firsts[1:]
+    among = [
+        all_of([own, mask])
+        for own, mask in zip(np.split(every, firsts), search.filtered, strict=True)
+    ]
+    return replace(search, filtered=among).execute([query], None)[0]
 
 
 def _merged(hits: Hits, others: Hits, snapshot: Snapshot) -> Hits:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.query.parser import QuerySyntax
+from softcosine.index.query.parser import Clause
 from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_texts, phrase_words
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
@@ -102,8 +102,8 @@ class Constraints:
         return mask
 
 
-def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | None:
-    """Return the constraints of a query; None if it has none.
+def constraints_of(clauses: Iterable[Clause], snapshot: Snapshot) -> Constraints | None:
+    """Return the constraints of the clauses of a query; None if it has none.
 
     A quoted phrase is required, with or without ``+``. A clause of several words requires them all
     (``+e-mail`` requires *e* and *mail*), or excludes documents with all of them (``-e-mail``).
@@ -119,14 +119,14 @@ def constraints_of(syntax: QuerySyntax, snapshot: Snapshot) -> Constraints | Non
     no_phrases: list[_Phrase] = []
     required: dict[str, None] = {}
     excluded: dict[str, None] = {}
-    for clause in syntax.clauses:
+    for clause in clauses:
         if clause.kind == "should" and not clause.phrase:
             continue
         phrase = _phrase(clause.text, snapshot.analyzer, snapshot.S.vocabulary)
         if not phrase.terms:
             continue
         own = excluded if clause.kind == "must_not" else required
-        own[f'"{clause.text}"' if clause.phrase else clause.text] = None
+        own[f'"{clause.text}"' if clause.phrase else str(clause.text)] = None
         one_after_the_other = clause.phrase and len(phrase.numbers) > 1
         if clause.kind != "must_not":
             must.update(phrase.terms)
@@ -158,7 +158,7 @@ def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:
     return masks
 
 
-def _phrase(text: str, analyzer: Analyzer, vocabulary: Vocabulary) -> _Phrase:
+def _phrase(text: str | Sequence[str], analyzer: Analyzer, vocabulary: Vocabulary) -> _Phrase:
     words = phrase_words(text, analyzer)
     numbers = [
         LEFT_OUT if word is None else (UNKNOWN if (n := vocabulary.get(word)) < 0 else n)

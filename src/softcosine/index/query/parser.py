@@ -35,6 +35,7 @@ Everything else is plain text. A clause may contain several words: ``+e-mail`` r
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -69,8 +70,8 @@ class Clause:
 
     Attributes
     ----------
-    text : str
-        As typed, without signs, quotes and weight.
+    text : str, or sequence of str
+        As typed, without signs, quotes and weight; or tokens.
     kind : {"should", "must", "must_not"}
     phrase : bool
         Whether the words must be in a row. A phrase without a sign has the kind ``"should"``, but
@@ -79,7 +80,7 @@ class Clause:
         Weight of the clause, positive.
     """
 
-    text: str
+    text: str | Sequence[str]
     kind: _Kind = "should"
     phrase: bool = False
     weight: float = 1.0
@@ -95,65 +96,37 @@ class Clause:
         return self.kind == "should" and not self.phrase and self.weight == 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySyntax:
-    """A query as a sequence of clauses.
-
-    ``str`` returns the query with single spaces between clauses; it parses to an equal object.
-
-    Attributes
-    ----------
-    clauses : tuple of Clause
-        A text without operators is one plain clause.
-    """
-
-    clauses: tuple[Clause, ...]
-
-    def __str__(self) -> str:
-        return " ".join(map(str, self.clauses))
-
-    @property
-    def plain(self) -> bool:
-        """Whether the query has no operator."""
-        return len(self.clauses) == 1 and self.clauses[0].plain
-
-    @property
-    def text(self) -> str:
-        """The text that matches by meaning: all clauses that are not excluded."""
-        return " ".join(clause.text for clause in self.clauses if clause.kind != "must_not")
-
-
-def parse_syntax(query: str, syntax: bool | None = None) -> QuerySyntax:
+def parse_syntax(query: str | Sequence[str], syntax: bool | None = None) -> tuple[Clause, ...]:
     """Return the clauses of a query; every text is a valid query.
+
+    A text without operators is one plain clause. Clauses, written with a space between them, are
+    parsed to equal ones.
 
     Parameters
     ----------
-    query : str
+    query : str, or sequence of str
+        Tokens have no operators.
     syntax : bool, optional
         Whether signs, quotes and weights are operators; None for quotes alone.
 
     Raises
     ------
     InvalidInputError
-        If a weight is 0, too small or too large, or `query` is not a string.
+        If a weight is 0, too small or too large.
 
     Examples
     --------
-    >>> for clause in parse_syntax('tyre +repair -car "flat tyre"^2', syntax=True).clauses:
+    >>> for clause in parse_syntax('tyre +repair -car "flat tyre"^2', syntax=True):
     ...     print(clause.kind, clause.phrase, clause.weight, clause.text)
     should False 1.0 tyre
     must False 1.0 repair
     must_not False 1.0 car
     should True 2.0 flat tyre
-    >>> [str(clause) for clause in parse_syntax('what does ls -l do -"flat tyre"').clauses]
+    >>> [str(clause) for clause in parse_syntax('what does ls -l do -"flat tyre"')]
     ['what does ls -l do', '-"flat tyre"']
     """
-    if not isinstance(query, str):
-        raise InvalidInputError(
-            f"the query is of type {type(query).__name__}; only a string has operators."
-        )
-    if syntax is False or _MARK.search(query) is None:
-        return QuerySyntax((Clause(query),))
+    if syntax is False or not isinstance(query, str) or _MARK.search(query) is None:
+        return (Clause(query),)
     clauses: list[Clause] = []
     position = 0
     for match in _CLAUSE.finditer(query):
@@ -163,9 +136,9 @@ def parse_syntax(query: str, syntax: bool | None = None) -> QuerySyntax:
         _append(clauses, _clause(match))
         position = match.end()
     if not clauses:
-        return QuerySyntax((Clause(query),))
+        return (Clause(query),)
     _append(clauses, Clause(query[position:].strip()))
-    return QuerySyntax(tuple(clauses))
+    return tuple(clauses)
 
 
 def _clause(match: re.Match[str]) -> Clause:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.files import joined_text
+from softcosine.index.query.parser import Clause
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.matrix.outside import (
@@ -23,10 +24,10 @@ from softcosine.matrix.outside import (
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import known_by
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer, shortened
+from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:
-    from softcosine.index.query.suggestions import Spellings
+    from softcosine.index.directory.snapshot import Snapshot
 
 MAX_RESPELLED = 100  # words of a query with fuzzy=True
 
@@ -80,52 +81,29 @@ def query_text(query: Query) -> str:
     return query if isinstance(query, str) else " ".join(query)
 
 
-def parse_query(
-    query: str | Sequence[str],
-    analyzer: Analyzer,
-    S: TermSimilarityMatrix,
-    source: TermSimilaritySource | None,
-    *,
-    stop_words: Collection[str] = (),
-) -> ParsedQuery:
-    """Return the parsed query; the source supplies neighbors of words outside the vocabulary.
-
-    Parameters
-    ----------
-    query : str or sequence of str
-        A text, or its tokens.
-    analyzer : Analyzer
-    S : TermSimilarityMatrix
-        Of the index.
-    source : TermSimilaritySource or None
-        If None, words outside the vocabulary are unknown.
-    stop_words : collection of str, optional
-        Words that count only if the query has no others.
-    """
-    return parse_clauses([(query, 1.0, True)], analyzer, S, source, stop_words=stop_words)
-
-
 def parse_clauses(
-    clauses: Iterable[tuple[str | Sequence[str], float, bool]],
-    analyzer: Analyzer,
-    S: TermSimilarityMatrix,
-    source: TermSimilaritySource | None,
-    *,
-    stop_words: Collection[str] = (),
+    clauses: Iterable[Clause], snapshot: Snapshot, *, keep_stop_words: bool = False
 ) -> ParsedQuery:
-    """Return the parsed query of several clauses.
+    """Return the parsed query of clauses, without those that exclude documents.
+
+    The source of the index has the neighbors of words outside the vocabulary.
 
     Parameters
     ----------
-    clauses : iterable of (str or sequence of str, float, bool)
-        A text or tokens, the weight of each word, and whether `stop_words` are skipped.
-    analyzer, S, source, stop_words
-        See `parse_query`.
+    clauses : iterable of Clause
+    snapshot : Snapshot
+    keep_stop_words : bool
+        If False, stop words of plain clauses count only if the query has no other words.
     """
+    analyzer = snapshot.analyzer
+    stop_words = () if keep_stop_words else snapshot.stop_words
     counts: dict[str, float] = {}
     passed_over: dict[str, float] = {}
     forms: dict[str, str] = {}  # for each term, its first words in the query
-    for query, weight, plain in clauses:
+    for clause in clauses:
+        query, weight = clause.text, clause.weight
+        if clause.kind == "must_not":
+            continue
         if not isinstance(query, str | list | tuple | np.ndarray):
             raise InvalidInputError(
                 f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
@@ -144,17 +122,19 @@ def parse_clauses(
             term = " ".join(stems[start:end])
             # A phrase that somebody listed is a term of its own, whatever its words ("The Who").
             listed = end - start > 1 and tuple(stems[start:end]) in analyzer.stemmed_phrases
-            stops = plain and not listed and all(passed[start:end])
+            stops = clause.plain and not listed and all(passed[start:end])
             into = passed_over if stops else counts
             into[term] = into.get(term, 0.0) + weight
             if analyzer.stems:
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
     counts = counts or passed_over  # "The Who"
     # Lists, because queries are short and arrays cost more to create.
-    numbered = sorted(zip(S.vocabulary.indices(list(counts)).tolist(), counts, strict=True))
+    numbered = sorted(
+        zip(snapshot.S.vocabulary.indices(list(counts)).tolist(), counts, strict=True)
+    )
     inside = [(number, term) for number, term in numbered if number >= 0]
     absent = [term for number, term in numbered if number < 0]
-    outside, unknown = _ask(absent, counts, forms, S, source)
+    outside, unknown = _ask(absent, counts, forms, snapshot.S, snapshot.source)
     return ParsedQuery(
         terms=np.array([number for number, _ in inside], np.int32),
         frequencies=np.array([counts[term] for _, term in inside], np.float64),
@@ -165,11 +145,10 @@ def parse_clauses(
     )
 
 
-def parse_word(
-    word: str, analyzer: Analyzer, S: TermSimilarityMatrix, source: TermSimilaritySource | None
-) -> ParsedQuery:
+def parse_word(word: str, snapshot: Snapshot) -> ParsedQuery:
     """Return the parsed query of one word, or of several words that form one phrase term."""
-    parsed = parse_query(word, analyzer, S, source)
+    analyzer = snapshot.analyzer
+    parsed = parse_clauses([Clause(word)], snapshot, keep_stop_words=True)
     kept = analyzer.kept(word)
     stems = analyzer.stem(kept)
     if len(stems) == 1 or (0, len(stems)) not in analyzer.ranges(stems):
@@ -209,7 +188,7 @@ def heaviest(parsed: ParsedQuery, weights: NDArray[np.float64], limit: int) -> P
     )
 
 
-def respelled(parsed: ParsedQuery, S: TermSimilarityMatrix, spellings: Spellings) -> ParsedQuery:
+def respelled(parsed: ParsedQuery, snapshot: Snapshot) -> ParsedQuery:
     """Return the query with unknown words replaced by indexed words of similar spelling.
 
     Raises
@@ -225,11 +204,11 @@ def respelled(parsed: ParsedQuery, S: TermSimilarityMatrix, spellings: Spellings
     outside, unknown = list(parsed.outside), {}
     for word, frequency in zip(parsed.unknown, parsed.unknown_frequencies, strict=True):
         check_deadline()
-        terms, similarities = spellings.row(word)
+        terms, similarities = snapshot.spellings.row(word)
         if not len(terms):
             unknown[word] = frequency
             continue
-        row = spelled_row(S, word, terms, similarities)
+        row = spelled_row(snapshot.S, word, terms, similarities)
         outside.append(
             OutsideWord(word, row.terms, row.similarities, row.scale, True, frequency=frequency)
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import chain, compress
 from operator import not_
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,7 +24,7 @@ from softcosine.index.query.constraints import (
     constraints_of,
     holding_every,
 )
-from softcosine.index.query.parser import parse_syntax
+from softcosine.index.query.parser import Clause, parse_syntax
 from softcosine.index.query.query_vectors import (
     MAX_RESPELLED,
     ParsedQuery,
@@ -35,105 +35,24 @@ from softcosine.index.query.query_vectors import (
     query_vector,
     respelled,
 )
-from softcosine.index.requests import FirstStage, SearchOptions
+from softcosine.index.requests import SearchOptions
 from softcosine.index.search.explanation import Explanation, by_size, explain
-from softcosine.index.search.facets import (
-    FacetCounts,
-    Facets,
-    facet_counts,
-    ordered_facets,
-    summed_facets,
-)
+from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
-from softcosine.index.search.first_stage import (
-    Staged,
-    StagedQuery,
-    first_stage,
-    second_stage,
-)
+from softcosine.index.search.first_stage import Staged, first_stage, second_stage
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.lookup import passing
+from softcosine.index.search.matches import Group, Matches
 from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.plan import MEANING
-from softcosine.index.search.query_encoding import (
-    QueryEncoding,
-    why_words_alone,
-)
+from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
 from softcosine.index.search.results import Hit, Hits
-from softcosine.index.search.sorting import (
-    SortColumn,
-    SortKey,
-    parse_sort,
-    sort_columns,
-    sorted_places,
-)
-from softcosine.index.search.top_docs import QueryVector, Top
+from softcosine.index.search.sorting import parse_sort
+from softcosine.index.search.top_docs import NO_DOCUMENTS, QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
-
-# The best documents of a search, or the candidates among which they are.
-Group = Top | Staged
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search found in some documents, such as those of one shard.
-
-    Attributes
-    ----------
-    groups : tuple of Top or Staged
-        Each before the next; two if exact matches come first.
-    columns : tuple of SortColumn
-        Values of the sort keys in the documents of the only group, which they have sorted.
-    zeros : ndarray of int64
-        Documents of score 0 for ``fill``, ascending.
-    facets : mapping of str to Counter
-        Of all matching documents.
-    missing : tuple of str
-        The shards that did not answer in time.
-    """
-
-    groups: tuple[Group, ...]
-    columns: tuple[SortColumn, ...] = ()
-    zeros: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    facets: FacetCounts = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
-
-    @classmethod
-    def joined(
-        cls, parts: Sequence[Self], keys: Sequence[SortKey], missing: tuple[str, ...] = ()
-    ) -> Self:
-        """Return what was found in all documents, sorted by keys if there are any.
-
-        There is at least one part, and no document is in two of them.
-        """
-        groups = tuple(_joined(same) for same in zip(*(one.groups for one in parts), strict=True))
-        columns = tuple(map(SortColumn.joined, zip(*(one.columns for one in parts), strict=True)))
-        if keys:
-            top = Top.together(
-                [one for part in parts for one in part.groups if isinstance(one, Top)]
-            )
-            places = sorted_places(keys, columns, top.documents, top.scores)
-            groups, columns = (top.at(places),), tuple(one.of(places) for one in columns)
-        zeros = np.sort(np.concatenate([one.zeros for one in parts]))
-        facets = summed_facets(one.facets for one in parts)
-        return cls(groups, columns, zeros, facets, missing)
-
-    def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Found:
-        """Return the same with other document numbers of the same order."""
-        groups = tuple(group.renumbered(numbers) for group in self.groups)
-        return Found(groups, self.columns, numbers(self.zeros), self.facets, self.missing)
-
-
-def _joined(same: Sequence[Group]) -> Group:
-    """Return a group of the documents of groups; an empty Top has no documents of a first stage."""
-    stages = [group for group in same if isinstance(group, Staged)]
-    if stages:
-        return Staged.joined(stages)
-    return Top.joined([group for group in same if isinstance(group, Top)])
-
 
 # Number of best documents to select from: enough for variety, few enough to be all relevant.
 LEAST_CANDIDATES, CANDIDATES_A_HIT = 50, 5
@@ -295,13 +214,13 @@ class Search:
         """Return the documents most similar to a document of the index, without itself."""
         query, number = self.document(id)
         others = replace(self, request=structs.replace(self.request, k=self.request.k + 1))
-        (found,) = others.found([query])
-        top = others.best(query, found)
+        (matches,) = others.found([query])
+        top = others.best(query, matches)
         top = top.at(np.flatnonzero(top.documents != number))
         if self.encoding is not None and query.meaning is None:
             note = f"{top.plan.reason}: words alone, as the document has no coordinates"
             top = replace(top, plan=replace(top.plan, reason=note))
-        (hits,) = self.hits([Page(query, self.page(top), {}, found.missing)])
+        (hits,) = self.hits([Page(query, self.page(top), {}, matches.missing)])
         return hits
 
     def all_ready(self, queries: Sequence[Query], threads: int | None = None) -> list[ReadyQuery]:
@@ -311,41 +230,26 @@ class Search:
 
     def ready(self, query: Query) -> ReadyQuery:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
-        snapshot, constraints = self.snapshot, None
-        n_fields = len(snapshot.fields)
-        texts: tuple[tuple[str, float], ...] | None = None  # those of meaning
+        snapshot, shown = self.snapshot, query_text(query)
+        clauses: tuple[Clause, ...] = (Clause(shown),)  # that meaning is about
         if isinstance(query, Mapping):
-            own = [self._parsed([(text, 1.0, True)]) for text in _by_field(query, snapshot)]
-        elif isinstance(query, str):
-            syntax = parse_syntax(query, self.request.syntax)
-            if not syntax.plain:
-                constraints = constraints_of(syntax, snapshot)
-            clauses = [
-                (clause.text, clause.weight, clause.plain)
-                for clause in syntax.clauses
-                if clause.kind != "must_not"
-            ]
-            own = [self._parsed(clauses)] * n_fields
-            texts = tuple((text, weight) for text, weight, _ in clauses)
+            parsed = [self._parsed([Clause(text)]) for text in _by_field(query, snapshot)]
         else:
-            own = [self._parsed([(query, 1.0, True)])] * n_fields
-        parsed, vectors = self._limited(tuple(own), alike=not isinstance(query, Mapping))
-        shown = query_text(query)
-        if texts is None:
-            texts = ((shown, 1.0),)
-        meaning = None if self.encoding is None else self.encoding.meaning(texts)
-        return ReadyQuery(shown, parsed, vectors, constraints, meaning, texts)
-
-    def _parsed(self, clauses: Iterable[tuple[str | Sequence[str], float, bool]]) -> ParsedQuery:
-        """Return clauses as terms, with unknown words respelled if requested."""
-        snapshot, request = self.snapshot, self.request
-        stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
-        parsed = parse_clauses(
-            clauses, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
+            clauses = parse_syntax(query, self.request.syntax)
+            parsed = [self._parsed(clauses)] * len(snapshot.fields)
+        limited, vectors = self._limited(tuple(parsed), alike=not isinstance(query, Mapping))
+        texts = tuple(
+            (query_text(one.text), one.weight) for one in clauses if one.kind != "must_not"
         )
-        if request.fuzzy and parsed.unknown:
-            return respelled(parsed, snapshot.S, snapshot.spellings)
-        return parsed
+        meaning = None if self.encoding is None else self.encoding.meaning(texts)
+        constraints = constraints_of(clauses, snapshot)
+        return ReadyQuery(shown, limited, vectors, constraints, meaning, texts)
+
+    def _parsed(self, clauses: Iterable[Clause]) -> ParsedQuery:
+        """Return clauses as terms, with unknown words respelled if requested."""
+        request = self.request
+        parsed = parse_clauses(clauses, self.snapshot, keep_stop_words=request.keep_stop_words)
+        return respelled(parsed, self.snapshot) if request.fuzzy and parsed.unknown else parsed
 
     def _limited(
         self, parsed: tuple[ParsedQuery, ...], *, alike: bool
@@ -423,57 +327,51 @@ class Search:
         numbers = np.array([self.snapshot.documents.number(id) for id in ids], np.int64)
         return self.scores(query, numbers)
 
-    def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Found]:
-        """Return what is found for each query."""
+    def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Matches]:
+        """Return what matches each query."""
         request = self.request
         apart = request.exact_first or request.all_matching
-        single = [
-            apart or one.constraints is not None or one.impacts is not None for one in queries
+        alone = [apart or one.constraints is not None or one.impacts is not None for one in queries]
+        together = list(compress(queries, map(not_, alone)))
+        groups = iter(self._ranked(together, self.filtered, self.n_ranked, threads=threads))
+        pairs = [
+            (query, None if apart else next(groups))
+            for query, apart in zip(queries, alone, strict=True)
         ]
-        plain = list(compress(queries, map(not_, single)))
-        groups = self._ranked(plain, self.filtered, self.n_ranked, threads=threads)
-        # Each result is cut at once: all matches of many queries take too much memory.
-        together = in_threads(
-            lambda pair: self._collected(*pair), list(zip(plain, groups, strict=True)),
-            threads if request.fill else 1,
-        )  # fmt: skip
-        alone = in_threads(self._collected, list(compress(queries, single)), threads)
-        found = {False: iter(together), True: iter(alone)}
-        return (next(found[kind]) for kind in single)
+        slow = request.fill or any(alone)
+        return iter(in_threads(lambda pair: self._cut(*pair), pairs, threads if slow else 1))
 
-    def _collected(self, query: ReadyQuery, group: Group | None = None) -> Found:
-        """Return what is found for a query, cut to what a page can need.
+    def _cut(self, query: ReadyQuery, group: Group | None) -> Matches:
+        """Return what matches a query, cut to what a page can need.
 
-        `group` are the best documents, if they are known.
+        All matches of many queries take too much memory. `group` are the best documents, if they
+        are known.
         """
         check_deadline()
-        request = self.request
+        request, keys = self.request, parse_sort(self.request.sort)
         allowed = self.filtered if group is not None else self._allowed(query)
-        keys, counted = parse_sort(request.sort), np.empty(0, np.int64)
-        by_words = self.encoding is None or query.meaning is None
-        matching: Top | None = None
+        every, counted = None, np.empty(0, np.int64)
         if request.all_matching:
-            matching, counted = self._matching(query, allowed)
+            every, counted = self._matching(query, allowed)
+        groups: tuple[Group, ...]
+        by_words = self.encoding is None or query.meaning is None
         if group is not None:
-            groups: tuple[Group, ...] = (group,)
-        elif matching is not None and (keys or (by_words and not request.exact_first)):
-            groups = (matching,)
+            groups = (group,)
+        elif every is not None and (keys or (by_words and not request.exact_first)):
+            groups = (every,)
         else:
             groups = self._in_order(query, allowed, self.n_ranked)
-        zeros, columns = np.empty(0, np.int64), tuple[SortColumn, ...]()
+        matches = Matches(groups)
         if request.fill and request.min_score <= 0.0:
-            matched = [one.documents for one in groups if isinstance(one, Top)]
-            zeros = self._zeros(query, allowed, np.concatenate(matched))
-        if keys and matching is not None:
-            documents, scores = matching.documents, matching.scores
-            columns = sort_columns(self.snapshot, keys, documents)
-            places = sorted_places(keys, columns, documents, scores)[: request.n_wanted]
-            columns = tuple(column.of(places) for column in columns)
-            groups = (matching.at(places),)
-        elif matching is not None:
-            groups = tuple(one.best(self.n_ranked) for one in groups)
-        facets = facet_counts(self.snapshot, request.facets, counted)
-        return Found(groups, columns, zeros, facets)
+            matches = replace(matches, zeros=self._zeros(query, allowed, groups))
+        if every is None:
+            return matches
+        if keys:
+            first = Matches.sorted_by(self.snapshot, every, keys, request.n_wanted)
+            matches = replace(first, zeros=matches.zeros)
+        else:
+            matches = replace(matches, groups=tuple(one.best(self.n_ranked) for one in groups))
+        return replace(matches, facets=facet_counts(self.snapshot, request.facets, counted))
 
     def _ranked(
         self,
@@ -484,66 +382,49 @@ class Search:
         threads: int | None = 1,
     ) -> Sequence[Group]:
         """Return the k best documents, by words, and by meaning for the queries that have one."""
-        if self.in_stages:
-            tops = self._candidates(queries, allowed, k, threads)
-            return self._rescored(queries, tops, k, threads)
+        if self.request.stage is not None:
+            inside = threads if len(queries) == 1 else 1
+            return in_threads(
+                lambda one: self.rescored(one, self.candidates(one, allowed, k, inside), k),
+                queries,
+                threads,
+            )
         options: dict[str, Any] = {
             "k": k, "min_score": self.request.min_score, "allowed": allowed, "threads": threads,
             "expand_postings": self.request.expand,
         }  # fmt: skip
-        meaning = None if self.encoding is None else self.encoding.searcher
-        by_words = [query.vectors for query in queries if query.meaning is None]
-        by_both = [(query.vectors, query.meaning) for query in queries if query.meaning is not None]
-        found = {False: iter(self.searcher.search_batch(by_words, **options) if by_words else ())}
-        if meaning is not None and by_both:
-            found[True] = iter(meaning.search_batch(by_both, **options))
-        return [next(found[query.meaning is not None]) for query in queries]
+        if self.encoding is None:
+            return self.searcher.search_batch([one.vectors for one in queries], **options)
+        pairs = [(one.vectors, one.meaning) for one in queries]
+        return self.encoding.searcher.search_batch(pairs, **options)
 
-    @property
-    def in_stages(self) -> bool:
-        """Whether a first stage finds candidates, which are then scored exactly."""
-        return FirstStage.of(self.request.first_stage) is not None and self.request.expand
-
-    def candidates(self, query: ReadyQuery) -> Top:
-        """Return the candidates of a query by its first stage, not yet scored exactly."""
-        (top,) = self._candidates([query], self._allowed(query), self.n_ranked, 1)
-        return top
-
-    def rescored(self, query: ReadyQuery, candidates: Top) -> Staged:
-        """Return candidates of a query with their exact scores."""
-        (staged,) = self._rescored([query], [candidates], self.n_ranked, 1)
-        return staged
-
-    def _candidates(
+    def candidates(
         self,
-        queries: Sequence[ReadyQuery],
-        allowed: Sequence[Mask | None],
-        k: int,
-        threads: int | None,
-    ) -> list[Top]:
-        words, stage, asked = self._staging(queries)
-        return first_stage(words, asked, stage, k=k, allowed=allowed, threads=threads)
-
-    def _rescored(
-        self, queries: Sequence[ReadyQuery], tops: Sequence[Top], k: int, threads: int | None
-    ) -> list[Staged]:
-        words, stage, asked = self._staging(queries)
-        meaning = None if self.encoding is None else self.encoding.searcher
-        return second_stage(
-            words, meaning, asked, tops, stage, k=k, min_score=self.request.min_score,
+        query: ReadyQuery,
+        allowed: Sequence[Mask | None] | None = None,
+        k: int | None = None,
+        threads: int | None = 1,
+    ) -> Top:
+        """Return the candidates of a query by its first stage, not yet scored exactly."""
+        assert self.request.stage is not None
+        return first_stage(
+            self._words(query), (query.vectors, query.meaning), self.request.stage,
+            k=k or self.n_ranked, allowed=self._allowed(query) if allowed is None else allowed,
             threads=threads,
         )  # fmt: skip
 
-    def _staging(
-        self, queries: Sequence[ReadyQuery]
-    ) -> tuple[FieldsSearcher, FirstStage, list[StagedQuery]]:
-        """Return what both stages need; queries that have impacts come one by one."""
-        stage = FirstStage.of(self.request.first_stage)
-        assert stage is not None
-        words = self.searcher
-        if queries and queries[0].impacts is not None:
-            words = words.with_impacts(queries[0].impacts)
-        return words, stage, [(query.vectors, query.meaning) for query in queries]
+    def rescored(self, query: ReadyQuery, candidates: Top, k: int | None = None) -> Staged:
+        """Return candidates of a query with their exact scores."""
+        assert self.request.stage is not None
+        return second_stage(
+            self._words(query), None if self.encoding is None else self.encoding.searcher,
+            (query.vectors, query.meaning), candidates, self.request.stage,
+            k=k or self.n_ranked, min_score=self.request.min_score,
+        )  # fmt: skip
+
+    def _words(self, query: ReadyQuery) -> FieldsSearcher:
+        """Return the searcher of a query that may have impacts of its own."""
+        return self.searcher.with_impacts(query.impacts) if query.impacts else self.searcher
 
     def _matching(
         self, query: ReadyQuery, allowed: Sequence[Mask | None]
@@ -552,43 +433,21 @@ class Search:
 
         Also returns the documents that facets count: those that match by words.
         """
-        every = max(1, self.snapshot.n_docs)
+        by_meaning = self.encoding is not None and query.meaning is not None
+        least = self.request.min_score
         (by_words,) = self.searcher.search_batch(
-            [query.vectors],
-            k=every,
-            min_score=self.request.min_score if query.meaning is None else 0.0,
-            expand_postings=self.request.expand,
-            allowed=allowed,
-            threads=1,
-        )
-        if self.encoding is None or query.meaning is None:
+            [query.vectors], k=max(1, self.snapshot.n_docs), min_score=0.0 if by_meaning else least,
+            expand_postings=self.request.expand, allowed=allowed, threads=1,
+        )  # fmt: skip
+        if not by_meaning:
             return by_words, by_words.documents
         documents = by_words.documents
         if query.near is not None:
             documents = np.union1d(documents, query.near)
-        top = self._scored(query, documents)
-        return top, np.intersect1d(top.documents, by_words.documents)
-
-    def _scored(self, query: ReadyQuery, documents: NDArray[np.int64]) -> Top:
-        """Return those of some documents, in their order, whose sums of scores are high enough."""
-        assert self.encoding is not None
         scores = self.scores(query, documents)
-        kept = (scores > 0) & (scores >= self.request.min_score)
-        return Top(documents[kept], scores[kept], MEANING)
-
-    def best_of(self, query: ReadyQuery, documents: NDArray[np.int64]) -> Top:
-        """Return the best by words of some live documents that pass filter and constraints."""
-        place = self.snapshot.documents.place
-        allowed = self._allowed(query)
-        passing = []
-        for number in documents.tolist():
-            segment, local = place(number)
-            mask = allowed[segment]
-            passing.append(mask is None or bool(mask[local]))
-        documents = documents[np.array(passing, bool)]
-        scores = self.searcher.scores(query.vectors, documents)
-        kept = (scores > 0) & (scores >= self.request.min_score)
-        return Top.of(documents, scores, kept, self.n_ranked)
+        kept = (scores > 0) & (scores >= least)
+        counted = np.intersect1d(documents[kept], by_words.documents)
+        return Top(documents[kept], scores[kept], MEANING), counted
 
     def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
         """Return the nearest documents that pass the filter and the constraints, with cosines."""
@@ -610,10 +469,7 @@ class Search:
         outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
         (first,) = self._ranked([query], inside, k)
         left = k - len(first.best(k).documents)
-        if left <= 0:
-            return first, Top(np.empty(0, np.int64), np.empty(0))
-        (rest,) = self._ranked([query], outside, left)
-        return first, rest
+        return first, *(self._ranked([query], outside, left) if left > 0 else (NO_DOCUMENTS,))
 
     def _allowed(self, query: ReadyQuery) -> list[Mask | None]:
         """Return the documents of each segment that a query may return; None for all."""
@@ -627,10 +483,10 @@ class Search:
 
         return list(map(mask_of, snapshot.segments, self.filtered))
 
-    def best(self, query: ReadyQuery, found: Found) -> Top:
-        """Return the best documents of what is found, with the plan of the search."""
+    def best(self, query: ReadyQuery, matches: Matches) -> Top:
+        """Return the best documents of what matches, with the plan of the search."""
         tops, n_missing = list[Top](), self.n_ranked
-        for number, group in enumerate(found.groups):
+        for number, group in enumerate(matches.groups):
             if isinstance(group, Staged) and group.searched_exactly:
                 exactly = replace(self, request=structs.replace(self.request, first_stage=None))
                 group = next(exactly.found([query])).groups[number]
@@ -645,47 +501,41 @@ class Search:
             plan = self.encoding.plan(plan)
         return Top(documents, scores, plan)
 
-    def arranged(self, query: ReadyQuery, found: Found) -> Page:
+    def arranged(self, query: ReadyQuery, matches: Matches) -> Page:
         """Return the page, in the order of marginal relevance and filled if requested."""
-        request, top = self.request, self.best(query, found)
+        request, top = self.request, self.best(query, matches)
         if request.mmr is not None:
             n = self.n_candidates
             order = by_marginal_relevance(
                 top.scores[:n], self.similarities(top.documents[:n]),
                 balance=request.mmr, n=request.n_wanted,
             )  # fmt: skip
-            places = np.concatenate([order, np.arange(len(order), len(top.documents))])
-            top = top.at(places)
-        zeros = found.zeros[: max(0, request.n_wanted - len(top.documents))]
-        top = replace(
-            top,
-            documents=np.concatenate([top.documents, zeros]),
-            scores=np.concatenate([top.scores, np.zeros(len(zeros))]),
-        )
-        return Page(query, self.page(top), ordered_facets(found.facets), found.missing)
+            top = top.at(np.concatenate([order, np.arange(len(order), len(top.documents))]))
+        zeros = matches.zeros[: max(0, request.n_wanted - len(top.documents))]
+        top = Top.together([top, Top(zeros, np.zeros(len(zeros)), top.plan)])
+        return Page(query, self.page(top), ordered_facets(matches.facets), matches.missing)
 
     def similarities(self, documents: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
         """Return a function of a place: the soft cosines of the document there with all."""
         return partial(soft_cosines, self.snapshot, documents)
 
     def _zeros(
-        self, query: ReadyQuery, allowed: Sequence[Mask | None], matched: NDArray[np.int64]
+        self, query: ReadyQuery, allowed: Sequence[Mask | None], groups: Iterable[Group]
     ) -> NDArray[np.int64]:
         """Return documents of score 0 in order of insertion, as many as fill the page."""
+        matched = np.concatenate([one.documents for one in groups if isinstance(one, Top)])
         missing = self.request.n_wanted - len(matched)
         found = [np.empty(0, np.int64)]
         for first, segment, mask in zip(
             self.snapshot.documents.firsts, self.snapshot.segments, allowed, strict=True
         ):
-            every = np.ones(segment.n_docs, bool) if mask is None else mask.copy()
-            if segment.live is not None:
-                every &= segment.live
-            numbers = np.setdiff1d(np.flatnonzero(every) + first, matched)
-            for begin in range(0, len(numbers), _FILLED_AT_ONCE):
+            passing = segment.mask if mask is None else segment.mask & mask
+            rest = np.setdiff1d(np.flatnonzero(passing) + first, matched)
+            for begin in range(0, len(rest), _FILLED_AT_ONCE):
                 if missing <= 0:
                     break
                 check_deadline()
-                some = numbers[begin : begin + _FILLED_AT_ONCE]
+                some = rest[begin : begin + _FILLED_AT_ONCE]
                 # Skip negative scores, and documents without a required common term.
                 zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
                 found.append(zeros)
@@ -705,51 +555,31 @@ class Search:
 
     def _hits(self, page: Page, documents: Sequence[Document]) -> Hits:
         snapshot, query, top = self.snapshot, page.query, page.top
-        weights: list[_Weights] = []
+        weights = cache(lambda: self._word_weights(query))
 
         def passage(text: str) -> Snippet:
-            if not weights:
-                weights.append(self._word_weights(query))
-            return snippet(text, snapshot.analyzer, weights[0])
+            return snippet(text, snapshot.analyzer, weights())
 
         names = tuple(field.name for field in snapshot.fields)
+        rows = zip(documents, top.scores.tolist(), top.documents.tolist(), strict=True)
         hits = [
-            Hit(
-                id=record.id,
-                score=score,
-                text=record.text,
-                metadata=record.metadata,
-                number=number,
-                title=title_of(record, names),
-                _snippet=passage,
-            )
-            for number, score, record in zip(
-                top.documents.tolist(), top.scores.tolist(), documents, strict=True
-            )
+            Hit(one.id, score, one.text, one.metadata, number, title_of(one, names), passage)
+            for one, score, number in rows
         ]
         outside = {word.word: word for parsed in query.parsed for word in parsed.outside}
         unknown, left_out = (
             tuple(dict.fromkeys(chain.from_iterable(getattr(one, name) for one in query.parsed)))
             for name in ("unknown", "left_out")
         )
-        constraints = query.constraints
+        required, excluded = (
+            ((), ()) if (own := query.constraints) is None else (own.required, own.excluded)
+        )
         misspelled = [*unknown, *(word.word for word in outside.values() if word.spelled)]
         return Hits(
-            query=query.shown,
-            ranking=self.searcher.ranking.name,
-            hits=tuple(hits),
-            outside=tuple(outside),
-            unknown=unknown,
-            left_out=left_out,
-            required=() if constraints is None else constraints.required,
-            excluded=() if constraints is None else constraints.excluded,
-            offset=self.request.offset,
-            plan=top.plan,
-            facets=page.facets,
-            mmr=self.request.mmr,
-            missing_shards=page.missing,
-            _suggest=partial(_suggestions, snapshot, misspelled),
-        )
+            query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
+            required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
+            page.missing, partial(_suggestions, snapshot, misspelled),
+        )  # fmt: skip
 
     def _word_weights(self, query: ReadyQuery) -> _Weights:
         """Return the weight of each term of the expanded query in snippets, over all fields."""

@@ -8,14 +8,13 @@ plan of the hits says whether that can be (theory, "First stage by some terms").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._threads import in_threads
 from softcosine.index.requests import FirstStage
 from softcosine.index.search.bounds import SUM_MARGIN
 from softcosine.index.search.fields import FieldsSearcher
@@ -63,12 +62,10 @@ class Staged:
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the candidates among the documents of all, which have different documents."""
         n = parts[0].n
-        documents = np.concatenate([one.first.documents for one in parts])
-        first = np.concatenate([one.first.scores for one in parts])
+        first = Top.together([one.first for one in parts])
         scores = np.concatenate([one.scores for one in parts])
-        best = np.lexsort((documents, -first))[:n]
-        top = Top(documents[best], first[best], parts[0].first.plan)
-        return replace(parts[0], first=top, scores=scores[best])
+        best = np.lexsort((first.documents, -first.scores))[:n]
+        return replace(parts[0], first=first.at(best), scores=scores[best])
 
     def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Staged:
         """Return the same candidates with other, ascending document numbers."""
@@ -97,52 +94,44 @@ class Staged:
 
 def first_stage(
     words: FieldsSearcher,
-    queries: Sequence[StagedQuery],
+    query: StagedQuery,
     stage: FirstStage,
     *,
     k: int,
     allowed: Allowed | None = None,
-    threads: int | None = None,
-) -> list[Top]:
-    """Return the candidates of each query for its k best, with their scores by `stage`'s terms."""
+    threads: int | None = 1,
+) -> Top:
+    """Return the candidates of a query for its k best, with their scores by `stage`'s terms."""
     shorter = words if stage.terms is None else words.limited(stage.terms)
-    found: dict[int, Iterator[Top]] = {}
-    wanted = [n_candidates(stage, k, meaning) for _, meaning in queries]
-    for n in sorted(set(wanted)):
-        vectors = [query[0] for query, own in zip(queries, wanted, strict=True) if own == n]
-        found[n] = iter(shorter.search_batch(vectors, k=n, allowed=allowed, threads=threads))
-    return [next(found[n]) for n in wanted]
+    vectors, meaning = query
+    n = n_candidates(stage, k, meaning)
+    return shorter.search_batch([vectors], k=n, allowed=allowed, threads=threads)[0]
 
 
 def second_stage(
     words: FieldsSearcher,
     meaning: MeaningSearcher | None,
-    queries: Sequence[StagedQuery],
-    candidates: Sequence[Top],
+    query: StagedQuery,
+    first: Top,
     stage: FirstStage,
     *,
     k: int,
     min_score: float = 0.0,
-    threads: int | None = None,
-) -> list[Staged]:
+) -> Staged:
     """Return candidates of `first_stage` with their exact scores.
 
-    Queries with a meaning are ranked by the sum of both, by `meaning`.
+    A query with a meaning is ranked by the sum of both, by `meaning`.
     """
-
-    def scored(pair: tuple[StagedQuery, Top]) -> Staged:
-        (vectors, meant), first = pair
-        scores, left_out, weight = first.scores, None, 0.0
-        if stage.terms is not None:  # else the first stage was exact
-            scores, left_out = words.second_stage(vectors, first.documents, stage.terms)
-        if meaning is not None and meant is not None:
-            weight = meant.weight
-            scores = scores + weight * meaning.cosines(meant.unit, first.documents)
-        least, rounded_one = max(float(min_score), 0.0), words.ranking.rounded_one
-        n = n_candidates(stage, k, meant)
-        return Staged(first, scores, n, least, weight, rounded_one, left_out)
-
-    return in_threads(scored, list(zip(queries, candidates, strict=True)), threads)
+    vectors, meant = query
+    scores, left_out, weight = first.scores, None, 0.0
+    if stage.terms is not None:  # else the first stage was exact
+        scores, left_out = words.second_stage(vectors, first.documents, stage.terms)
+    if meaning is not None and meant is not None:
+        weight = meant.weight
+        scores = scores + weight * meaning.cosines(meant.unit, first.documents)
+    least, rounded_one = max(float(min_score), 0.0), words.ranking.rounded_one
+    n = n_candidates(stage, k, meant)
+    return Staged(first, scores, n, least, weight, rounded_one, left_out)
 
 
 def n_candidates(stage: FirstStage, k: int, meaning: QueryMeaning | None) -> int:

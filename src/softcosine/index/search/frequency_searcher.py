@@ -149,6 +149,7 @@ class FrequencySearcher(Searcher):
 
     def limited(self, n: int) -> Searcher:
         """Return a searcher by the own and heaviest terms alone, by the weights of `bounding`."""
+        assert len(self.greatest_impacts) == len(self.S)  # computed here, and shared
         limited = self._copied()
         limited._n_others, limited._last = n, None
         return limited

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,11 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import Mask
 from softcosine.index.query.filters import Where
 from softcosine.index.requests import FilterRequest
-from softcosine.index.search.facets import (
-    FacetCounts,
-    facet_counts,
-    ordered_facets,
-    summed_facets,
-)
+from softcosine.index.search.facets import facet_counts, ordered_facets
+from softcosine.index.search.matches import Matches
 from softcosine.index.search.results import Listing
-from softcosine.index.search.sorting import SortColumn, parse_sort, sort_columns, sorted_places
+from softcosine.index.search.sorting import parse_sort
+from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.writer.document import checked_id
 
@@ -40,50 +37,27 @@ def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Doc
     return snapshot.documents.records(numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
-    """The first documents that pass a filter, the number of all, and their facets."""
+def filtered(snapshot: Snapshot, request: FilterRequest) -> Matches:
+    """Return the documents that pass a filter: those of the page and those before it."""
+    numbers, last = _numbers(snapshot, request.where), _last(request)
+    every = Top(numbers, np.zeros(len(numbers)))
+    if keys := parse_sort(request.sort):
+        found = Matches.sorted_by(snapshot, every, keys, last)
+    else:
+        found = Matches((every.at(slice(last)),))
+    facets = facet_counts(snapshot, request.facets, numbers)
+    return replace(found, facets=facets, n_matching=len(numbers))
 
-    documents: NDArray[np.int64]
-    columns: tuple[SortColumn, ...]
-    n_matching: int
-    facets: FacetCounts
 
-    @classmethod
-    def of(cls, snapshot: Snapshot, request: FilterRequest) -> Self:
-        """Return those of a snapshot."""
-        numbers = _numbers(snapshot, request.where)
-        facets = facet_counts(snapshot, request.facets, numbers)
-        if not (keys := parse_sort(request.sort)):
-            return cls(numbers[: _last(request)], (), len(numbers), facets)
-        columns = sort_columns(snapshot, keys, numbers)
-        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: _last(request)]
-        columns = tuple(column.of(places) for column in columns)
-        return cls(numbers[places], columns, len(numbers), facets)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self], request: FilterRequest) -> Self:
-        """Return those of all parts, no document in two of them."""
-        numbers = np.concatenate([one.documents for one in parts])
-        keys = parse_sort(request.sort)
-        columns = tuple(map(SortColumn.joined, zip(*(one.columns for one in parts), strict=True)))
-        places = sorted_places(keys, columns, numbers, np.zeros(len(numbers)))[: _last(request)]
-        return cls(
-            numbers[places],
-            tuple(column.of(places) for column in columns),
-            sum(one.n_matching for one in parts),
-            summed_facets([one.facets for one in parts]),
-        )
-
-    def listing(self, snapshot: Snapshot, request: FilterRequest) -> Listing:
-        """Return the page with its documents."""
-        page = self.documents[request.offset :].tolist()
-        return Listing(
-            documents=tuple(snapshot.documents.records(page)),
-            n_matching=self.n_matching,
-            offset=request.offset,
-            facets=ordered_facets(self.facets),
-        )
+def listing(snapshot: Snapshot, matches: Matches, request: FilterRequest) -> Listing:
+    """Return the page of a filter with its documents."""
+    (every,) = matches.groups
+    assert isinstance(every, Top)
+    page = every.documents[request.offset : _last(request)].tolist()
+    return Listing(
+        tuple(snapshot.documents.records(page)), matches.n_matching, request.offset,
+        ordered_facets(matches.facets),
+    )  # fmt: skip
 
 
 def count(snapshot: Snapshot, where: Mapping[str, Any] | None) -> int:

@@ -72,7 +72,7 @@ class MeaningSearcher:
 
     def search_batch(
         self,
-        queries: Sequence[tuple[Sequence[QueryVector], QueryMeaning]],
+        queries: Sequence[tuple[Sequence[QueryVector], QueryMeaning | None]],
         *,
         k: int,
         min_score: float = 0.0,
@@ -82,7 +82,8 @@ class MeaningSearcher:
     ) -> list[Top]:
         """Return the k best documents of each query; see `FieldsSearcher.search_batch`.
 
-        With ``expand_postings=False``, every document must share a term with the query.
+        A query without a meaning is searched by words alone. With ``expand_postings=False``, every
+        document must share a term with the query.
         """
         n_docs = sum(part.segment.n_docs for part in self._parts)
         limits = Limits.of(
@@ -91,8 +92,13 @@ class MeaningSearcher:
         )  # fmt: skip
         inside = threads if len(queries) == 1 and n_docs > _FEW else 1
 
-        def search(query: tuple[Sequence[QueryVector], QueryMeaning]) -> Top:
+        def search(query: tuple[Sequence[QueryVector], QueryMeaning | None]) -> Top:
             vectors, meaning = query
+            if meaning is None:
+                return self.words.search_batch(
+                    [vectors], k=k, min_score=min_score, expand_postings=expand_postings,
+                    allowed=allowed, threads=inside,
+                )[0]  # fmt: skip
             masks = matching(self.words.searchers, vectors, limits)
             with field_sums(self.words.searchers, self.words.weights, vectors) as sums:
                 if sums is None:  # float32 cannot decide

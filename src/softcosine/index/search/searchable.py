@@ -15,10 +15,11 @@ from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.index.defaults import Field
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
+from softcosine.index.query.parser import Clause
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
     Query,
-    parse_query,
+    parse_clauses,
     parse_word,
     query_text,
 )
@@ -42,7 +43,7 @@ from softcosine.index.requests import (
 from softcosine.index.search.execution import Search
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
-from softcosine.index.search.lookup import Passing, count, get
+from softcosine.index.search.lookup import count, filtered, get, listing
 from softcosine.index.search.offline import with_ids, write_hits
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Hits, Listing
@@ -231,7 +232,7 @@ class Searchable:
         return self._filter(FilterRequest.of(where=where, k=k, **options))
 
     def _filter(self, request: FilterRequest) -> Listing:
-        return Passing.of(self._snapshot, request).listing(self._snapshot, request)
+        return listing(self._snapshot, filtered(self._snapshot, request), request)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all documents without a filter.
@@ -668,12 +669,11 @@ class Searchable:
 
     def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
         """Return the terms of a plain query, words outside the vocabulary, and unknown words."""
-        stop_words = () if keep_stop_words else self._snapshot.stop_words
-        return parse_query(query, self.analyzer, self.S, self.source, stop_words=stop_words)
+        return parse_clauses([Clause(query)], self._snapshot, keep_stop_words=keep_stop_words)
 
     def parse_word(self, word: str) -> ParsedQuery:
         """Return the term of a word, or of several words that form one phrase term."""
-        return parse_word(word, self.analyzer, self.S, self.source)
+        return parse_word(word, self._snapshot)
 
     def searcher(self, ranking: str | None = None) -> FieldsSearcher:
         """Return the searcher of a ranking; cached."""

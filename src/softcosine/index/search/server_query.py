@@ -26,7 +26,6 @@ from softcosine.index.query.query_vectors import (
     ParsedQuery,
     heaviest,
     parse_clauses,
-    query_text,
     query_vector,
 )
 from softcosine.index.requests import ExpandRequest
@@ -231,18 +230,9 @@ def server_query(
 
     `tokens` are those that the server has in place of some terms.
     """
-    names, query = _names(snapshot, request.field), request.q
-    texts: list[tuple[str | Sequence[str], float, bool]]
-    if isinstance(query, str):
-        clauses = parse_syntax(query, request.syntax).clauses
-        texts = [(one.text, one.weight, one.plain) for one in clauses if one.kind != "must_not"]
-    else:
-        clauses, texts = (Clause(query_text(query)),), [(query, 1.0, True)]
+    names, clauses = _names(snapshot, request.field), parse_syntax(request.q, request.syntax)
     searcher = searcher_of_index(snapshot, "soft_bm25")
-    stop_words = frozenset[str]() if request.keep_stop_words else snapshot.stop_words
-    parsed = parse_clauses(
-        texts, snapshot.analyzer, snapshot.S, snapshot.source, stop_words=stop_words
-    )
+    parsed = parse_clauses(clauses, snapshot, keep_stop_words=request.keep_stop_words)
     weights = searcher.searchers[0].ranking.term_weights[parsed.terms] * parsed.frequencies
     parsed = heaviest(parsed, weights, _MOST_OWN)
     has_factor = request.k1_factor
@@ -401,6 +391,6 @@ def _conditions(
         stems = [stem for stem in phrase_words(clause.text, analyzer) if stem is not None]
         if not stems:
             continue
-        phrase = clause.text if clause.phrase and len(stems) > 1 else None
+        phrase = str(clause.text) if clause.phrase and len(stems) > 1 else None
         words = tuple(forms.of_stem(stem) for stem in dict.fromkeys(stems))
         yield _Condition(words, phrase, clause.kind == "must_not")

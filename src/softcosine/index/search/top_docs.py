@@ -94,6 +94,8 @@ class Top:
         return replace(self, documents=numbers(self.documents))
 
 
+NO_DOCUMENTS = Top(np.empty(0, np.int64), np.empty(0))
+
 # For each prepared segment, a mask of allowed documents; None for all.
 Allowed = Sequence[Mask | None]
 

@@ -1,0 +1,99 @@
+"""The documents that match a request: what shards find, and what is merged of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.search.facets import FacetCounts, summed_facets
+from softcosine.index.search.first_stage import Staged
+from softcosine.index.search.sorting import SortColumn, SortKey, sort_columns, sorted_places
+from softcosine.index.search.top_docs import Top
+
+# The best documents of a search, or the candidates among which they are.
+Group = Top | Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The best documents that match, and counts of all.
+
+    Attributes
+    ----------
+    groups : tuple of Top or Staged
+        Each before the next; two if exact matches come first.
+    columns : tuple of SortColumn
+        Values of the sort keys in the documents of the only group, which they have sorted.
+    zeros : ndarray of int64
+        Documents of score 0 for ``fill``, ascending.
+    facets : mapping of str to Counter
+        Of all matching documents.
+    n_matching : int
+        Number of all matching documents of a filter.
+    missing : tuple of str
+        The shards that did not answer in time.
+    """
+
+    groups: tuple[Group, ...]
+    columns: tuple[SortColumn, ...] = ()
+    zeros: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    facets: FacetCounts = field(default_factory=dict)
+    n_matching: int = 0
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def sorted_by(
+        cls, snapshot: Snapshot, top: Top, keys: Sequence[SortKey], n: int | None
+    ) -> Self:
+        """Return the first n documents by the values of keys; all for None."""
+        columns = sort_columns(snapshot, keys, top.documents)
+        return cls((top,), columns)._in_order(keys, n)
+
+    @classmethod
+    def joined(
+        cls, parts: Sequence[Self], keys: Sequence[SortKey], missing: tuple[str, ...] = ()
+    ) -> Self:
+        """Return what matches in all documents, sorted by keys if there are any.
+
+        There is at least one part, and no document is in two of them.
+        """
+        groups = tuple(_joined(same) for same in zip(*(one.groups for one in parts), strict=True))
+        columns = tuple(map(SortColumn.joined, zip(*(one.columns for one in parts), strict=True)))
+        if keys:
+            tops = [one for part in parts for one in part.groups if isinstance(one, Top)]
+            groups = (Top.together(tops),)
+        return cls(
+            groups,
+            columns,
+            np.sort(np.concatenate([one.zeros for one in parts])),
+            summed_facets(one.facets for one in parts),
+            sum(one.n_matching for one in parts),
+            missing,
+        )._in_order(keys)
+
+    def _in_order(self, keys: Sequence[SortKey], n: int | None = None) -> Self:
+        if not keys:
+            return self
+        (top,) = self.groups
+        assert isinstance(top, Top)
+        places = sorted_places(keys, self.columns, top.documents, top.scores)[:n]
+        columns = tuple(column.of(places) for column in self.columns)
+        return replace(self, groups=(top.at(places),), columns=columns)
+
+    def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Self:
+        """Return the same with other document numbers of the same order."""
+        groups = tuple(group.renumbered(numbers) for group in self.groups)
+        return replace(self, groups=groups, zeros=numbers(self.zeros))
+
+
+def _joined(same: Sequence[Group]) -> Group:
+    """Return a group of the documents of groups; an empty Top has no documents of a first stage."""
+    stages = [group for group in same if isinstance(group, Staged)]
+    if stages:
+        return Staged.joined(stages)
+    return Top.joined([group for group in same if isinstance(group, Top)])
