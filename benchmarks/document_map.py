@@ -18,9 +18,14 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl, write_report
 from softcosine import SoftIndex
+from softcosine.evaluate.plots.compared import compared_searcher
+from softcosine.evaluate.plots.document_map import (
+    Neighborhoods,
+    kept_neighbors,
+    laid_out,
+    neighborhoods,
+)
 from softcosine.index.search.vectors import RankedVectors
-from softcosine.plots.compared import compared_searcher
-from softcosine.plots.document_map import Neighborhoods, kept_neighbors, laid_out, neighborhoods
 from softcosine.space.latent import right_singular_vectors
 
 Places = NDArray[np.float64]

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import softcosine as sc
 from softcosine.cli.symbols import symbols
+from softcosine.evaluate.plots.drawing import Picture
 from softcosine.plots import (
     document_map,
     explanation_bars,
     similarity_heat_map,
     word_heat_map,
 )
-from softcosine.plots.drawing import Picture
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 QUERY = "sick kitten"

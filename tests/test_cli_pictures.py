@@ -170,7 +170,7 @@ def test_commands_without_a_picture_do_not_load_matplotlib(folder):
         "import sys; from softcosine.cli.app import main\n"
         f"try: main(['search', {str(folder)!r}, 'tea'])\n"
         "except SystemExit: pass\n"
-        "print(sorted({'matplotlib', 'softcosine.plots'} & set(sys.modules)))"
+        "print(sorted({'matplotlib', 'softcosine.evaluate'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
+from softcosine.evaluate.plots.document_map import document_map, neighborhoods
 from softcosine.index.near_duplicates import meaning
 from softcosine.index.search.meaning import meaning_searcher
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.plots.document_map import document_map, neighborhoods
 from toy_encoder import DIMENSIONS, ToyEncoder
 
 WORDS = ["red", "green", "blue", "tea", "pot", "moon"]

@@ -19,6 +19,16 @@ from softcosine.errors import (
     UnknownDocumentError,
     UnknownTermError,
 )
+from softcosine.evaluate.plots import drawing
+from softcosine.evaluate.plots.document_map import (
+    DocumentMap,
+    Neighborhoods,
+    kept_neighbors,
+    laid_out,
+    neighborhoods,
+)
+from softcosine.evaluate.plots.heat_maps import grouped
+from softcosine.evaluate.plots.regions import regions_of
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.soft_index import SoftIndex
 from softcosine.kernels.layout import pull, push
@@ -26,21 +36,11 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.plots import (
     HeatMap,
     document_map,
-    drawing,
     explanation_bars,
     similarity_heat_map,
     term_heat_map,
     word_heat_map,
 )
-from softcosine.plots.document_map import (
-    DocumentMap,
-    Neighborhoods,
-    kept_neighbors,
-    laid_out,
-    neighborhoods,
-)
-from softcosine.plots.heat_map import grouped
-from softcosine.plots.regions import regions_of
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from toys import ToySource, similarity_matrix
@@ -705,7 +705,7 @@ def test_many_numbers_are_told_by_a_scale():
 
 def test_names_of_regions_do_not_overlap(index):
     pytest.importorskip("matplotlib")
-    from softcosine.plots.regions import Region
+    from softcosine.evaluate.plots.regions import Region
 
     made = drawn_in_colors([""] * 60)
     regions = (Region(("ant", "bee"), 0.0, 0.0, 9), Region(("cat",), 0.01, 0.0, 8),

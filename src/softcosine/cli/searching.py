@@ -48,7 +48,7 @@ from softcosine.cli.output import (
     show_hits,
     show_neighbors,
 )
-from softcosine.cli.pictures import Picture, draw_hits
+from softcosine.cli.pictures import Picture
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import ADVICE, fields_named
 from softcosine.errors import InvalidInputError
@@ -115,7 +115,7 @@ def search(
             raise InvalidInputError("--offset and --page exclude each other; give one of them.")
         options["offset"] = (page - 1) * options["k"]
     with any_index(index, encoder, shards, plot=picture.plot) as opened:
-        answers = Answers(opened, options, explain, plan, encoder, picture.plot, as_json)
+        answers = Answers(opened, options, explain, plan, encoder, picture, as_json)
         names = set(ExplainRequest.__struct_fields__) & set(options)
         why = {name: options[name] for name in names}
         for number, query in enumerate(_queries(words)):
@@ -147,7 +147,7 @@ def similar(
     """
     picture.check(rows=options["k"] + 1)
     with any_index(index, None, shards, plot=picture.plot) as opened:
-        answers = Answers(opened, options, explain, False, None, picture.plot, as_json)
+        answers = Answers(opened, options, explain, False, None, picture, as_json)
         why = {name: options[name] for name in ("ranking", "meaning") if name in options}
         answers.show(
             partial(opened.similar, id, **options), partial(opened.explain_similar, id, **why),
@@ -193,9 +193,7 @@ def explain(
                 meaning=weight if by_meaning else 0.0, way=note,
             )  # fmt: skip
     if picture.plot is not None:
-        from softcosine.plots.explanation_bars import explanation_bars
-
-        explanation_bars(found).save(picture.plot)
+        picture.draw("explanation", found)
 
 
 def terms(
@@ -224,9 +222,7 @@ def terms(
     picture.check()
     with any_index(index, plot=picture.plot) as opened:
         if picture.plot is not None:
-            from softcosine.plots.heat_maps import word_heat_map
-
-            word_heat_map(one_index(opened), words, k=k).save(picture.plot)
+            picture.draw("words", one_index(opened), words, k=k)
         for word in words:
             record = opened.term(word, k=k)
             if origins and "forbidden" not in record:
@@ -308,11 +304,11 @@ class Answers:
         explain: bool = False,
         plan: bool = False,
         encoder: str | None = None,
-        plot: Path | None = None,
+        picture: Picture = Picture(),  # noqa: B008  # immutable
         as_json: bool = False,
     ) -> None:
         self._opened, self._options, self._encoder = opened, options, encoder
-        self._explain, self._plan, self._plot, self._json = explain, plan, plot, as_json
+        self._explain, self._plan, self._picture, self._json = explain, plan, picture, as_json
         self._facts = facts_of(opened)
         self._notes = [] if as_json else _unknown_keys(opened, options)
 
@@ -332,8 +328,8 @@ class Answers:
         explanations = [why(hit.id) for hit in hits] if self._explain else []
         weight = weight_of_meaning(self._facts, hits.ranking, self._options)
         used = 0.0 if hits.plan.ask == "words" else weight
-        if self._plot is not None:
-            draw_hits(one_index(self._opened), hits, self._plot, to)
+        if self._picture.plot is not None:
+            self._picture.draw("hits", one_index(self._opened), hits, to)
         if self._json:
             print_json(hits_record(hits, seconds, explanations, used))
             return

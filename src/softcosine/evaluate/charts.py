@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from softcosine.evaluate.measures import lower_is_better
+from softcosine.evaluate.plots.drawing import Picture, label
 from softcosine.evaluate.reports import units_of
-from softcosine.plots.drawing import Picture, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.requests import DedupeRequest, FilterRequest
 
 if TYPE_CHECKING:
-    from softcosine.plots.document_map import DocumentMap
+    from softcosine.evaluate.plots.document_map import DocumentMap
 
 
 def draw_map(
@@ -53,8 +53,8 @@ def draw_map(
     (ids of documents similar to no other), n_neighbors and kept_neighbors: the share of each
     document's nearest neighbours that are also its nearest on the map.
     """
+    from softcosine.evaluate.plots.document_map import document_map
     from softcosine.index.soft_index import SoftIndex
-    from softcosine.plots.document_map import document_map
 
     plot = picture.plot
     if plot is None and not as_json:

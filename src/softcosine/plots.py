@@ -1,14 +1,5 @@
 """Plots of similarities, of documents in the plane, and of the summands of a score.
 
-``heat_maps.py``
-    Heat maps of documents, words or terms.
-``document_map.py``
-    A map of documents.
-``explanation_bars.py``
-    What each pair of words adds to a score.
-``drawing.py``
-    The base class of pictures.
-
 Each function returns a data object with the numbers and `to_dict`. Its `save` draws it by
 matplotlib (``pip install 'softcosine[plots]'``) into a file, and a notebook shows it.
 
@@ -20,11 +11,15 @@ matplotlib (``pip install 'softcosine[plots]'``) into a file, and a notebook sho
 >>> heat.save("similar.png")  # doctest: +SKIP
 """
 
-from softcosine.plots.document_map import DocumentMap, document_map
-from softcosine.plots.explanation_bars import ExplanationBars, explanation_bars
-from softcosine.plots.heat_map import HeatMap
-from softcosine.plots.heat_maps import similarity_heat_map, term_heat_map, word_heat_map
-from softcosine.plots.regions import Region
+from softcosine.evaluate.plots.document_map import DocumentMap, document_map
+from softcosine.evaluate.plots.explanation_bars import ExplanationBars, explanation_bars
+from softcosine.evaluate.plots.heat_maps import (
+    HeatMap,
+    similarity_heat_map,
+    term_heat_map,
+    word_heat_map,
+)
+from softcosine.evaluate.plots.regions import Region
 
 __all__ = [
     "DocumentMap",

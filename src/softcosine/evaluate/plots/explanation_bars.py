@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._validation import check_type, check_whole
+from softcosine.evaluate.plots.drawing import Picture, columns, label
 from softcosine.index.rankings import TITLES
 from softcosine.index.search.explanation import REST, Explanation, Part
-from softcosine.plots.drawing import Picture, columns, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,6 +17,9 @@ from softcosine._progress import Progress, Report
 from softcosine._ragged import running_sum
 from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
+from softcosine.evaluate.plots.compared import compared_searcher, document_vectors, snapshot_of
+from softcosine.evaluate.plots.drawing import Picture, columns, label
+from softcosine.evaluate.plots.regions import Region, regions_of
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.near_duplicates.all_pairs import NeighborGraph, nearest_neighbors
 from softcosine.index.near_duplicates.similar import compared
@@ -25,9 +28,6 @@ from softcosine.index.requests import By
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.segment.metadata_columns import MISSING, value_at
 from softcosine.kernels.layout import pull, push
-from softcosine.plots.compared import compared_searcher, document_vectors, snapshot_of
-from softcosine.plots.drawing import Picture, columns, label
-from softcosine.plots.regions import Region, regions_of
 from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:
@@ -405,8 +405,7 @@ def document_map(
     """Return a map that places each document near those most similar to it.
 
     Every document is compared with all others, exactly; with several fields, by the weighted sum.
-    The nearest ones attract it, all others repel it (`softcosine.plots.document_map`). The same
-    index gives the same map.
+    The nearest ones attract it, all others repel it. The same index gives the same map.
 
     Parameters
     ----------

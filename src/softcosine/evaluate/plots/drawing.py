@@ -21,6 +21,7 @@ from softcosine.storage import checked_path, written_beside
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_ROWS = 200  # of a heat map
 _SUFFIXES = (".png", ".svg", ".pdf")
 _DPI = 150
 _FONT = "DejaVu Sans"  # bundled with matplotlib
@@ -132,6 +133,29 @@ def checked_picture_path(path: str | Path) -> Path:
     if not checked.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder {checked.parent} does not exist; create it first.")
     return checked
+
+
+def check_picture(path: Path, rows: int = 0) -> None:
+    """Check the file of a picture, of `rows` documents if it is a heat map, before any work.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file name has no known ending, or there are too many rows.
+    FileNotFoundError
+        If the folder does not exist.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    checked_picture_path(path)
+    if rows > MOST_ROWS:
+        raise InvalidInputError(
+            f"--plot draws at most {MOST_ROWS} documents, not {rows:,}; take a smaller -k."
+        )
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("matplotlib", "plots", "--plot") from error
 
 
 def label(text: str, width: int) -> str:
