@@ -10,6 +10,7 @@ import pytest
 
 from crafted import patch_array, rewrite_array
 from softcosine.errors import CorruptIndexError, InvalidInputError, UnknownDocumentError
+from softcosine.index.directory import snapshot as snapshots
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.folder import FolderWriter
 from softcosine.index.directory.manifest import IndexSettings
@@ -53,8 +54,9 @@ def test_no_text_is_analysed_and_no_score_or_place_changes(index, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("nothing is to be analysed, inverted or measured")
 
-    for name in ("analyze", "decide_language", "invert", "soft_norms"):
+    for name in ("analyze", "decide_language", "invert"):
         monkeypatch.setattr(drafts, name, refuse)
+    monkeypatch.setattr(snapshots, "soft_norms", refuse)
     monkeypatch.setattr(FolderWriter, "write_segment", refuse)
     with index.writer(merge=None) as writer:
         writer.update_metadata("2", {"n": 20, "new": [1]})
@@ -301,7 +303,7 @@ def test_an_update_that_fails_is_not_committed_later(index, monkeypatch):
     with index.writer(merge=None, memory=1 << 16) as writer:
         writer.update_metadata("0", {"n": 10})
         with monkeypatch.context() as patch:
-            patch.setattr(FolderWriter, "write_updates", fails)
+            patch.setattr(FolderWriter, "write_and_open", fails)
             with pytest.raises(OSError, match="no room"):
                 writer.update_metadata("1", {"n": 11, "long": "x" * (1 << 16)})
         writer.update_metadata("2", {"n": 12})

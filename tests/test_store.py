@@ -62,8 +62,8 @@ def created(folder, number=0, **settings):
 def whole(generation):
     """The number that all of a generation is made of; AssertionError if it is not all one."""
     numbers = {generation.settings["number"]}
-    for name, part in generation.parts.items():
-        if generation.kind(name) == "numbers":
+    for part in generation.parts.values():
+        if part.kind == "numbers":
             numbers |= {part.settings["number"], *part.array("few").tolist()}
             numbers |= set(part.array("a/large")[[0, 1000, -1]].tolist())
         else:
@@ -111,7 +111,7 @@ def test_parts_may_be_kept_and_are_not_opened_again(tmp_path):
     new = store.read(old)
     assert set(new.parts) == {*old.parts, more}
     assert all(new.parts[name] is part for name, part in old.parts.items())
-    assert new.kind(more) == "more"
+    assert new.part(more).kind == "more"
     assert new.part(more).settings == {}
     with pytest.raises(CorruptIndexError, match="names no part 'other'"):
         new.part("other")
@@ -164,9 +164,7 @@ def test_a_generation_stays_readable_after_its_parts_are_swept(tmp_path):
     store = created(tmp_path / "x")
     held = store.read()
     arrays = {
-        name: part.array("a/large")
-        for name, part in held.parts.items()
-        if held.kind(name) == "numbers"
+        name: part.array("a/large") for name, part in held.parts.items() if part.kind == "numbers"
     }
     with store.writing() as writer:
         for number in range(1, 4):

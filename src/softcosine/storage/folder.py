@@ -218,6 +218,7 @@ class Folder:
         Size and SHA-256 of every file, by name.
     checksum : str
         SHA-256 of the manifest, and so, by the checksums in it, of everything stored.
+    kind : str
     mapped_bytes : int
         Minimum size of memory-mapped files.
     """
@@ -225,8 +226,9 @@ class Folder:
     path: Path
     settings: dict[str, Any]
     files: dict[str, dict[str, Any]]
-    checksum: str = ""
-    mapped_bytes: int = _MAPPED_BYTES
+    checksum: str
+    kind: str
+    mapped_bytes: int
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array, mapped or, if small, read. Changes to it never reach the file.
@@ -459,7 +461,7 @@ def open_folder(
                 "cut short or altered: rebuild the index or restore the file from a copy."
             )
     least = _MAPPED_BYTES if n_folders <= _MANY else _MAPPED_BYTES_OF_MANY
-    return Folder(folder, manifest["settings"], files, manifest["checksum"], least)
+    return Folder(folder, manifest["settings"], files, manifest["checksum"], kind, least)
 
 
 @lru_cache(1024)  # the parts of an index have the same names

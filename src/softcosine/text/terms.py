@@ -113,6 +113,8 @@ class Terms:
 
         The old strings are copied without decoding, unless there are many new ones.
         """
+        if not strings:
+            return self
         order = None
         if self._order is not None and len(strings) * _READ_MEANWHILE <= len(self):
             order = self._order_with(strings)

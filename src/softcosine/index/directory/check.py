@@ -121,7 +121,7 @@ def _check_names(generation: Commit, settings: IndexSettings) -> None:
     kinds = {name: kind for kind, name in shared.items() if name is not None}
     for segment in settings.segments:
         kinds |= segment.parts
-    listed = {name: generation.kind(name) for name in generation.parts}
+    listed = {name: part.kind for name, part in generation.parts.items()}
     if listed != kinds:
         wrong = sorted(str(name) for name, _ in listed.items() ^ kinds.items())
         raise CorruptIndexError(

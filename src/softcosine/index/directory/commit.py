@@ -107,7 +107,6 @@ class Commit:
     settings: dict[str, Any]
     parts: Mapping[str, Folder]
     checksum: str = ""
-    _kinds: Mapping[str, str] = field(default_factory=dict, repr=False)
     lease: object = field(default=None, repr=False, compare=False)
     receipts: Mapping[str, Receipt] = field(default_factory=dict, repr=False)
 
@@ -115,10 +114,6 @@ class Commit:
     def epoch(self) -> str:
         """Checksum of everything that scores depend on, except the documents; see `epoch_of`."""
         return epoch_of(self.settings, {name: one.checksum for name, one in self.parts.items()})
-
-    def kind(self, name: str) -> str:
-        """Return the kind of a part."""
-        return self._kinds[name]
 
     def part(self, name: object) -> Folder:
         """Return a part; CorruptIndexError if the manifest does not name it."""
@@ -137,7 +132,7 @@ class Commit:
         for done, (name, part) in enumerate(self.parts.items()):
             if progress is not None:
                 progress("comparing checksums", done, len(self.parts))
-            open_part(self.path, name, self._kinds[name], part.checksum).verify()
+            open_part(self.path, name, part.kind, part.checksum).verify()
 
 
 def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder]) -> Commit:
@@ -161,10 +156,9 @@ def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder
         if part is None or part.checksum != stated:
             part = open_part(path, name, kind, stated, n_parts=len(facts))
         parts[name] = part
-    kinds = {name: kind for name, (kind, _) in facts.items()}
     return Commit(
         path, manifest["generation"], settings, MappingProxyType(parts), manifest["checksum"],
-        kinds, receipts=receipts_of(manifest, path / MANIFEST),
+        receipts=receipts_of(manifest, path / MANIFEST),
     )  # fmt: skip
 
 

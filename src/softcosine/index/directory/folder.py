@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from softcosine.errors import InvalidInputError
-from softcosine.index.directory.commit import Commit, Receipt
+from softcosine.index.directory.commit import Commit
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.directory.stored import (
-    read_coordinates,
+    READERS,
     read_segment,
     read_snapshot,
-    read_updates,
     write_part,
     write_segment,
     write_snapshot,
 )
 from softcosine.index.query.phrases import Positions
-from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
-from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
+from softcosine.index.writer.lock import WriteLock
 from softcosine.matrix.term_similarity_matrix import checked_source
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.storage.manifest import is_stored
@@ -132,51 +131,30 @@ class FolderDirectory:
 
     def writing(self, timeout: float | None) -> FolderWriter:
         """Open the folder for writing; see `Store.writing`."""
+        checksum = None
         if self.announce is not None:
-            writer = self.store.writing(timeout, checksum=self.generation.checksum)
+            checksum = self.generation.checksum
         elif self.generation.settings["numbered"] and is_stored(self.path.parent, "shards"):
             raise InvalidInputError(
                 f"{self.path} is a shard of {self.path.parent}; change that sharded index."
             )
-        else:
-            writer = self.store.writing(timeout)
-        return FolderWriter(writer, self.source, self.recipe, self.announce)
+        make = partial(FolderWriter, directory=self)
+        return self.store.writing(timeout, checksum=checksum, make=make)
 
 
-class FolderWriter:
-    """Writes the next commit of a folder."""
+class FolderWriter(StoreWriter):
+    """Writes the next commit of a folder: snapshots and their segments."""
 
     stores_norms = True
 
-    def __init__(
-        self,
-        writer: StoreWriter,
-        source: TermSimilaritySource | None,
-        recipe: SimilarityRecipe | None,
-        announce: Announce | None = None,
-    ) -> None:
-        self._writer = writer
-        self._announce = announce
-        self._source = source
-        self._recipe = recipe
-
-    @property
-    def number(self) -> int:
-        """The number of the last commit."""
-        return self._writer.base.number
-
-    @property
-    def scratch(self) -> Path:
-        """The folder for temporary files."""
-        return self._writer.base.path
+    def __init__(self, base: Commit, *, lock: WriteLock | None, directory: FolderDirectory) -> None:
+        super().__init__(base, lock=lock)
+        self._directory = directory
 
     def snapshot(self) -> Snapshot:
         """Open the last commit."""
-        return read_snapshot(self._writer.base, source=self._source, recipe=self._recipe)
-
-    def is_committed(self, name: str) -> bool:
-        """Whether the part belongs to the last commit."""
-        return name in self._writer.base.parts
+        own = self._directory
+        return read_snapshot(self.base, source=own.source, recipe=own.recipe)
 
     def write_segment(
         self,
@@ -185,62 +163,26 @@ class FolderWriter:
         positions: Sequence[Positions] | None,
     ) -> IndexedSegment:
         """Write a segment, and open it."""
-        name = write_segment(self._writer, fields, documents, positions)
-        return read_segment(self._writer.part(name))
+        return read_segment(self.part(write_segment(self, fields, documents, positions)))
 
-    def write(self, kind: str, *values: Any) -> str:
+    def write_part(self, kind: str, *values: Any) -> str:
         """Write a part."""
-        return write_part(self._writer, kind, *values)
+        return write_part(self, kind, *values)
 
-    def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
-        """Write updated metadata of a segment, and open them."""
-        name = self.write("updates", updates, n_docs)
-        return name, read_updates(self._writer.part(name))
-
-    def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
-        """Write the coordinates of a segment's documents, and open them."""
-        name = self.write("coordinates", coordinates)
-        return name, read_coordinates(self._writer.part(name))
-
-    @property
-    def epoch(self) -> str:
-        """The epoch of the last commit."""
-        return self._writer.base.epoch
+    def write_and_open(self, kind: str, *values: Any) -> tuple[str, Any]:
+        """Write a part, and open it."""
+        name = self.write_part(kind, *values)
+        return name, READERS[kind](self.part(name))
 
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit with these settings."""
-        return self._writer.epoch(settings.to_dict())
+        return self.epoch(settings.to_dict())
 
-    def verify(self, names: Iterable[str]) -> None:
-        """Check the checksums of parts."""
-        for name in names:
-            self._writer.part(name).verify()
-
-    def remember(self, receipt: Receipt) -> None:
-        """Store a receipt with the next commit."""
-        self._writer.remember(receipt)
-
-    def remembered(self, key: str) -> Receipt | None:
-        """Return the receipt of a key, if one of the last commits has it."""
-        return self._writer.base.receipts.get(key)
-
-    def commit(self, snapshot: Snapshot) -> int:
+    def commit_snapshot(self, snapshot: Snapshot) -> int:
         """Make the parts that the snapshot's settings name visible."""
-        settings, tell = snapshot.settings, self._announce
+        settings, tell = snapshot.settings, self._directory.announce
         announce = None if tell is None else lambda checksum: tell(checksum, snapshot.n_docs)
-        return self._writer.commit(settings.to_dict(), settings.parts, announce).number
-
-    def drop(self, names: Iterable[str]) -> None:
-        """Delete parts that will not be committed."""
-        self._writer.drop(names)
-
-    def discard(self) -> None:
-        """Delete all parts written since the last commit."""
-        self._writer.discard()
-
-    def close(self) -> None:
-        """Delete uncommitted parts, and release the write lock."""
-        self._writer.close()
+        return self.commit(settings.to_dict(), settings.parts, announce).number
 
 
 def save(snapshot: Snapshot, path: str | Path, *, overwrite: bool) -> None:

@@ -12,9 +12,7 @@ from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
-from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
-from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
 from softcosine.index.writer.lock import checked_timeout
 
@@ -119,22 +117,13 @@ class MemoryWriter:
         names = SegmentSettings(_name("segment"), fields[0].n_docs)
         return IndexedSegment(tuple(fields), documents, positions=running, names=names)
 
-    def write(self, kind: str, *values: Any) -> str:
+    def write_part(self, kind: str, *values: Any) -> str:
         """Return a new part name."""
         return _name(kind)
 
-    def write_updates(self, updates: MetadataUpdates, n_docs: int) -> tuple[str, MetadataUpdates]:
-        """Return a new part name, and the updates as arrays."""
-        return _name("updates"), MetadataUpdates.from_arrays(updates.to_arrays(), n_docs)
-
-    def write_coordinates(self, coordinates: Coordinates) -> tuple[str, Coordinates]:
-        """Return a new part name, and the coordinates."""
-        return _name("coordinates"), coordinates
-
-    @property
-    def epoch(self) -> str:
-        """The epoch of the last commit."""
-        return self._directory.epoch
+    def write_and_open(self, kind: str, *values: Any) -> tuple[str, Any]:
+        """Return a new part name, and the first value."""
+        return _name(kind), values[0]
 
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return an empty string: norms are not stored."""
@@ -149,7 +138,7 @@ class MemoryWriter:
     def remembered(self, key: str) -> None:
         """Return None."""
 
-    def commit(self, snapshot: Snapshot) -> int:
+    def commit_snapshot(self, snapshot: Snapshot) -> int:
         """Make a snapshot the last commit."""
         if self._lock is None:
             raise InvalidInputError("this writer is closed; open another one.")

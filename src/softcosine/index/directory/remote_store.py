@@ -99,7 +99,7 @@ class RemoteStore(Store):
         """Return `build` applied to the last commit; parameters and errors as in `read`."""
         return build(self.read(checksum=checksum))
 
-    def writing(self, timeout: float | None = 0.0, *, checksum: str | None = None) -> NoReturn:
+    def writing(self, *_: Any, **__: Any) -> NoReturn:
         """Raise InvalidInputError: nothing is written to object storage."""
         raise InvalidInputError(
             f"{self.address} is opened for reading; change the index in a folder of this machine, "

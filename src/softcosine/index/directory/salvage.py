@@ -107,7 +107,7 @@ def _read(path: Path) -> tuple[Snapshot, Salvaged]:
     )  # fmt: skip
     generation = Commit(
         path, manifest["generation"], left.to_dict(), MappingProxyType(parts),
-        manifest["checksum"], {name: kind for name, (kind, _) in facts.items()},
+        manifest["checksum"],
     )  # fmt: skip
     snapshot = read_snapshot(generation)
     if lost and not snapshot.n_docs:

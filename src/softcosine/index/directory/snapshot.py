@@ -109,6 +109,19 @@ class IndexedSegment:
         """Return the segment with other coordinates, written to the part `name`."""
         return replace(self, coordinates=coordinates).named(coordinates=name)
 
+    def written(self, write: Callable[..., str], epoch: str) -> Self:
+        """Return the segment with the names of all parts; `write` writes those without a name."""
+        entry = self
+        # No comprehension: in a traceback, its closure would keep the files open.
+        for kind, *values in (
+            ("deleted", self.live),
+            ("norms", self.norms, epoch),
+            ("coordinates", self.coordinates),
+        ):
+            if values[0] is not None and getattr(self.names, kind) is None:
+                entry = entry.named(**{kind: write(kind, *values)})
+        return entry
+
     @property
     def unread(self) -> NDArray[np.bool_]:
         """Mask of live documents without coordinates or with estimated ones, shape (n_docs,)."""

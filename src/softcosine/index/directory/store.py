@@ -37,6 +37,7 @@ from softcosine.storage import MANIFEST, Folder, check_target, checked_path, rep
 __all__ = ["Commit", "Committed", "Store", "StoreWriter", "replacing_index"]
 
 _T = TypeVar("_T")
+_W = TypeVar("_W", bound=StoreWriter)
 
 
 class Store:
@@ -181,14 +182,7 @@ class Store:
         CorruptIndexError
             If a part is missing or altered; the message names the file.
         """
-        known: Mapping[str, Folder] = {} if previous is None else previous.parts
-        while True:
-            manifest = self.manifest(checksum)
-            try:
-                return open_commit(self.path, manifest, known)
-            except OSError:
-                if self.manifest(checksum)["checksum"] == manifest["checksum"]:
-                    raise
+        return self.opened(lambda commit: commit, previous, checksum)
 
     def opened(
         self,
@@ -200,15 +194,22 @@ class Store:
 
         Files that `build` opens stay readable. Other parameters and errors as in `read`.
         """
+        known: Mapping[str, Folder] = {} if previous is None else previous.parts
         while True:
-            generation = self.read(previous, checksum)
+            manifest = self.manifest(checksum)
             try:
-                return build(generation)
+                return build(open_commit(self.path, manifest, known))
             except OSError:
-                if self.manifest(checksum)["checksum"] == generation.checksum:
+                if self.manifest(checksum)["checksum"] == manifest["checksum"]:
                     raise
 
-    def writing(self, timeout: float | None = 0.0, *, checksum: str | None = None) -> StoreWriter:
+    def writing(
+        self,
+        timeout: float | None = 0.0,
+        *,
+        checksum: str | None = None,
+        make: Callable[..., _W] = StoreWriter,  # type: ignore[assignment]
+    ) -> _W:
         """Open the index for writing, and delete what a crashed writer left.
 
         Parameters
@@ -218,6 +219,8 @@ class Store:
         checksum : str, optional
             Of the commit to continue, if the shards decide; what a crashed writer has announced,
             but not renamed, becomes the last commit first.
+        make : callable, optional
+            Makes the writer of a commit and a lock.
 
         Raises
         ------
@@ -232,7 +235,7 @@ class Store:
         try:
             if checksum is not None:
                 self._rename_announced(checksum)
-            writer = StoreWriter(self.read(), lock=lock)
+            writer = make(self.read(), lock=lock)
             writer.sweep()
             return writer
         except BaseException:

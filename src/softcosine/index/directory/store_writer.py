@@ -76,7 +76,7 @@ class StoreWriter:
     def __init__(self, base: Commit, *, lock: WriteLock | None) -> None:
         self.base = base
         self._lock = lock
-        self._written: dict[str, tuple[str, Folder]] = {}
+        self._written: dict[str, Folder] = {}
         self._unrenamed = False  # whether the last commit was announced, but not renamed
         self._closed = False
         self._receipt: Receipt | None = None
@@ -172,21 +172,44 @@ class StoreWriter:
             with naming_a_full_disk(folder):
                 check_folder(folder.parent)
                 fill(folder)
-                self._written[name] = kind, open_folder(folder, kind)
+                self._written[name] = open_folder(folder, kind)
         except BaseException:
             self._written.pop(name, None)
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return name
 
+    @property
+    def number(self) -> int:
+        """The number of the last commit."""
+        return self.base.number
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for temporary files."""
+        return self.base.path
+
+    def is_committed(self, name: str) -> bool:
+        """Whether a part belongs to the last commit."""
+        return name in self.base.parts
+
+    def verify(self, names: Iterable[str]) -> None:
+        """Check the checksums of parts."""
+        for name in names:
+            self.part(name).verify()
+
     def remember(self, receipt: Receipt) -> None:
         """Store a receipt with the next commit; later commits keep it for a while."""
         self._receipt = receipt
 
+    def remembered(self, key: str) -> Receipt | None:
+        """Return the receipt of a key, if one of the last commits has it."""
+        return self.base.receipts.get(key)
+
     def part(self, name: str) -> Folder:
         """Return a part of the last commit, or one written since."""
         if name in self._written:
-            return self._written[name][1]
+            return self._written[name]
         return self.base.part(name)
 
     def epoch(self, settings: Mapping[str, Any]) -> str:
@@ -226,10 +249,6 @@ class StoreWriter:
         self._check_open()
         path, number = self.base.path, self.base.number + 1
         opened = {name: self.part(name) for name in dict.fromkeys(parts)}
-        kinds = {
-            name: self._written[name][0] if name in self._written else self.base.kind(name)
-            for name in opened
-        }
         manifest = signed_manifest(
             KIND,
             VERSION,
@@ -238,7 +257,7 @@ class StoreWriter:
                 "epoch": self.epoch(settings),
                 "settings": dict(settings),
                 "parts": {
-                    name: {"kind": kinds[name], "checksum": part.checksum}
+                    name: {"kind": part.kind, "checksum": part.checksum}
                     for name, part in opened.items()
                 },
                 "receipts": with_receipt(self.base.receipts, self._receipt),

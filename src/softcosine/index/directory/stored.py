@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _Content = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # settings and arrays of a part
+_T = TypeVar("_T")
 _DOCUMENTS = "documents.sqlite"
 _INSERTION = "insertion_numbers"
 _LEAST_NORM = 1e-100
@@ -281,6 +283,13 @@ _CONTENT: dict[str, Callable[..., _Content]] = {
 }
 
 
+# How the parts are read that a writer reads at once.
+READERS: dict[str, Callable[[Folder], Any]] = {
+    "updates": read_updates,
+    "coordinates": read_coordinates,
+}
+
+
 def write_part(writer: StoreWriter, kind: str, *values: Any) -> str:
     """Write a part of a kind, such as ``"norms"`` of a list of arrays; return its name."""
     return writer.write(kind, *_CONTENT[kind](*values))
@@ -330,14 +339,12 @@ def read_snapshot(
     if recipe is not None and settings.space is None:
         settings = replace(settings, recipe=recipe, awaited=())
     known = {} if previous is None else {one.part: one for one in previous.segments}
-    epoch = generation.epoch
     try:
         S, kept = TermSimilarityMatrix.identity(Vocabulary([])), None
         if settings.space is not None:
             S, kept = read_space(generation.part(settings.space))
         segments = tuple(
-            read_indexed(generation.part, one, epoch, known=known.get(one.part))
-            for one in settings.segments
+            _read_indexed(generation, one, known.get(one.part)) for one in settings.segments
         )
         statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
         if settings.statistics is not None:
@@ -379,57 +386,42 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
     epoch = writer.epoch(settings.to_dict())
     segments = []
     for one in snapshot.segments:
-        if one.n_docs == 0:
-            continue
-        segments.append(
-            SegmentSettings(
-                part=write_segment(writer, one.fields, one.documents, one.positions),
-                n_docs=one.n_docs,
-                deleted=None if one.live is None else write_part(writer, "deleted", one.live),
-                norms=None if one.norms is None else write_part(writer, "norms", one.norms, epoch),
-                coordinates=None
-                if one.coordinates is None
-                else write_part(writer, "coordinates", one.coordinates),
-            )
-        )
+        if one.n_docs:
+            part = write_segment(writer, one.fields, one.documents, one.positions)
+            unwritten = replace(one, names=SegmentSettings(part, one.n_docs))
+            segments.append(unwritten.written(partial(write_part, writer), epoch).names)
     settings = replace(settings, segments=tuple(segments))
     return Committed(settings.to_dict(), settings.parts)
 
 
-def read_indexed(
-    part: Callable[[str], Folder],
-    settings: SegmentSettings,
-    epoch: str,
-    *,
-    known: IndexedSegment | None = None,
+def _read_indexed(
+    generation: Commit, settings: SegmentSettings, known: IndexedSegment | None
 ) -> IndexedSegment:
-    """Open a segment with its deletes, norms and updated metadata.
+    """Open a segment with its deletes, norms, updated metadata and coordinates.
 
     Parameters
     ----------
-    part : callable
-        Returns the part with a given name.
+    generation : Commit
     settings : SegmentSettings
-    epoch : str
-        Of the index.
-    known : IndexedSegment, optional
+    known : IndexedSegment or None
         The same segment, opened earlier.
     """
-    segment = read_segment(part(settings.part)) if known is None else known
-    live = None if settings.deleted is None else read_deleted(part(settings.deleted))
-    norms = None
-    if settings.norms is not None:
-        norms = read_norms(part(settings.norms), segment.n_docs, epoch)
+
+    def part(kind: str, read: Callable[..., _T], *values: Any) -> _T | None:
+        name = getattr(settings, kind)
+        return None if name is None else read(generation.part(name), *values)
+
+    segment = read_segment(generation.part(settings.part)) if known is None else known
     if segment.names.updates != settings.updates:
-        assert isinstance(segment.documents, StoredDocuments)
-        updates = MetadataUpdates.none()
-        if settings.updates is not None:
-            updates = read_updates(part(settings.updates))
+        updates = part("updates", read_updates) or MetadataUpdates.none()
         segment = segment.with_updates(settings.updates, updates)
-    coordinates = None
-    if settings.coordinates is not None:
-        coordinates = read_coordinates(part(settings.coordinates))
-    return replace(segment, live=live, norms=norms, coordinates=coordinates, names=settings)
+    return replace(
+        segment,
+        live=part("deleted", read_deleted),
+        norms=part("norms", read_norms, segment.n_docs, generation.epoch),
+        coordinates=part("coordinates", read_coordinates),
+        names=settings,
+    )
 
 
 def _check_together(

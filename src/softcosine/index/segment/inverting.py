@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,23 +116,19 @@ def renumbered(segment: Segment, numbers: NDArray[np.int32], n_terms: int) -> Se
 
 
 def document_frequencies(
-    segments: Sequence[Sequence[Segment]],
-    n_terms: int,
-    live: Sequence[NDArray[np.bool_] | None],
+    segments: Iterable[tuple[Sequence[Segment], NDArray[np.bool_] | None]], n_terms: int
 ) -> NDArray[np.int64]:
     """Return the number of documents that contain each term in any field, shape (n_terms,).
 
     Parameters
     ----------
-    segments : sequence of sequence of Segment
-        The fields of each segment.
+    segments : iterable of pairs
+        The fields of each segment, and the mask of the documents to count; None for all.
     n_terms : int
         Size of the vocabulary.
-    live : sequence of ndarray of shape (n_docs,), bool, or None
-        Masks of the documents to count, one per segment; None for all.
     """
     counted = np.zeros(n_terms, np.int64)
-    for fields, mask in zip(segments, live, strict=True):
+    for fields, mask in segments:
         first, *others = (_presence(own, n_terms) for own in fields)
         in_any = sum(others, start=first)
         terms = in_any.indices

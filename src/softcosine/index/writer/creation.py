@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report, silent
 from softcosine._validation import check_flag, check_type
@@ -22,8 +23,7 @@ from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
-from softcosine.index.directory.store_writer import Committed, StoreWriter
-from softcosine.index.directory.stored import write_part
+from softcosine.index.directory.stored import write_snapshot
 from softcosine.index.encoding import (
     IndexEncoder,
     default_weights,
@@ -63,158 +63,123 @@ def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) ->
     overwrite, **given
         See `SoftIndex.create`.
     """
-    beginning = _Beginning.of(**given)
     if path is None:
-        return _in_memory(beginning)
-    with _creating(path, beginning, overwrite=overwrite):
+        snapshot, encoder = _empty(**given)
+        return snapshot, MemoryDirectory(snapshot, encoder)
+    with creating(path, overwrite=overwrite, **given) as (_, made):
         pass
-    return beginning.opened(path)
+    return FolderDirectory.open(path, made.source, recipe=made.recipe, encoder=made.encoder)
 
 
 @contextmanager
-def creating(path: str | Path, *, overwrite: bool = False, **given: Any) -> Iterator[_Made]:
+def creating(
+    path: str | Path, *, overwrite: bool = False, **given: Any
+) -> Iterator[tuple[Snapshot, FolderDirectory]]:
     """Make an index in a temporary folder, and rename it to `path` if no exception is raised.
 
     Close its writer before the block ends. Parameters and errors as in `SoftIndex.create`.
     """
-    with _creating(path, _Beginning.of(**given), overwrite=overwrite) as made:
+    snapshot, encoder = _empty(**given)
+    recipe, source = snapshot.settings.recipe, snapshot.source
+    with Store.creating(path, partial(write_snapshot, snapshot), overwrite=overwrite) as store:
+        made = FolderDirectory.open(store.path, recipe=recipe, encoder=encoder)
+        stored = made[0].source
+        if source is not None and (stored is None or _has_encoder(state_of(stored))):
+            made = FolderDirectory.open(store.path, source, recipe=recipe, encoder=encoder)
         yield made
 
 
-@contextmanager
-def _creating(path: str | Path, beginning: _Beginning, *, overwrite: bool) -> Iterator[_Made]:
-    def fill(writer: StoreWriter) -> Committed:
-        settings = beginning.settings
-        if beginning.similarity is not None:
-            settings = replace(settings, space=write_part(writer, "space", *beginning.similarity))
-        if beginning.meaning is not None:
-            settings = replace(settings, meaning=write_part(writer, "meaning", beginning.meaning))
-        return Committed(settings.to_dict(), settings.parts)
-
-    with Store.creating(path, fill, overwrite=overwrite) as store:
-        yield beginning.opened(store.path)
-
-
-def _in_memory(beginning: _Beginning) -> _Made:
-    settings = beginning.settings
-    S, source = beginning.similarity or (TermSimilarityMatrix.identity(Vocabulary([])), None)
-    if beginning.similarity is not None:
-        settings = replace(settings, space="space")
-    statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
-    if beginning.meaning is not None:
-        settings = replace(settings, meaning="meaning")
-    snapshot = Snapshot(
-        settings, (), S, source, statistics, generation=1, meaning=beginning.meaning
-    )
-    return snapshot, MemoryDirectory(snapshot, beginning.encoder)
-
-
-@dataclass(frozen=True, slots=True)
-class _Beginning:
-    """The initial state of an index.
-
-    Attributes
-    ----------
-    settings : IndexSettings
-        Without parts.
-    similarity : tuple of TermSimilarityMatrix and TermSimilaritySource or None, or None
-        None if the first commit builds S.
-    meaning : MeaningSpace or None
-    encoder : IndexEncoder or None
-    """
-
-    settings: IndexSettings
-    similarity: tuple[TermSimilarityMatrix, TermSimilaritySource | None] | None
-    meaning: MeaningSpace | None = None
-    encoder: IndexEncoder | None = None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        similarity: SimilarityRecipe | None = None,
-        source: TermSimilaritySource | None = None,
-        S: TermSimilarityMatrix | None = None,
-        plain: bool = False,
-        analyzer: Analyzer | None = None,
-        language: str = "auto",
-        weighting: Weighting | None = None,
-        ranking: str = RANKING,
-        fields: Any = None,
-        max_neighbors: int | None = None,
-        min_df: int | float = 1,
-        max_df: int | float = 1.0,
-        positions: bool | None = None,
-        keep_texts: bool = True,
-        note: str = "",
-        encoder: str | Encoder | None = ENCODER,
-        encoder_cache: str | Path | None = None,
-        meaning_space: MeaningSpace | str | Path | None = None,
-        meaning: float | Mapping[str, float] | None = None,
-    ) -> Self:
-        """Check arguments of `SoftIndex.create`."""
-        check_flag("plain", plain)
-        given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
-        if sum(value is not None for value in given.values()) > 1:
-            raise InvalidInputError(
-                "similarity, source, S and plain exclude each other; give at most one of them."
-            )
-        recipe = None if S is not None else _recipe(similarity, source, plain, max_neighbors)
-        if S is not None and max_neighbors is not None:
-            raise _no_source()
-        check_language(language, analyzer)
-        check_flag("keep_texts", keep_texts)
-        check_flag("positions", positions, optional=True)
-        check_type("note", note, str, "pass a string")
-        chosen = analyzer
-        if analyzer is None and language != "auto":
-            chosen = Analyzer.for_language(language)
-        chosen_fields = checked_fields(fields)
-        settings = IndexSettings(
-            fields=chosen_fields,
-            weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
-            ranking=check_ranking(ranking),
-            analyzer=chosen,
-            language=None if language == "auto" else language,
-            note=note,
-            positions=len(chosen_fields) > 1 if positions is None else positions,
-            texts=keep_texts,
-            plain=recipe is not None and recipe.plain,
-            min_df=check_df_limit("min_df", min_df),
-            max_df=check_df_limit("max_df", max_df),
+def _empty(
+    *,
+    similarity: SimilarityRecipe | None = None,
+    source: TermSimilaritySource | None = None,
+    S: TermSimilarityMatrix | None = None,
+    plain: bool = False,
+    analyzer: Analyzer | None = None,
+    language: str = "auto",
+    weighting: Weighting | None = None,
+    ranking: str = RANKING,
+    fields: Any = None,
+    max_neighbors: int | None = None,
+    min_df: int | float = 1,
+    max_df: int | float = 1.0,
+    positions: bool | None = None,
+    keep_texts: bool = True,
+    note: str = "",
+    encoder: str | Encoder | None = ENCODER,
+    encoder_cache: str | Path | None = None,
+    meaning_space: MeaningSpace | str | Path | None = None,
+    meaning: float | Mapping[str, float] | None = None,
+) -> tuple[Snapshot, IndexEncoder | None]:
+    """Check arguments of `SoftIndex.create`; return its first snapshot, and its encoder."""
+    check_flag("plain", plain)
+    given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
+    if sum(value is not None for value in given.values()) > 1:
+        raise InvalidInputError(
+            "similarity, source, S and plain exclude each other; give at most one of them."
         )
-        reading: tuple[Any, ...] = ()
-        automatic = encoder == ENCODER
-        words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
-        if automatic and (encoder_cache, meaning_space) == (None, None) and not words_alone:
-            # The language of the first texts decides; see `PendingCommit`.
-            weights = meaning_weights(meaning, ranking, AUTOMATIC_WEIGHTS)
-            settings = replace(settings, meaning_weights=weights)
-        elif encoder is not None and not automatic:
-            reading = new_space(encoder, encoder_cache, meaning_space)
-            weights = meaning_weights(meaning, ranking, default_weights(reading[0]))
-            settings = replace(settings, meaning_weights=weights)
-        elif not (meaning is None and meaning_space is None and encoder_cache is None):
-            raise InvalidInputError(
-                "meaning, meaning_space and encoder_cache are for an index with an encoder; add "
-                'encoder="minilm", or leave them out.'
-            )
-        if recipe is None:
-            return cls(settings, (checked_similarity(S), None), *reading)
-        if _waits(recipe):
-            return cls(replace(settings, recipe=recipe), None, *reading)
-        made, said = _without_terms(recipe)
-        return cls(replace(settings, note=note or said), made, *reading)
-
-    def opened(self, path: str | Path) -> _Made:
-        """Open the folder of the index, with what a folder cannot hold."""
-        recipe = self.settings.recipe
-        made = FolderDirectory.open(path, recipe=recipe, encoder=self.encoder)
-        source = None if self.similarity is None else self.similarity[1]
-        stored = made[0].source
-        if source is None or (stored is not None and not _has_encoder(state_of(stored))):
-            return made
-        return FolderDirectory.open(path, source, recipe=recipe, encoder=self.encoder)
+    if max_neighbors is not None and similarity is not None:
+        raise InvalidInputError(
+            "max_neighbors is a setting of the recipe; give it there, or leave it out."
+        )
+    if max_neighbors is not None and (plain or S is not None):
+        raise InvalidInputError(
+            "max_neighbors limits what a source says, and S or plain leaves no source to ask; "
+            "leave it out."
+        )
+    if similarity is not None:
+        recipe = checked_recipe(similarity)
+    else:
+        sources = () if plain else None if source is None else (checked_source(source),)
+        recipe = SimilarityRecipe(sources=sources, max_neighbors=max_neighbors)
+    check_language(language, analyzer)
+    check_flag("keep_texts", keep_texts)
+    check_flag("positions", positions, optional=True)
+    check_type("note", note, str, "pass a string")
+    chosen = analyzer
+    if analyzer is None and language != "auto":
+        chosen = Analyzer.for_language(language)
+    chosen_fields = checked_fields(fields)
+    settings = IndexSettings(
+        fields=chosen_fields,
+        weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
+        ranking=check_ranking(ranking),
+        analyzer=chosen,
+        language=None if language == "auto" else language,
+        note=note,
+        positions=len(chosen_fields) > 1 if positions is None else positions,
+        texts=keep_texts,
+        plain=S is None and recipe.plain,
+        min_df=check_df_limit("min_df", min_df),
+        max_df=check_df_limit("max_df", max_df),
+    )
+    space, reader = None, None
+    automatic = encoder == ENCODER
+    words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
+    if automatic and (encoder_cache, meaning_space) == (None, None) and not words_alone:
+        # The language of the first texts decides; see `PendingCommit`.
+        weights = meaning_weights(meaning, ranking, AUTOMATIC_WEIGHTS)
+        settings = replace(settings, meaning_weights=weights)
+    elif encoder is not None and not automatic:
+        space, reader = new_space(encoder, encoder_cache, meaning_space)
+        weights = meaning_weights(meaning, ranking, default_weights(space))
+        settings = replace(settings, meaning_weights=weights, meaning="meaning")
+    elif not (meaning is None and meaning_space is None and encoder_cache is None):
+        raise InvalidInputError(
+            "meaning, meaning_space and encoder_cache are for an index with an encoder; add "
+            'encoder="minilm", or leave them out.'
+        )
+    if S is not None:
+        S, source = checked_similarity(S), None
+        settings = replace(settings, space="space")
+    elif _waits(recipe):
+        S, source = TermSimilarityMatrix.identity(Vocabulary([])), None
+        settings = replace(settings, recipe=recipe)
+    else:
+        S, source, said = _without_terms(recipe)
+        settings = replace(settings, space="space", note=note or said)
+    statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
+    return Snapshot(settings, (), S, source, statistics, generation=1, meaning=space), reader
 
 
 def _has_encoder(state: SourceState) -> bool:
@@ -231,34 +196,6 @@ def checked_recipe(recipe: object) -> SimilarityRecipe:
     return recipe.absolute()
 
 
-def _recipe(
-    similarity: SimilarityRecipe | None,
-    source: TermSimilaritySource | None,
-    plain: bool,
-    max_neighbors: int | None,
-) -> SimilarityRecipe:
-    """Return the recipe that the parameters describe."""
-    if similarity is not None:
-        if max_neighbors is not None:
-            raise InvalidInputError(
-                "max_neighbors is a setting of the recipe; give it there, or leave it out."
-            )
-        return checked_recipe(similarity)
-    if plain:
-        if max_neighbors is not None:
-            raise _no_source()
-        return SimilarityRecipe(sources=())
-    sources = None if source is None else (checked_source(source),)
-    return SimilarityRecipe(sources=sources, max_neighbors=max_neighbors)
-
-
-def _no_source() -> InvalidInputError:
-    return InvalidInputError(
-        "max_neighbors limits what a source says, and S or plain leaves no source to ask; leave "
-        "it out."
-    )
-
-
 def _waits(recipe: SimilarityRecipe) -> bool:
     """Whether S is built at the first commit, and not term by term."""
     # Overrides apply on top of the guard, which depends on the language.
@@ -267,15 +204,15 @@ def _waits(recipe: SimilarityRecipe) -> bool:
 
 def _without_terms(
     recipe: SimilarityRecipe,
-) -> tuple[tuple[TermSimilarityMatrix, TermSimilaritySource | None], str]:
+) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None, str]:
     """Return an S without terms, which grows by the rules of the recipe, its source, and a note."""
     nothing = Vocabulary([])
     if recipe.plain:
         made = recipe.build(nothing)
-        return (made.S, made.source), made.note
+        return made.S, made.source, made.note
     source, note = recipe.joined()
     S = TermSimilarityMatrix.from_source(source, nothing, warn=False, **recipe.rules)
-    return (S, source), note if recipe.names else ""
+    return S, source, note if recipe.names else ""
 
 
 def decide(directory: Directory, texts: Sequence[str], *, memory: int) -> tuple[IndexSettings, str]:

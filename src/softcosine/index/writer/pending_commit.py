@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
-from softcosine.errors import CorruptIndexError, IndefiniteMatrixError, InvalidInputError
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.language import decide_language
 from softcosine.index.query.filters import Where
-from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import (
@@ -27,7 +26,8 @@ from softcosine.index.segment.inverting import (
     numbered,
     renumbered,
 )
-from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
+from softcosine.index.segment.metadata_updates import MetadataUpdates
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document import IdTable, NewDocument, deciding, hashes_of
 from softcosine.index.writer.estimating import taught_correction
 from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
@@ -53,7 +53,7 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
-    from softcosine.space.meaning import MeaningSpace, PieceFrequencies
+    from softcosine.space.meaning import MeaningSpace
     from softcosine.space.static_correction import StaticCorrection
 
 _logger = logging.getLogger(__name__)
@@ -180,31 +180,37 @@ class PendingCommit:
         self._cache = AnalysisCache(memory // _CHUNK_SHARE)
         self._report = report
         self._given_builder = builder
-        snapshot = writer.snapshot()
+        self._ids: dict[str, IdTable] = {}  # of each segment, by its part
+        self._spool = TrainingSpool(writer.scratch)
+        self._correction: StaticCorrection | None = None  # once documents are estimated
+        self._n_read = 0
+        self._begin(writer.snapshot())
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        """Continue from a commit, without changes."""
         self.settings = snapshot.settings
         # A snapshot without documents has one empty segment; it is not stored.
         self._segments = [segment for segment in snapshot.segments if segment.n_docs]
-        self._ids: dict[str, IdTable] = {}  # of each segment, by its part
+        parts = {segment.part for segment in self._segments}
+        self._ids = {part: table for part, table in self._ids.items() if part in parts}
         untaught = self.settings.space is None and not self.settings.plain
         self._space = Space(snapshot.S, snapshot.source, self.settings.space, untaught=untaught)
+        self.vocabulary = snapshot.S.vocabulary
         self._statistics = snapshot.statistics
-        self._statistics_part = self.settings.statistics
-        self._changes_epoch = False  # whether a frozen index was given another S, or weights
         self._meaning = snapshot.meaning
         self._piece_frequencies = snapshot.stored_pieces
-        self._correction: StaticCorrection | None = None  # once documents are estimated
-        self._epoch = writer.epoch_of(self.settings)
-        self.vocabulary = snapshot.S.vocabulary
-        self._spool = TrainingSpool(writer.scratch)
+        self._epoch = self._writer.epoch_of(self.settings)
         self._words = Counter[str]()  # occurrences of forms in the batches since the last commit
         self._n_batches = 0  # analysed since the last commit
         self._replaces_words = True  # whether counts of words can be without deleted documents
         self.changed = False
+        self._changes_epoch = False  # whether a frozen index was given another S, or weights
         self._stale = False  # whether every norm has to be computed anew
         self._updated = False  # whether metadata were
         self._unwritten = 0  # bytes that new metadata take, about
         self._note = ""  # on the language, until it is committed
-        self._n_read = 0
+        if not untaught:
+            self._spool.close()
 
     @property
     def n_committed_terms(self) -> int:
@@ -235,7 +241,7 @@ class PendingCommit:
     @property
     def has_words(self) -> bool:
         """Whether any document has a word; before, neither language nor terms are decided."""
-        return _has_words(self._segments)
+        return any(own.n_postings for entry in self._segments for own in entry.fields)
 
     def analyze(self, documents: Sequence[NewDocument]) -> AnalyzedDocuments:
         """Return documents, analysed and encoded. Once there are words, `append` may run meanwhile.
@@ -270,12 +276,14 @@ class PendingCommit:
 
         The index is frozen; return the number of the commit.
         """
-        numbers, self.vocabulary = numbered(documents.vocabulary, self.vocabulary)
-        n_terms = len(self.vocabulary)
-        fields = tuple(one.renumbered(numbers, n_terms) for one in documents.fields)
-        frequencies = np.zeros(n_terms, np.int64)
+        numbers, vocabulary = numbered(documents.vocabulary, self.vocabulary)
+        fields = tuple(one.renumbered(numbers, len(vocabulary)) for one in documents.fields)
+        frequencies = np.zeros(len(vocabulary), np.int64)
         assert documents.vocabulary.document_frequencies is not None
         frequencies[numbers] = documents.vocabulary.document_frequencies
+        self.vocabulary = vocabulary.extended(
+            (), document_frequencies=frequencies, n_docs=fields[0].n_docs
+        )
         decided, self._note = documents.settings, documents.note
         self.settings = replace(
             self.settings, analyzer=decided.analyzer, language=decided.language,
@@ -284,7 +292,7 @@ class PendingCommit:
         self._meaning = self._space_of_meaning(self.settings)
         self._spool.refer(documents.texts)
         self.changed = True
-        self._commit(True, (fields, frequencies), min_df=1, max_df=1.0)
+        self._commit(True, fields, min_df=1, max_df=1.0)
         self.freeze(True)
         return self.commit(None)
 
@@ -297,9 +305,7 @@ class PendingCommit:
         last : bool
             Whether a commit follows.
         """
-        documents, texts, analyzed, coordinates = (
-            batch.documents, batch.texts, batch.analyzed, batch.coordinates,
-        )  # fmt: skip
+        documents, texts, analyzed = batch.documents, batch.texts, batch.analyzed
         assert batch.settings.analyzer is not None
         inverted = invert(
             texts, analyzed, batch.settings.analyzer, self.vocabulary,
@@ -322,9 +328,8 @@ class PendingCommit:
             )
             written = self._writer.write_segment(segment.fields, kept, segment.positions)
             self._ids[written.part] = IdTable(written.documents, hashes_of(ids[first:stop]))
-            added.append(
-                self._with_coordinates(written, coordinates and coordinates.rows(first, stop))
-            )
+            coordinates = batch.coordinates and batch.coordinates.rows(first, stop)
+            added.append(self._with_coordinates(written, coordinates))
             first = stop
         if self._space.untaught and self._builder.needs_texts(batch.settings.language):
             # Where terms are left out, texts are learned from without them, as a stream.
@@ -405,7 +410,7 @@ class PendingCommit:
         """Return an entry with coordinates, written unless all are zero."""
         if coordinates is None or not coordinates.vectors.any():
             return entry
-        return entry.with_coordinates(*self._writer.write_coordinates(coordinates))
+        return entry.with_coordinates(*self._writer.write_and_open("coordinates", coordinates))
 
     def _analyzed(
         self, documents: Sequence[NewDocument], texts: Sequence[Any]
@@ -419,7 +424,7 @@ class PendingCommit:
                 "reading texts", self._n_read + done // n_fields, None
             ),
         }
-        first = not _has_words(self._segments) and not settings.frozen
+        first = not self.has_words and not settings.frozen
         known = settings.frozen or settings.language is not None
         if settings.analyzer is not None and known and not first:
             # Forms of a second batch are counted at the commit, together with those of the first.
@@ -613,7 +618,7 @@ class PendingCommit:
         """
         if not self.changed and not self._updated and not refresh:
             return self._writer.number
-        if not _has_words(self._segments):
+        if not self.has_words:
             return self._commit(refresh)
         whole = self._segments, self.vocabulary
         try:
@@ -631,7 +636,7 @@ class PendingCommit:
     def _commit(
         self,
         refresh: bool | None,
-        counted_elsewhere: tuple[tuple[FieldStatistics, ...], NDArray[np.int64]] | None = None,
+        counted: tuple[FieldStatistics, ...] | None = None,
         **limits: Any,
     ) -> int:
         """Make all of it visible at once, under the document frequencies of later commits.
@@ -639,76 +644,60 @@ class PendingCommit:
         Parameters
         ----------
         refresh : bool or None
-        counted_elsewhere : tuple, optional
-            Statistics of each field, and document frequencies in any field, of documents that are
-            not here.
+        counted : tuple, optional
+            Statistics of each field, of documents that are not here; the vocabulary has their
+            document frequencies in any field.
         **limits
             Of later commits.
         """
         entries = [entry for entry in self._segments if entry.n_live]
-        refreshing = self._refreshing(refresh)
-        frequencies = None
-        if counted_elsewhere is not None:
-            (fresh, frequencies), refreshing = counted_elsewhere, True
-        else:
-            fresh = self._statistics if self.settings.frozen else self._counted(entries)
-        space = self._grown(entries, fresh, frequencies, definite=refreshing)
-        statistics = fresh if refreshing else self._padded(len(self.vocabulary))
-        same = statistics == self._padded(len(self.vocabulary))
-        new_meaning = self._meaning is not None and self.settings.meaning is None
+        refreshing = counted is not None or self._refreshing(refresh)
+        last = tuple(one.padded(len(self.vocabulary)) for one in self._statistics)
+        if counted is None:
+            counted = last if self.settings.frozen else self._counted(entries)
+        space = self._grown(entries, counted, definite=refreshing)
+        statistics = counted if refreshing else last
+        same = statistics == last
         if not self.changed and not self._updated and same:
             return self._writer.number
-        stale = self._stale or not same or space.rescaled
-        entries = self._with_norms(entries, space.S, statistics, stale=stale)
-        part = space.part
-        if part is None and not space.untaught:
-            part = self._writer.write("space", space.S, space.source)
-        meaning, counted, piece_frequencies = (
-            self.settings.meaning,
-            self._statistics_part,
-            self._piece_frequencies,
-        )
+        if self._stale or not same or space.rescaled:
+            entries = [replace(entry, norms=None).named(norms=None) for entry in entries]
+        written = self.settings
+        new_meaning = self._meaning is not None and written.meaning is None
+        counts_pieces = written.statistics is None or not same or new_meaning
+        snapshot = Snapshot(
+            written, tuple(entries), space.S, space.source, statistics,
+            generation=self._writer.number + 1, meaning=self._meaning,
+            stored_pieces=None if counts_pieces else self._piece_frequencies,
+        )  # fmt: skip
+        pieces = None
+        if self._writer.stores_norms:  # otherwise searches compute them on demand
+            self._report("computing lengths", 0, None)
+            if self.settings.ranking == "soft_cosine":
+                _ = snapshot.normed  # raises if S is too indefinite
+            snapshot, pieces = snapshot.with_norms(), snapshot.piece_frequencies
+        write = self._writer.write_part
+        if space.part is None and not space.untaught:
+            part = write("space", space.S, space.source)
+            written = replace(written, space=part, recipe=None, awaited=())
         if new_meaning:
-            assert self._meaning is not None
-            meaning = self._writer.write("meaning", self._meaning)
-        if counted is None or not same or new_meaning:
-            piece_frequencies = self._counted_pieces(space, statistics)
-            counted = self._writer.write("statistics", statistics, piece_frequencies)
-        settings = replace(
-            self.settings,
-            meaning=meaning,
-            space=part,
-            statistics=counted,
-            recipe=None if part is not None else self.settings.recipe,
-            awaited=() if part is not None else self.settings.awaited,
-            **limits,
-            note=" ".join(filter(None, (space.note or self.settings.note, self._note))),
-        )
-        epoch = self._writer.epoch_of(settings)
-        assert epoch == self._epoch or self._changes_epoch or not settings.frozen
+            written = replace(written, meaning=write("meaning", self._meaning))
+        if counts_pieces:
+            written = replace(written, statistics=write("statistics", statistics, pieces))
+        notes = space.note or self.settings.note, self._note
+        written = replace(written, note=" ".join(filter(None, notes)), **limits)
+        epoch = self._writer.epoch_of(written)
+        assert epoch == self._epoch or self._changes_epoch or not written.frozen
+        entries = [entry for entry in snapshot.segments if entry.n_docs]
         if epoch != self._epoch:  # unchanged norms also belong to the new epoch
             entries = [entry.named(norms=None) for entry in entries]
-        entries = [self._written(entry, epoch) for entry in entries]
-        settings = replace(settings, segments=tuple(entry.names for entry in entries))
-        committed = Snapshot(
-            settings, tuple(entries), space.S, space.source, statistics,
-            generation=self._writer.number + 1, meaning=self._meaning,
-            stored_pieces=piece_frequencies,
-        )  # fmt: skip
-        number = self._writer.commit(committed)
-        self._segments, self.settings, self._epoch = entries, settings, epoch
-        self._ids = {one.part: self._ids[one.part] for one in entries if one.part in self._ids}
-        self._statistics, self._statistics_part = statistics, counted
-        self._piece_frequencies = piece_frequencies
-        self._space = replace(space, part=part, note="", rescaled=False)
-        self.vocabulary = space.S.vocabulary
-        self.changed = self._stale = self._updated = self._changes_epoch = False
-        self._unwritten = self._n_batches = 0
-        self._replaces_words = True
-        self._words.clear()
-        self._note = ""
-        if part is not None:
-            self._spool.close()
+        entries = [self._with_updates(entry).written(write, epoch) for entry in entries]
+        written = replace(written, segments=tuple(entry.names for entry in entries))
+        committed = replace(
+            snapshot, settings=written, segments=tuple(entries), stored_pieces=pieces
+        )
+        number = self._writer.commit_snapshot(committed)
+        self._begin(committed)
         return number
 
     def close(self) -> None:
@@ -724,10 +713,10 @@ class PendingCommit:
         if self.settings.frozen or (refresh is None and not self.changed):
             return False  # updated metadata do not change scores
         if refresh is not None:
-            return refresh or self._statistics_part is None
+            return refresh or self.settings.statistics is None
         last, now = self._statistics[0].n_docs, self.n_live
         return (
-            self._statistics_part is None
+            self.settings.statistics is None
             or now < _ALWAYS_REFRESHED
             or abs(now - last) * _REFRESHED_SHARE > last
         )
@@ -741,20 +730,6 @@ class PendingCommit:
             )
             for number in range(len(self.settings.fields))
         )
-
-    def _counted_pieces(
-        self, space: Space, statistics: Sequence[FieldStatistics]
-    ) -> PieceFrequencies | None:
-        """Return the document frequencies of word pieces, if they are stored."""
-        if self._meaning is None or self._meaning.table is None or not self._writer.stores_norms:
-            return None
-        return self._meaning.piece_frequencies(
-            space.S.vocabulary, greatest_frequencies(statistics), statistics[0].n_docs
-        )
-
-    def _padded(self, n_terms: int) -> tuple[FieldStatistics, ...]:
-        """Return the last statistics, with document frequency 0 for later terms."""
-        return tuple(one.padded(n_terms) for one in self._statistics)
 
     def named(self) -> Vocabulary:
         """Return the vocabulary of all written documents, with all forms of the new terms."""
@@ -780,12 +755,10 @@ class PendingCommit:
         limited = self.settings.leaves_terms_out
         if not limited and self._n_batches < 2 and all(one.live is None for one in fresh):
             return  # a batch is numbered so
-        frequencies = document_frequencies(
-            [entry.fields for entry in fresh], len(terms), [entry.live for entry in fresh]
-        )
         kept = within_df_limits(
-            frequencies, self.n_live, min_df=self.settings.min_df, max_df=self.settings.max_df
-        )
+            _document_frequencies(fresh, len(terms)), self.n_live,
+            min_df=self.settings.min_df, max_df=self.settings.max_df,
+        )  # fmt: skip
         kept[:n_given] |= not limited
         new = sorted((n_given + np.flatnonzero(kept[n_given:])).tolist(), key=terms.__getitem__)
         numbers = np.full(len(terms), -1, np.int32)
@@ -820,28 +793,17 @@ class PendingCommit:
         self,
         entries: Sequence[IndexedSegment],
         counted: Sequence[FieldStatistics],
-        frequencies: NDArray[np.int64] | None,
         *,
         definite: bool,
     ) -> Space:
         """Return S with rows for the new terms."""
-        analyzer = self.settings.analyzer or Analyzer()
-        if len(self.vocabulary) == len(self._space.S):
+        vocabulary, analyzer = self.vocabulary, self.settings.analyzer or Analyzer()
+        if len(vocabulary) == len(self._space.S):
             return self._space
-        if frequencies is None and len(counted) == 1:
+        if entries:  # otherwise the vocabulary has them: see `found`
             frequencies = counted[0].document_frequencies
-        elif frequencies is None:
-            frequencies = document_frequencies(
-                [entry.fields for entry in entries],
-                len(self.vocabulary),
-                [entry.live for entry in entries],
-            )
-        vocabulary, known = self.vocabulary, self.vocabulary.document_frequencies
-        if (
-            known is None
-            or vocabulary.n_docs != counted[0].n_docs
-            or not np.array_equal(known, frequencies)
-        ):
+            if len(counted) > 1:
+                frequencies = _document_frequencies(entries, len(vocabulary))
             vocabulary = vocabulary.extended(
                 (), document_frequencies=frequencies, n_docs=counted[0].n_docs
             )
@@ -885,51 +847,13 @@ class PendingCommit:
             )
         return given or SimilarityRecipe()
 
-    def _with_norms(
-        self,
-        entries: Sequence[IndexedSegment],
-        S: TermSimilarityMatrix,
-        statistics: Sequence[FieldStatistics],
-        *,
-        stale: bool,
-    ) -> list[IndexedSegment]:
-        """Compute missing norms, or all norms if stale; none if S is too indefinite."""
-        if not self._writer.stores_norms:  # searches compute them on demand
-            return [replace(entry, norms=None) if stale else entry for entry in entries]
-        self._report("computing lengths", 0, None)
-        weighting = self.settings.weighting
-        first, done = 0, []
-        for entry in entries:
-            norms = entry.norms
-            if stale or norms is None:
-                try:
-                    norms = tuple(
-                        soft_norms(own, S, weighting, of_field, live=entry.live, first=first)
-                        for own, of_field in zip(entry.fields, statistics, strict=True)
-                    )
-                except IndefiniteMatrixError:
-                    if self.settings.ranking == "soft_cosine":
-                        raise
-                    return [replace(one, norms=None).named(norms=None) for one in entries]
-                entry = replace(entry, norms=norms).named(norms=None)
-            done.append(entry)
-            first += entry.n_docs
-        return done
-
-    def _written(self, entry: IndexedSegment, epoch: str) -> IndexedSegment:
-        """Write the unwritten parts of a segment entry."""
-        if entry.live is not None and entry.names.deleted is None:
-            entry = entry.named(deleted=self._writer.write("deleted", entry.live))
-        if entry.norms is not None and entry.names.norms is None:
-            entry = entry.named(norms=self._writer.write("norms", entry.norms, epoch))
-        return self._with_updates(entry)
-
     def _with_updates(self, entry: IndexedSegment) -> IndexedSegment:
         """Write the unwritten updated metadata of a segment entry."""
         updates = entry.documents.updates
         if not updates.recent:
             return entry
-        return entry.with_updates(*self._writer.write_updates(updates, entry.n_docs))
+        settled = MetadataUpdates.from_arrays(updates.to_arrays(), entry.n_docs)
+        return entry.with_updates(*self._writer.write_and_open("updates", settled, entry.n_docs))
 
     def _merged(self, kept: Sequence[SurvivingDocuments]) -> IndexedSegment:
         """Merge documents into a new segment, after checking the old segments."""
@@ -968,6 +892,6 @@ class PendingCommit:
         )
 
 
-def _has_words(entries: Iterable[IndexedSegment]) -> bool:
-    """Whether any document has a word; before, neither language nor terms are decided."""
-    return any(own.n_postings for entry in entries for own in entry.fields)
+def _document_frequencies(entries: Sequence[IndexedSegment], n_terms: int) -> NDArray[np.int64]:
+    """Return the number of live documents that contain each term in any field."""
+    return document_frequencies([(entry.fields, entry.live) for entry in entries], n_terms)
