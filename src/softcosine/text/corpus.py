@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
+from softcosine._validation import check_whole
+from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_terms
 from softcosine.text.analyzer import Analyzer, checked_analyzer
-from softcosine.text.counted_terms import AnalysisCache, counted_terms, document_frequencies
+from softcosine.text.counted_terms import (
+    AnalysisCache,
+    by_frequency,
+    check_df_limit,
+    document_frequencies,
+    with_ngrams,
+    within_df_limits,
+)
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -138,19 +147,35 @@ def analyze(
     [[0, 1, 1], [1, 1, 2]]
     """
     rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
-    counted = counted_terms(
-        texts, rules, min_df=min_df, max_df=max_df, n_fields=n_fields, progress=progress,
-        cache=cache, with_forms=with_forms,
-    )  # fmt: skip
+    for name, limit in (("min_df", min_df), ("max_df", max_df)):
+        check_df_limit(name, limit)
+    check_whole("n_fields", n_fields)
+    reader = AnalysisCache(0) if cache is None else cache
+    running = reader.read(texts, rules, progress, with_forms=with_forms)
+    stream = with_ngrams(running, rules)
+    if (n_texts := len(stream.offsets) - 1) % n_fields:
+        raise InvalidInputError(
+            f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
+            "empty text for a field that is missing."
+        )
+    strings, forms = stream.strings, stream.forms
+    of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
+    frequencies, _ = document_frequencies(stream.tokens, of_documents, n_terms=len(strings))
+    n_docs = len(of_documents) - 1
+    kept = np.flatnonzero(within_df_limits(frequencies, n_docs, min_df=min_df, max_df=max_df))
+    order = np.array(sorted(kept.tolist(), key=strings.__getitem__), dtype=np.int64)
+    numbers = np.full(len(strings), -1, dtype=np.int32)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
     vocabulary = Vocabulary(
-        counted.terms,
-        document_frequencies=counted.frequencies,
-        n_docs=counted.n_docs,
-        forms=counted.forms,
+        [strings[i] for i in order],
+        document_frequencies=frequencies[order],
+        n_docs=n_docs,
+        forms=None if forms is None else [by_frequency(forms[i]) for i in order],
     )
     return AnalyzedTexts(
-        vocabulary, counted.tokens, counted.offsets, rules.segmenter is not None, counted.words
-    )
+        vocabulary, numbers[stream.tokens], stream.offsets, rules.segmenter is not None,
+        running.words,
+    )  # fmt: skip
 
 
 def in_vocabulary(counts: csr_array, own: Vocabulary, given: Vocabulary) -> csr_array:

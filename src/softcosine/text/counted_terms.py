@@ -1,4 +1,4 @@
-"""Corpora as streams of term numbers, with term counts: the implementation of `analyze`.
+"""Corpora as streams of term numbers, with term counts: what `analyze` is made of.
 
 A text is first split into chunks of characters without separators, of which a corpus has few
 distinct ones (`softcosine.text.pieces`). The rules of the analyzer are applied once to each
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
-from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, expand
 from softcosine.text.analyzer import Analyzer, describe, is_token_list
@@ -26,73 +25,6 @@ from softcosine.text.pieces import PieceTable, TokenTable
 # Characters (or tokens) and documents per batch; progress is reported after each.
 _BATCH = 1 << 20
 _BATCH_DOCUMENTS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class CountedTerms:
-    """The terms of a corpus in code point order, and its texts as term numbers.
-
-    Attributes
-    ----------
-    terms : list of str
-    frequencies : ndarray of shape (n_terms,), int64
-        Number of documents of each term.
-    n_docs : int
-    forms : list of list of str, or None
-        Under stemming, the surface forms of each term, the most frequent first.
-    tokens, offsets, words
-        See `softcosine.text.corpus.AnalyzedTexts`.
-    """
-
-    terms: list[str]
-    frequencies: NDArray[np.int64]
-    n_docs: int
-    forms: list[list[str]] | None
-    tokens: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    words: dict[str, int]
-
-
-def counted_terms(
-    texts: Iterable[Any],
-    analyzer: Analyzer,
-    *,
-    min_df: int | float,
-    max_df: int | float,
-    n_fields: int = 1,
-    progress: Callable[[int], object] | None = None,
-    cache: AnalysisCache | None = None,
-    with_forms: bool = True,
-) -> CountedTerms:
-    """Read texts and count their terms; see `softcosine.text.corpus.analyze`."""
-    for name, limit in (("min_df", min_df), ("max_df", max_df)):
-        check_df_limit(name, limit)
-    check_whole("n_fields", n_fields)
-    reader = AnalysisCache(0) if cache is None else cache
-    running = reader.read(texts, analyzer, progress, with_forms=with_forms)
-    stream = _with_ngrams(running, analyzer)
-    if (n_texts := len(stream.offsets) - 1) % n_fields:
-        raise InvalidInputError(
-            f"there are {n_texts} texts, which are no documents of {n_fields} fields each; give an "
-            "empty text for a field that is missing."
-        )
-    of_documents = np.ascontiguousarray(stream.offsets[::n_fields])
-    frequencies, _ = document_frequencies(stream.tokens, of_documents, n_terms=len(stream.strings))
-    n_docs = len(of_documents) - 1
-    kept = np.flatnonzero(within_df_limits(frequencies, n_docs, min_df=min_df, max_df=max_df))
-    order = np.array(sorted(kept.tolist(), key=stream.strings.__getitem__), dtype=np.int64)
-    numbers = np.full(len(stream.strings), -1, dtype=np.int32)
-    numbers[order] = np.arange(len(order), dtype=np.int32)
-    forms = stream.forms
-    return CountedTerms(
-        [stream.strings[i] for i in order],
-        frequencies[order],
-        n_docs,
-        None if forms is None else [_by_frequency(forms[i]) for i in order],
-        numbers[stream.tokens],
-        stream.offsets,
-        running.words,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +64,7 @@ def counted_fields(
     cache : AnalysisCache
     """
     words = cache.read(texts, analyzer, None)
-    stream = _with_ngrams(words, analyzer)
+    stream = with_ngrams(words, analyzer)
     n_terms, lengths = len(stream.strings), np.diff(stream.offsets)
     frequencies = np.empty((n_fields + 1, n_terms), np.int64)
     totals = np.empty((n_fields, n_terms), np.int64)
@@ -311,7 +243,7 @@ def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-def _with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
+def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
     """Insert after each term the n-grams and phrases that start with it."""
     longer, starts = stream, np.arange(len(stream.tokens) + 1)
     if analyzer.max_ngram > 1:
@@ -327,7 +259,7 @@ def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]
     tokens, n_terms = stream.tokens, len(stream.strings)
     table = {string: number for number, string in enumerate(stream.strings)}
     forms = None if stream.forms is None else [dict(counts) for counts in stream.forms]
-    heads = None if stream.forms is None else [_by_frequency(counts)[0] for counts in stream.forms]
+    heads = None if stream.forms is None else [by_frequency(counts)[0] for counts in stream.forms]
     ends = np.repeat(stream.offsets[1:], np.diff(stream.offsets))
     room = ends - np.arange(len(tokens))
 
@@ -383,7 +315,7 @@ def _with_phrases(
     numbers = {string: i for i, string in enumerate(stream.strings)}
     heads = {}
     if stream.forms is not None and words.forms is not None:
-        heads = {stem: _by_frequency(words.forms[numbers[stem]])[0] for stem in needed}
+        heads = {stem: by_frequency(words.forms[numbers[stem]])[0] for stem in needed}
     strings, forms = list(stream.strings), stream.forms and list(stream.forms)
     of_phrase = np.empty(len(phrases), np.int32)
     for i, n_times in counts.items():
@@ -452,7 +384,8 @@ def _places_of(
     return together[order], np.concatenate(which)[order]
 
 
-def _by_frequency(counts: dict[str, int]) -> list[str]:
+def by_frequency(counts: dict[str, int]) -> list[str]:
+    """Return the keys of counts, the most frequent first, then by string."""
     if len(counts) == 1:
         return list(counts)
     return sorted(counts, key=lambda form: (-counts[form], form))

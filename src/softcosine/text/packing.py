@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, overload
 
@@ -67,10 +67,10 @@ def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[
 
 
 class PackedStrings(Sequence[str]):
-    """Sequence of packed strings; each is decoded when it is read.
+    """Sequence of strings, packed when their bytes are needed, and each decoded when it is read.
 
-    Opening one takes the same time for any number of strings: only the first and the last offset
-    are read. `check` reads everything.
+    Opening packed ones takes the same time for any number: only the first and the last offset are
+    read. `check` reads everything.
 
     Parameters
     ----------
@@ -83,33 +83,59 @@ class PackedStrings(Sequence[str]):
         If the offsets do not go from 0 to n_bytes. When a string is read: if it is not UTF-8.
     """
 
-    __slots__ = ("_bytes", "_starts", "_strings", "blob", "offsets")
+    __slots__ = ("_bytes", "_packed", "_starts", "_strings")
 
     def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
         _check_ends(blob, offsets)
-        self.blob = np.ascontiguousarray(blob, np.uint8)
-        self.offsets = np.ascontiguousarray(offsets, np.int64)
-        # Reading single numbers is many times faster than through NumPy.
-        self._bytes = memoryview(self.blob)  # type: ignore[arg-type]
-        self._starts = memoryview(self.offsets)  # type: ignore[arg-type]
         self._strings: tuple[str, ...] | None = None
+        self._set(np.ascontiguousarray(blob, np.uint8), np.ascontiguousarray(offsets, np.int64))
+
+    def _set(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        # Reading single numbers is many times faster than through NumPy.
+        self._bytes = memoryview(blob)  # type: ignore[arg-type]
+        self._starts = memoryview(offsets)  # type: ignore[arg-type]
+        self._packed: tuple[NDArray[np.uint8], NDArray[np.int64]] | None = blob, offsets
 
     @classmethod
-    def of(cls, strings: Sequence[str]) -> PackedStrings:
-        """Pack strings."""
-        packed = cls(*pack_strings(strings))
-        if isinstance(strings, tuple):
-            packed._strings = strings
-        return packed
+    def of(cls, strings: Iterable[str]) -> PackedStrings:
+        """Return strings that are not packed yet."""
+        made = cls.__new__(cls)
+        made._strings, made._packed = tuple(strings), None
+        return made
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the strings are packed already."""
+        return self._packed is not None
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The bytes of all strings, and the offset of each; packed once."""
+        if self._packed is None:
+            self._set(*pack_strings(self.strings()))
+        assert self._packed is not None
+        return self._packed
+
+    @property
+    def blob(self) -> NDArray[np.uint8]:
+        """The bytes of all strings."""
+        return self.arrays[0]
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """The offset of each string."""
+        return self.arrays[1]
 
     def encoded(self, i: int) -> bytes:
         """UTF-8 bytes of string `i`; bytes have the same order as code points."""
+        if self._packed is None:
+            self._set(*pack_strings(self.strings()))
         return bytes(self._bytes[self._starts[i] : self._starts[i + 1]])
 
     def strings(self) -> tuple[str, ...]:
         """All strings; decoded once."""
         if self._strings is None:
-            self._strings = tuple(unpack_strings(self.blob, self.offsets))
+            self._strings = tuple(unpack_strings(*self.arrays))
         return self._strings
 
     def check(self) -> None:
@@ -129,16 +155,20 @@ class PackedStrings(Sequence[str]):
 
     def starts_with(self, other: PackedStrings) -> bool:
         """Whether another sequence is a prefix of this one."""
-        n, n_bytes = len(other), len(other.blob)
+        n = len(other)
+        if self is other or n > len(self):
+            return self is other
+        if not (self.is_packed and other.is_packed):
+            return self.strings()[:n] == other.strings()
+        n_bytes = len(other.blob)
         return (
-            n <= len(self)
-            and n_bytes == self.offsets[n]
+            n_bytes == self.offsets[n]
             and np.array_equal(self.offsets[: n + 1], other.offsets)
             and np.array_equal(self.blob[:n_bytes], other.blob)
         )
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.strings()) if self._packed is None else len(self._packed[1]) - 1
 
     @overload
     def __getitem__(self, i: int) -> str: ...
@@ -159,7 +189,7 @@ class PackedStrings(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PackedStrings):
             return NotImplemented
-        return self is other or (len(self) == len(other) and self.starts_with(other))
+        return len(self) == len(other) and self.starts_with(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -201,9 +231,7 @@ class PackedLists(Sequence[tuple[str, ...]]):
     @classmethod
     def of(cls, lists: Sequence[Sequence[str]]) -> PackedLists:
         """Pack lists of strings."""
-        packed = cls(
-            PackedStrings.of(list(chain.from_iterable(lists))), running_sum(map(len, lists))
-        )
+        packed = cls(PackedStrings.of(chain.from_iterable(lists)), running_sum(map(len, lists)))
         packed._lists = tuple(map(tuple, lists))
         return packed
 

@@ -19,7 +19,7 @@ _LEAST_STRIDE, _MOST_FENCES = 64, 4096
 
 
 class Terms:
-    """Distinct strings in a fixed order, packed or as a tuple.
+    """Distinct strings in a fixed order.
 
     Look-up by string uses a dictionary of all strings. If there is none yet, and the code point
     order of the packed strings is known, it bisects the bytes: some microseconds per string, and
@@ -27,23 +27,16 @@ class Terms:
 
     Parameters
     ----------
-    strings : tuple of str or PackedStrings
+    strings : PackedStrings
         Distinct.
     order : ndarray of shape (n_strings,), int32, optional
         The numbers of the strings in code point order.
     """
 
-    __slots__ = ("_fences", "_numbers", "_order", "_packed", "_sorted", "_strings")
+    __slots__ = ("_fences", "_numbers", "_order", "_sorted", "packed")
 
-    def __init__(
-        self, strings: tuple[str, ...] | PackedStrings, order: NDArray[np.int32] | None = None
-    ) -> None:
-        self._packed: PackedStrings | None = None
-        self._strings: tuple[str, ...] | None = None
-        if isinstance(strings, PackedStrings):
-            self._packed = strings
-        else:
-            self._strings = strings
+    def __init__(self, strings: PackedStrings, order: NDArray[np.int32] | None = None) -> None:
+        self.packed = strings
         self._numbers: dict[str, int] | None = None
         self._order: NDArray[np.int32] | None = None
         self._sorted: memoryview | None = None
@@ -55,24 +48,14 @@ class Terms:
             self._sorted = memoryview(self._order)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
-        return len(self.strings()) if self._packed is None else len(self._packed)
+        return len(self.packed)
 
     def __getitem__(self, number: int) -> str:
-        if self._strings is not None:
-            return self._strings[number]
-        return self.packed()[number]
+        return self.packed[number]
 
     def strings(self) -> tuple[str, ...]:
         """All strings; decoded once."""
-        if self._strings is None:
-            self._strings = self.packed().strings()
-        return self._strings
-
-    def packed(self) -> PackedStrings:
-        """All strings, packed once."""
-        if self._packed is None:
-            self._packed = PackedStrings.of(self.strings())
-        return self._packed
+        return self.packed.strings()
 
     def order(self) -> NDArray[np.int32]:
         """Numbers in code point order, shape (n_strings,), read-only; sorted once."""
@@ -96,7 +79,7 @@ class Terms:
         """Return the number of a string, or -1 if it is absent."""
         if not isinstance(string, str):
             return -1
-        if self._numbers is None and self._packed is not None and self._sorted is not None:
+        if self._numbers is None and self._sorted is not None and self.packed.is_packed:
             return self._bisected(string)
         return self._by_string().get(string, -1)
 
@@ -118,9 +101,7 @@ class Terms:
         order = None
         if self._order is not None and len(strings) * _READ_MEANWHILE <= len(self):
             order = self._order_with(strings)
-        longer = Terms(self.packed().extended(strings), order)
-        if self._strings is not None:
-            longer._strings = longer.packed().strings()
+        longer = Terms(self.packed.extended(strings), order)
         if self._numbers is not None:
             longer._numbers = {**self._numbers}
             longer._numbers.update(zip(strings, range(len(self), len(longer)), strict=True))
@@ -128,13 +109,7 @@ class Terms:
 
     def starts_with(self, other: Terms) -> bool:
         """Whether another sequence is a prefix of this one."""
-        if self is other or (self._strings is not None and self._strings is other._strings):
-            return True
-        if len(other) > len(self):
-            return False
-        if self._packed is not None and other._packed is not None:
-            return self._packed.starts_with(other._packed)
-        return self.strings()[: len(other)] == other.strings()
+        return self.packed.starts_with(other.packed)
 
     def check(self) -> None:
         """Read all strings; raise InvalidInputError on duplicates or a wrong order."""
@@ -153,7 +128,7 @@ class Terms:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
-        return len(self) == len(other) and self.starts_with(other)
+        return self.packed == other.packed
 
     def __hash__(self) -> int:
         # A few strings suffice to distinguish vocabularies, and reading them is cheap.
@@ -166,18 +141,17 @@ class Terms:
         return self._numbers
 
     def _bisected(self, string: str) -> int:
-        packed, numbers = self._packed, self._sorted
-        assert packed is not None
+        packed, numbers = self.packed, self._sorted
         assert numbers is not None
         wanted = string.encode("utf-8", "surrogatepass")
-        place = self._place(packed, wanted)
+        place = self._place(wanted)
         if place < len(numbers) and packed.encoded(numbers[place]) == wanted:
             return int(numbers[place])
         return -1
 
-    def _place(self, packed: PackedStrings, wanted: bytes) -> int:
+    def _place(self, wanted: bytes) -> int:
         """Return the number of strings before a given one in code point order."""
-        order = self._sorted
+        packed, order = self.packed, self._sorted
         assert order is not None
         stride = max(_LEAST_STRIDE, len(order) // _MOST_FENCES)
         try:
@@ -192,13 +166,13 @@ class Terms:
 
     def _order_with(self, strings: Sequence[str]) -> NDArray[np.int32]:
         """Insert the numbers of further strings into the order of the old ones."""
-        packed, order = self.packed(), self.order()
+        order = self.order()
         news = sorted(range(len(strings)), key=strings.__getitem__)
-        places = [self._place(packed, strings[i].encode("utf-8", "surrogatepass")) for i in news]
+        places = [self._place(strings[i].encode("utf-8", "surrogatepass")) for i in news]
         return np.insert(order, places, np.array(news, np.int32) + np.int32(len(order)))
 
     def __reduce__(self) -> tuple[type[Terms], tuple[PackedStrings, NDArray[np.int32] | None]]:
-        return Terms, (self.packed(), self._order)
+        return Terms, (self.packed, self._order)
 
 
 def _no_order(n: int) -> InvalidInputError:

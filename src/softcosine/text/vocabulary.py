@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine._validation import check_list, check_type, check_whole
 from softcosine.errors import InvalidInputError, NotFittedError, UnknownTermError
-from softcosine.text.analyzer import Analyzer, checked_analyzer
-from softcosine.text.counted_terms import counted_terms
 from softcosine.text.packing import PackedLists, PackedStrings
 from softcosine.text.terms import Terms
 
-_Forms = tuple[tuple[str, ...], ...] | PackedLists
+if TYPE_CHECKING:
+    from softcosine.text.analyzer import Analyzer
 
 # Stored arrays up to this number of bytes are checked on opening, larger ones by `check` only.
 _CHECKED_AT_ONCE = 1 << 18
@@ -73,12 +72,12 @@ class Vocabulary:
         n_docs: int | None = None,
         forms: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        numbered = Terms(_distinct(terms))
+        numbered = Terms(PackedStrings.of(_distinct(terms)))
         self._set(
             numbered,
             _frequencies(document_frequencies, n_terms=len(numbered), n_docs=n_docs),
             n_docs,
-            None if forms is None else tuple(map(tuple, forms)),
+            None if forms is None else PackedLists.of(forms),
         )
 
     def _set(
@@ -86,7 +85,7 @@ class Vocabulary:
         terms: Terms,
         document_frequencies: NDArray[np.int64] | None,
         n_docs: int | None,
-        forms: _Forms | None,
+        forms: PackedLists | None,
     ) -> Vocabulary:
         check_whole("n_docs", n_docs, least=0, optional=True)
         if forms is not None and len(forms) != len(terms):
@@ -127,14 +126,9 @@ class Vocabulary:
         InvalidInputError
             If a text is not a string (the message names its position) or a limit is out of range.
         """
-        rules = Analyzer() if analyzer is None else checked_analyzer(analyzer)
-        counted = counted_terms(texts, rules, min_df=min_df, max_df=max_df)
-        return cls(
-            counted.terms,
-            document_frequencies=counted.frequencies,
-            n_docs=counted.n_docs,
-            forms=counted.forms,
-        )
+        from softcosine.text.corpus import analyze  # which needs this module
+
+        return analyze(texts, analyzer, min_df=min_df, max_df=max_df).vocabulary
 
     @classmethod
     def from_tokens(
@@ -242,7 +236,7 @@ class Vocabulary:
     @property
     def forms(self) -> tuple[tuple[str, ...], ...] | None:
         """The surface forms of each term, the most frequent first; None without stemming."""
-        return self._forms.lists() if isinstance(self._forms, PackedLists) else self._forms
+        return None if self._forms is None else self._forms.lists()
 
     def term(self, number: int) -> str:
         """Return one term by its number, without decoding others.
@@ -322,7 +316,7 @@ class Vocabulary:
             ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` has the forms from
             ``form_bounds[i]`` to ``form_bounds[i + 1]``.
         """
-        packed = self._terms.packed()
+        packed = self._terms.packed
         arrays: dict[str, NDArray[Any]] = {
             "terms": packed.blob,
             "term_offsets": packed.offsets,
@@ -333,9 +327,9 @@ class Vocabulary:
         if self.n_docs is not None:
             arrays["n_docs"] = np.array([self.n_docs], dtype=np.int64)
         if self._forms is not None:
-            forms = _packed(self._forms)
-            arrays["forms"], arrays["form_offsets"] = forms.flat.blob, forms.flat.offsets
-            arrays["form_bounds"] = forms.bounds
+            flat = self._forms.flat
+            arrays["forms"], arrays["form_offsets"] = flat.blob, flat.offsets
+            arrays["form_bounds"] = self._forms.bounds
         return arrays
 
     @classmethod
@@ -388,7 +382,7 @@ class Vocabulary:
             document frequency exceeds the number of documents.
         """
         self._terms.check()
-        if isinstance(self._forms, PackedLists):
+        if self._forms is not None:
             self._forms.check()
         if self.document_frequencies is not None:
             _check_range(self.document_frequencies, self.n_docs)
@@ -437,7 +431,7 @@ class Vocabulary:
 
     def _forms_with(
         self, new: tuple[str, ...], forms: Sequence[Sequence[str]] | None
-    ) -> _Forms | None:
+    ) -> PackedLists | None:
         if forms is not None and len(forms) != len(new):
             raise InvalidInputError(
                 f"forms has {len(forms)} entries but there are {len(new)} new terms; give one for "
@@ -455,7 +449,7 @@ class Vocabulary:
             )
         if self._forms is None or forms is None:
             return None
-        return _packed(self._forms).extended(forms)
+        return self._forms.extended(forms)
 
     def starts_with(self, other: Vocabulary) -> bool:
         """Whether the terms of another vocabulary are a prefix of these."""
@@ -554,7 +548,3 @@ def _check_range(values: NDArray[Any], n_docs: int | None) -> None:
 def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
     array.flags.writeable = False
     return array
-
-
-def _packed(forms: _Forms) -> PackedLists:
-    return forms if isinstance(forms, PackedLists) else PackedLists.of(forms)

@@ -40,7 +40,9 @@ class NamedRows:
     @classmethod
     def of(cls, found: Mapping[str, int]) -> NamedRows:
         """Return the rows of some words."""
-        return cls(Terms(tuple(found)), np.fromiter(found.values(), np.int32, len(found)))
+        return cls(
+            Terms(PackedStrings.of(found)), np.fromiter(found.values(), np.int32, len(found))
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NamedRows:
@@ -62,7 +64,7 @@ class NamedRows:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that `from_arrays` reads."""
-        packed = self._names.packed()
+        packed = self._names.packed
         return {
             "words": packed.blob,
             "word_offsets": packed.offsets,
