@@ -19,7 +19,7 @@ GIVEN = arrays(NUMBERS, array_shapes(min_dims=0, min_side=0, max_dims=3), fill=s
 
 def written(path, given):
     with path.open("wb") as stream:
-        return write_arrays(stream, given)
+        return write_arrays(stream, given)["arrays"]
 
 
 @BOTH

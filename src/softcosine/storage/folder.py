@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,46 +102,50 @@ _UNTRACKED = sys.version_info >= (3, 13) and sys.platform != "win32"
 _MAP: dict[str, Any] = {"trackfd": False} if _UNTRACKED else {}
 
 
-class _Sink(Protocol):
-    def write(self, content: bytes, /) -> Any:
+class _Measured:
+    """A writer that measures the bytes and passes them to a stream, if any."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        self._stream = stream
+        self._digest = hashlib.sha256()
+        self.n_bytes = 0
+
+    def write(self, content: bytes) -> int:
         """Write bytes."""
-        ...
+        if self._stream is not None:
+            self._stream.write(content)
+        self._digest.update(content)
+        size = memoryview(content).nbytes
+        self.n_bytes += size
+        return size
+
+    def facts(self) -> dict[str, Any]:
+        """Return the file's entry of a manifest."""
+        return {"bytes": self.n_bytes, "sha256": self._digest.hexdigest()}
 
 
-def write_arrays(stream: _Sink, arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    """Write numeric arrays; return where each begins.
+def write_arrays(stream: IO[bytes] | None, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Write numeric arrays; return the entry of a manifest: size, SHA-256, where each begins.
+
+    Parameters
+    ----------
+    stream : binary file, or None to write nothing
+    arrays : mapping of names to arrays
 
     Raises
     ------
     ValueError
         If an array is not numeric.
     """
-    starts, place = {}, 0
+    starts, written = {}, _Measured(stream)
     for name, given in arrays.items():
         array = np.asarray(given, order="C")
         if array.dtype.kind not in "biuf":
             raise ValueError(f"the array {name} is of type {array.dtype}, not of numbers")
-        counted = _Counted(stream)
-        np.save(counted, array, allow_pickle=False)
-        padding = -counted.n_bytes % _ALIGNED
-        stream.write(bytes(padding))
-        starts[name] = place
-        place += counted.n_bytes + padding
-    return starts
-
-
-class _Counted:
-    """A stream that counts the bytes written."""
-
-    def __init__(self, stream: _Sink) -> None:
-        self._stream = stream
-        self.n_bytes = 0
-
-    def write(self, content: bytes) -> int:
-        """Write bytes."""
-        self._stream.write(content)
-        self.n_bytes += memoryview(content).nbytes
-        return memoryview(content).nbytes
+        starts[name] = written.n_bytes
+        np.save(written, array, allow_pickle=False)
+        written.write(bytes(-written.n_bytes % _ALIGNED))
+    return {"arrays": starts, **written.facts()}
 
 
 def read_arrays(path: Path, starts: Mapping[str, int], *, mapped: bool) -> dict[str, NDArray[Any]]:
@@ -287,7 +291,6 @@ def write_folder(
     *,
     files: Mapping[str, Callable[[Path], None]] | None = None,
     overwrite: bool = False,
-    version: int = FORMAT_VERSION,
 ) -> None:
     """Write a stored object atomically.
 
@@ -307,8 +310,6 @@ def write_folder(
     overwrite : bool
         Whether a stored object of the same kind at `path` may be replaced. Any other folder or
         file is never replaced.
-    version : int
-        Format version of this kind.
 
     Raises
     ------
@@ -322,7 +323,7 @@ def write_folder(
         If `settings` are not JSON-serialisable.
     """
     with replacing(path, kind, overwrite=overwrite) as work:
-        fill_folder(work, kind, settings, arrays, files=files, version=version)
+        fill_folder(work, kind, settings, arrays, files=files)
 
 
 def fill_folder(
@@ -332,9 +333,8 @@ def fill_folder(
     arrays: Mapping[str, NDArray[Any]],
     *,
     files: Mapping[str, Callable[[Path], None]] | None = None,
-    version: int = FORMAT_VERSION,
     shared: Callable[[str], Path | None] | None = None,
-) -> str:
+) -> None:
     """Write a stored object into an empty folder, the manifest last, and sync everything.
 
     For a folder that no reader can see yet; otherwise as `write_folder`.
@@ -344,11 +344,6 @@ def fill_folder(
     shared : callable, optional
         Returns a file with a given SHA-256 that never changes in place, or None: a large file of
         arrays becomes a hard link to it, where the system can.
-
-    Returns
-    -------
-    str
-        The checksum of its manifest.
     """
     for name in (*arrays, *(files or {})):
         if _folders_of(name) is None:
@@ -360,15 +355,13 @@ def fill_folder(
     for name, group in _grouped(arrays).items():
         file = folder / name
         if shared is not None and sum(array.nbytes for array in group.values()) >= _SHARED_BYTES:
-            measured = _Measured(None)
-            starts, own = write_arrays(measured, group), measured.facts()
-            if _is_linked(shared(own["sha256"]), file, own["sha256"]):
-                facts[name] = {"arrays": starts, **own}
+            facts[name] = write_arrays(None, group)
+            digest = facts[name]["sha256"]
+            if _is_linked(shared(digest), file, digest):
                 continue
             file.unlink(missing_ok=True)
         with file.open("wb") as stream:
-            written = _Measured(stream)
-            facts[name] = {"arrays": write_arrays(written, group), **written.facts()}
+            facts[name] = write_arrays(stream, group)
         sync(file)
     for name, write in (files or {}).items():
         file = folder / name
@@ -376,40 +369,26 @@ def fill_folder(
         write(file)
         sync(file)
         facts[name] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
-    manifest = _manifest(kind, version, settings, facts)
-    write_manifest(manifest, folder / MANIFEST)
+    content = {"settings": dict(settings), "files": facts}
+    write_manifest(signed_manifest(kind, FORMAT_VERSION, content), folder / MANIFEST)
     sync(folder / MANIFEST)
     for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
         sync(inner)
-    return str(manifest["checksum"])
 
 
 def content_checksum(
-    kind: str,
-    settings: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-    *,
-    version: int = FORMAT_VERSION,
+    kind: str, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> str:
     """Return the checksum of `fill_folder`, and write nothing."""
-    facts = {}
-    for name, group in _grouped(arrays).items():
-        written = _Measured(None)
-        facts[name] = {"arrays": write_arrays(written, group), **written.facts()}
-    return str(_manifest(kind, version, settings, facts)["checksum"])
-
-
-def _manifest(
-    kind: str, version: int, settings: Mapping[str, Any], facts: Mapping[str, Any]
-) -> dict[str, Any]:
-    return signed_manifest(kind, version, {"settings": dict(settings), "files": dict(facts)})
+    facts = {name: write_arrays(None, group) for name, group in _grouped(arrays).items()}
+    content = {"settings": dict(settings), "files": facts}
+    return str(signed_manifest(kind, FORMAT_VERSION, content)["checksum"])
 
 
 def open_folder(
     path: str | Path,
     kind: str,
     *,
-    version: int = FORMAT_VERSION,
     n_folders: int = 1,
     without: str | None = None,
 ) -> Folder:
@@ -421,7 +400,6 @@ def open_folder(
     ----------
     path : path
     kind : str
-    version : int
     n_folders : int
         Number of folders opened together: with many, only large arrays are mapped.
     without : str, optional
@@ -437,7 +415,7 @@ def open_folder(
         If a file is missing or has another size, or the manifest is altered.
     """
     folder = checked_path(path)
-    manifest = read_manifest(folder, kind, version)
+    manifest = read_manifest(folder, kind, FORMAT_VERSION)
     if type(manifest.get("settings")) is not dict:
         raise CorruptIndexError(f"{folder / MANIFEST} holds no settings; rebuild the {kind}.")
     own = os.fspath(folder)  # joining Paths is slower than reading a file's size
@@ -522,23 +500,3 @@ def _is_linked(found: Path | None, file: Path, digest: str) -> bool:
         return found is not None and linked(found, file) and sha256(file) == digest
     except FileNotFoundError:  # deleted meanwhile
         return False
-
-
-class _Measured:
-    """A writer that measures the bytes and passes them to a file, if any."""
-
-    def __init__(self, stream: IO[bytes] | None) -> None:
-        self._stream = stream
-        self._digest = hashlib.sha256()
-        self._n_bytes = 0
-
-    def write(self, content: bytes) -> None:
-        """Write bytes."""
-        if self._stream is not None:
-            self._stream.write(content)
-        self._digest.update(content)
-        self._n_bytes += memoryview(content).nbytes
-
-    def facts(self) -> dict[str, Any]:
-        """Return the file's entry of a manifest."""
-        return {"bytes": self._n_bytes, "sha256": self._digest.hexdigest()}
