@@ -32,7 +32,7 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import lock as locks
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import folder as folders
-from softcosine.storage import replacement, write_folder
+from softcosine.storage import replacement, signed_manifest, write_folder, write_manifest
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows knows no signals and no such folders")
 
@@ -269,6 +269,13 @@ def test_an_index_that_is_being_written_is_not_replaced(tmp_path):
     assert whole(store.read()) == 0
 
 
+def of_version(path, version):
+    """An index of a format version, without any content."""
+    path.mkdir()
+    content = {"settings": {}, "files": {}}
+    write_manifest(signed_manifest("index", version, content), path / "manifest.json")
+
+
 def test_other_folders_and_versions_are_refused_with_what_to_do(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no index at"):
         Store.open(tmp_path / "x")
@@ -277,17 +284,17 @@ def test_other_folders_and_versions_are_refused_with_what_to_do(tmp_path):
     with pytest.raises(IndexFormatError, match=r"it has no manifest\.json"):
         Store(tmp_path).writing()
     assert names(tmp_path) == []
-    write_folder(tmp_path / "new", "index", {}, {}, version=VERSION + 1)
+    of_version(tmp_path / "new", VERSION + 1)
     with pytest.raises(IndexFormatError, match=r"version 4; .* version 3\. Install a newer"):
         Store.open(tmp_path / "new")
-    write_folder(tmp_path / "empty", "index", {}, {}, version=VERSION)
+    of_version(tmp_path / "empty", VERSION)
     with pytest.raises(CorruptIndexError, match="lacks a part of an index"):
         Store(tmp_path / "empty").read()
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_index_of_an_older_format_says_how_it_is_made_anew(tmp_path, version):
-    write_folder(tmp_path / "old", "index", {}, {}, version=version)
+    of_version(tmp_path / "old", version)
     said = rf"old has format version {version}; .* version 3\. Index its documents anew "
     for open_it in (Store.open, SoftIndex.open, lambda path: Store(path).writing()):
         with pytest.raises(IndexFormatError, match=said + r"\(softcosine index FILES -o NEW\)"):
