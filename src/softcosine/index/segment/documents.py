@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,54 +69,105 @@ class WrittenDocuments(Protocol):
         ...
 
 
-class Documents(WrittenDocuments, Protocol):
-    """The stored fields of documents, by number (order of insertion, from 0)."""
+class Documents(ABC):
+    """The stored fields of documents, by number (order of insertion, from 0).
 
-    def __len__(self) -> int: ...
+    Attributes
+    ----------
+    updates : MetadataUpdates
+        Later updates of the metadata.
+    insertion_numbers : ndarray of shape (n_docs,), int64, or None
+        See `WrittenDocuments`.
+    """
 
+    def __init__(
+        self,
+        n_docs: int,
+        updates: MetadataUpdates | None,
+        insertion_numbers: NDArray[np.int64] | None,
+    ) -> None:
+        self._n_docs = n_docs
+        self.updates = MetadataUpdates.none() if updates is None else updates
+        self.insertion_numbers = insertion_numbers
+
+    def with_updates(self, updates: MetadataUpdates) -> Self:
+        """Return the documents with other metadata updates; this object does not change."""
+        other = copy(self)
+        other.updates = updates
+        return other
+
+    def __len__(self) -> int:
+        return self._n_docs
+
+    @property
+    @abstractmethod
+    def keeps_texts(self) -> bool:
+        """Whether texts are stored."""
+
+    @abstractmethod
     def id(self, number: int) -> str:
         """Return the id of a document."""
-        ...
 
+    @abstractmethod
     def text(self, number: int) -> str:
-        """Return the text of a document."""
-        ...
+        """Return the text of a document; empty if texts are not stored."""
 
     def metadata(self, number: int) -> dict[str, Any]:
         """Return the metadata of a document; empty if it has none."""
-        ...
+        updated = self.updates.of([number])
+        stored = updated[number] if number in updated else self._metadata_of(number)
+        return self._loaded(stored, number)
+
+    @abstractmethod
+    def _metadata_of(self, number: int) -> str | None:
+        """Return the metadata of a document as they were added, as JSON."""
+
+    @abstractmethod
+    def _metadata_within(self, first: int, stop: int) -> list[str | None]:
+        """Return the same for consecutive documents; of damaged ones, too few."""
+
+    def _loaded(self, stored: str | None, number: int) -> dict[str, Any]:
+        return loaded(stored)
 
     def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the given order; faster than one by one."""
-        ...
+        return [Document(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Yield the metadata of every document, in order of number; faster than one by one."""
-        ...
+        for first in range(0, len(self), _BLOCK):
+            stop = min(first + _BLOCK, len(self))
+            stored, block = self._metadata_within(first, stop), None
+            if len(stored) == stop - first:
+                for number, own in self.updates.within(first, stop).items():
+                    stored[number - first] = own
+                block = _block_loaded(stored)
+            # One by one, so that an error names the unreadable document.
+            yield from block or map(self.metadata, range(first, stop))
 
+    @abstractmethod
     def all_ids(self) -> Iterator[str]:
         """Yield the id of every document, in order of number."""
-        ...
+
+    @abstractmethod
+    def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
+        """Yield id, text and metadata (JSON) of every document, in order of number."""
 
     def number(self, id: str) -> int:
         """Return the number of a document; UnknownDocumentError if no document has the id."""
-        ...
+        number = self.numbers([id]).get(id) if isinstance(id, str) else None
+        if number is None:
+            shown = repr(id)
+            shown = shown if len(shown) <= 200 else f"{shown[:199]}…"
+            raise UnknownDocumentError(f"there is no document with the id {shown} in the index.")
+        return number
 
+    @abstractmethod
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that exist."""
-        ...
-
-    @property
-    def updates(self) -> MetadataUpdates:
-        """Later updates of the metadata."""
-        ...
-
-    def with_updates(self, updates: MetadataUpdates) -> Documents:
-        """Return the documents with other metadata updates; this object does not change."""
-        ...
 
 
-class MemoryDocuments:
+class MemoryDocuments(Documents):
     """Stored fields in memory.
 
     Parameters
@@ -127,8 +179,6 @@ class MemoryDocuments:
         As JSON.
     keep_texts : bool
         If False, the texts are dropped.
-    updates : MetadataUpdates, optional
-        Updated metadata.
     insertion_numbers : ndarray of shape (n_docs,), int64, optional
     """
 
@@ -139,25 +189,13 @@ class MemoryDocuments:
         ids: Sequence[str] | None = None,
         metadata: Sequence[str | None] | None = None,
         keep_texts: bool = True,
-        updates: MetadataUpdates | None = None,
         insertion_numbers: NDArray[np.int64] | None = None,
     ) -> None:
-        self._n_docs = len(texts)
+        super().__init__(len(texts), None, insertion_numbers)
         self._texts = texts if keep_texts else None
         self._ids = list(map(str, range(len(texts)))) if ids is None else ids
         self._numbers = {id: number for number, id in enumerate(self._ids)}
         self._metadata = metadata or [None] * len(texts)
-        self.updates = MetadataUpdates.none() if updates is None else updates
-        self.insertion_numbers = insertion_numbers
-
-    def with_updates(self, updates: MetadataUpdates) -> MemoryDocuments:
-        """Return the documents with other metadata updates; this object does not change."""
-        other = copy(self)
-        other.updates = updates
-        return other
-
-    def __len__(self) -> int:
-        return self._n_docs
 
     @property
     def keeps_texts(self) -> bool:
@@ -172,22 +210,11 @@ class MemoryDocuments:
         """Return the text of a document; empty if texts are not stored."""
         return "" if self._texts is None else self._texts[number]
 
-    def metadata(self, number: int) -> dict[str, Any]:
-        """Return the metadata of a document; empty if it has none."""
-        return loaded(self.updates.of([number]).get(number, self._metadata[number]))
+    def _metadata_of(self, number: int) -> str | None:
+        return self._metadata[number]
 
-    def records(self, numbers: Sequence[int]) -> list[Document]:
-        """Return some documents, in the given order."""
-        return [Document(self.id(n), self.text(n), self.metadata(n)) for n in numbers]
-
-    def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Yield the metadata of every document, in order of number."""
-        for first in range(0, len(self), _BLOCK):
-            last = min(first + _BLOCK, len(self))
-            stored = list(self._metadata[first:last])
-            for number, own in self.updates.within(first, last).items():
-                stored[number - first] = own
-            yield from block_loaded(stored) or map(loaded, stored)
+    def _metadata_within(self, first: int, stop: int) -> list[str | None]:
+        return list(self._metadata[first:stop])
 
     def all_ids(self) -> Iterator[str]:
         """Yield the id of every document, in order of number."""
@@ -199,12 +226,6 @@ class MemoryDocuments:
         for number, (id, metadata) in enumerate(zip(self._ids, self._metadata, strict=True)):
             yield id, self.text(number), updated.get(number, metadata)
 
-    def number(self, id: str) -> int:
-        """Return the number of a document."""
-        if isinstance(id, str) and id in self._numbers:
-            return self._numbers[id]
-        raise unknown_document(id)
-
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that exist."""
         return {id: self._numbers[id] for id in ids if id in self._numbers}
@@ -215,7 +236,7 @@ def loaded(metadata: str | None) -> dict[str, Any]:
     return {} if metadata is None else dict(json.loads(metadata))
 
 
-def block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
+def _block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
     """Return the metadata of many documents at once; None if they must be parsed one by one."""
     try:
         found = json.loads(f"[{','.join('{}' if one is None else one for one in stored)}]")
@@ -223,10 +244,3 @@ def block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
         return None
     sound = len(found) == len(stored) and all(type(one) is dict for one in found)
     return found if sound else None
-
-
-def unknown_document(id: object) -> UnknownDocumentError:
-    """Return the error for an id that no document has."""
-    shown = repr(id)
-    shown = shown if len(shown) <= 200 else f"{shown[:199]}…"
-    return UnknownDocumentError(f"there is no document with the id {shown} in the index.")
