@@ -7,7 +7,7 @@ distinct chunk; the running text is a stream of numbers.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, count, islice
@@ -243,124 +243,86 @@ def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
+# Runs of stems: where each occurrence begins, its number, and the stems of each number.
+_Runs = tuple[NDArray[np.int64], NDArray[np.int64], list[tuple[int, ...]]]
+
+
 def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
-    """Insert after each term the n-grams and phrases that start with it."""
-    longer, starts = stream, np.arange(len(stream.tokens) + 1)
-    if analyzer.max_ngram > 1:
-        longer, starts = _joined(stream, analyzer.max_ngram)
-    if analyzer.longest > analyzer.max_ngram:
-        phrases = [p for p in analyzer.stemmed_phrases if len(p) > analyzer.max_ngram]
-        return _with_phrases(longer, stream, starts, phrases)
-    return longer
-
-
-def _joined(stream: _Stream, max_ngram: int) -> tuple[_Stream, NDArray[np.int64]]:
-    """Return the stream with n-grams, and the start in it of each word with its n-grams."""
-    tokens, n_terms = stream.tokens, len(stream.strings)
-    table = {string: number for number, string in enumerate(stream.strings)}
-    forms = None if stream.forms is None else [dict(counts) for counts in stream.forms]
-    heads = None if stream.forms is None else [by_frequency(counts)[0] for counts in stream.forms]
+    """Insert after each term the n-grams and phrases that start with it, the shortest first."""
+    if analyzer.longest == 1:
+        return stream
     ends = np.repeat(stream.offsets[1:], np.diff(stream.offsets))
-    room = ends - np.arange(len(tokens))
+    room = ends - np.arange(len(stream.tokens))
+    phrases = [p for p in analyzer.stemmed_phrases if len(p) > analyzer.max_ngram]
+    strings, forms = list(stream.strings), None
+    if stream.forms is not None:
+        forms = [dict(counts) for counts in stream.forms]
+        heads = [by_frequency(counts)[0] for counts in stream.forms]
+    # Equal terms, such as an n-gram and a token with a space, have one number.
+    numbers = {string: number for number, string in enumerate(strings)}
+    after, inserted = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    for places, which, runs in (
+        *_ngrams(stream, room, analyzer.max_ngram),
+        _phrases(stream, room, phrases),
+    ):
+        terms, counts = np.empty(len(runs), np.int32), np.bincount(which, minlength=len(runs))
+        for i, (run, n_times) in enumerate(zip(runs, counts.tolist(), strict=True)):
+            name = " ".join([strings[stem] for stem in run])
+            terms[i] = number = numbers.setdefault(name, len(strings))
+            if number == len(strings):
+                strings.append(name)
+            if forms is not None:
+                if number == len(forms):
+                    forms.append({})
+                form = " ".join([heads[stem] for stem in run])
+                forms[number][form] = forms[number].get(form, 0) + n_times
+        after.append(places)
+        inserted.append(terms[which])
+    together = np.concatenate(after)
+    order = np.argsort(together, kind="stable")
+    tokens = np.insert(stream.tokens, together[order] + 1, np.concatenate(inserted)[order])
+    before = running_sum(np.bincount(together, minlength=len(stream.tokens)))
+    return _Stream(tokens, stream.offsets + before[stream.offsets], strings, forms)
 
-    grams = np.full((len(tokens), max_ngram), -1, dtype=np.int32)
-    grams[:, 0] = tokens
-    shorter, names, form_names = tokens, stream.strings, heads
+
+def _ngrams(stream: _Stream, room: NDArray[np.int64], max_ngram: int) -> Iterator[_Runs]:
+    """Yield the n-grams of each length."""
+    tokens, n_stems = stream.tokens, len(stream.strings)
+    shorter = tokens
+    runs: list[tuple[int, ...]] = [(stem,) for stem in range(n_stems)]
     for n in range(2, max_ngram + 1):
         places = np.flatnonzero(room >= n)
-        keys = shorter[places].astype(np.int64) * n_terms + tokens[places + n - 1]
-        distinct, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        pairs = [divmod(key, n_terms) for key in distinct.tolist()]
-        names = [f"{names[a]} {stream.strings[b]}" for a, b in pairs]
-        # Equal n-grams, or an n-gram and an equal token, are one term.
-        numbers = np.array([table.setdefault(name, len(table)) for name in names], dtype=np.int32)
-        grams[places, n - 1] = numbers[inverse]
+        keys = shorter[places].astype(np.int64) * n_stems + tokens[places + n - 1]
+        distinct, which = np.unique(keys, return_inverse=True)
+        pairs = [divmod(key, n_stems) for key in distinct.tolist()]
+        runs = [(*runs[a], b) for a, b in pairs]
         shorter = np.full(len(tokens), -1, dtype=np.int32)
-        shorter[places] = inverse
-        if forms is not None and heads is not None and form_names is not None:
-            form_names = [f"{form_names[a]} {heads[b]}" for a, b in pairs]
-            forms.extend({} for _ in range(len(table) - len(forms)))
-            for number, form, n_times in zip(numbers, form_names, counts.tolist(), strict=True):
-                forms[number][form] = forms[number].get(form, 0) + n_times
-    present = grams >= 0
-    before = running_sum(present.sum(axis=1))
-    return _Stream(grams[present], before[stream.offsets], list(table), forms), before
+        shorter[places] = which
+        yield places, which, runs
 
 
-def _with_phrases(
-    stream: _Stream,
-    words: _Stream,
-    starts: NDArray[np.int64],
-    phrases: Sequence[tuple[str, ...]],
-) -> _Stream:
-    """Insert each phrase after the other terms that start with its first word.
+def _phrases(stream: _Stream, room: NDArray[np.int64], phrases: Sequence[tuple[str, ...]]) -> _Runs:
+    """Return the phrases, given the stems of each.
 
-    Parameters
-    ----------
-    stream : _Stream
-    words : _Stream
-        The stream without n-grams.
-    starts : ndarray of shape (n_words + 1,), int64
-        Start in `stream` of each word with its n-grams.
-    phrases : sequence of tuple of str
-        The stems of each phrase; more than the words of an n-gram.
-    """
-    ends = np.repeat(words.offsets[1:], np.diff(words.offsets))
-    room = ends - np.arange(len(words.tokens))
-    places, which = _places_of(phrases, words.tokens, room, words.strings)
-    if not len(places):
-        return stream
-    counts = Counter(which.tolist())
-    needed = {stem for i in counts for stem in phrases[i]}
-    numbers = {string: i for i, string in enumerate(stream.strings)}
-    heads = {}
-    if stream.forms is not None and words.forms is not None:
-        heads = {stem: by_frequency(words.forms[numbers[stem]])[0] for stem in needed}
-    strings, forms = list(stream.strings), stream.forms and list(stream.forms)
-    of_phrase = np.empty(len(phrases), np.int32)
-    for i, n_times in counts.items():
-        name = " ".join(phrases[i])
-        of_phrase[i] = number = numbers.setdefault(name, len(strings))
-        if number == len(strings):
-            strings.append(name)
-        if forms is not None:
-            form = " ".join(heads[stem] for stem in phrases[i])
-            own = dict(forms[number]) if number < len(forms) else {}
-            own[form] = own.get(form, 0) + n_times
-            forms[number : number + 1] = [own]
-    tokens = np.insert(stream.tokens, starts[places + 1], of_phrase[which]).astype(np.int32)
-    before = running_sum(np.bincount(places, minlength=len(words.tokens)))
-    offsets = stream.offsets + before[words.offsets]
-    return _Stream(tokens, offsets, strings, forms)
-
-
-def _places_of(
-    phrases: Sequence[tuple[str, ...]],
-    tokens: NDArray[np.int32],
-    room: NDArray[np.int64],
-    strings: Sequence[str],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Occurrences of phrases in a stream of stems: position of the first word, phrase number.
-
-    Ordered by position, then by length. All phrases are matched together, word by word, through the
+    Occurrences are ordered by length. All phrases are matched together, word by word, through the
     trie of their prefixes, so only positions with a matching prefix are read.
     """
+    tokens, n = stream.tokens, len(stream.strings)
     needed = {stem for phrase in phrases for stem in phrase}
-    known = {string: number for number, string in enumerate(strings) if string in needed}
+    known = {stem: i for i, stem in enumerate(stream.strings) if stem in needed}
+    runs = [tuple(known[stem] for stem in p) for p in phrases if known.keys() >= set(p)]
     tree: dict[tuple[int, int], int] = {}  # prefix (0: empty), stem: longer prefix
     ends: dict[int, int] = {}
-    for number, phrase in enumerate(phrases):
+    for number, run in enumerate(runs):
         node = 0
-        if all(stem in known for stem in phrase):
-            for stem in phrase:
-                node = tree.setdefault((node, known[stem]), len(tree) + 1)
-            ends[node] = number
-    n = len(strings)
+        for stem in run:
+            node = tree.setdefault((node, stem), len(tree) + 1)
+        ends[node] = number
     keys = np.array([node * n + stem for node, stem in tree], np.int64)
     order = np.argsort(keys)
     keys, longer = keys[order], np.fromiter(tree.values(), np.int64, len(tree))[order]
-    phrase_of = np.full(len(tree) + 1, -1, np.int64)
-    phrase_of[list(ends)] = list(ends.values())
+    run_of = np.full(len(tree) + 1, -1, np.int64)
+    run_of[list(ends)] = list(ends.values())
 
     beginning = np.zeros(n, np.bool_)
     beginning[[stem for node, stem in tree if node == 0]] = True
@@ -373,15 +335,14 @@ def _places_of(
         found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
         stay = keys[found] == asked
         places, nodes = places[stay], longer[found[stay]]
-        whole = phrase_of[nodes] >= 0
+        whole = run_of[nodes] >= 0
         starts.append(places[whole])
-        which.append(phrase_of[nodes[whole]])
+        which.append(run_of[nodes[whole]])
         depth += 1
         stay = room[places] > depth
         places, nodes = places[stay], nodes[stay]
-    together = np.concatenate(starts)
-    order = np.argsort(together, kind="stable")
-    return together[order], np.concatenate(which)[order]
+    used, numbers = np.unique(np.concatenate(which), return_inverse=True)
+    return np.concatenate(starts), numbers, [runs[i] for i in used.tolist()]
 
 
 def by_frequency(counts: dict[str, int]) -> list[str]:
