@@ -26,7 +26,7 @@ from softcosine.index.requests import (
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery
-from softcosine.index.wire import form
+from softcosine.index.wire import form, wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,20 @@ class Operation:
         `softcosine.index.wire` writes and reads the result.
     first : tuple of str
         Options that are passed by position.
+    key : str
+        Of a result that is a list, in the record that a server sends.
     """
 
     name: str
     request: type[Request]
     result: Any
     first: tuple[str, ...] = ()
+    key: str = ""
+
+    @property
+    def path(self) -> str:
+        """The end of its address."""
+        return self.name.replace("_", "-")
 
     def execute(self, index: Any, request: Request, **more: Any) -> Any:
         """Return the answer of an index: its method of this name."""
@@ -54,6 +62,17 @@ class Operation:
         options = {name: getattr(request, name) for name in names}
         first = [options.pop(name) for name in self.first]
         return getattr(index, self.name)(*first, **options, **more)
+
+    def record(self, result: Any) -> dict[str, Any]:
+        """Return a result as a JSON object."""
+        record: dict[str, Any] = {self.key: wire(result)} if self.key else wire(result)
+        return record
+
+    def answer(self, name: str, **more: Any) -> Any:
+        """Return the type of a record, with more fields."""
+        if self.key:
+            return shape(name, **{self.key: form(self.result)}, **more)
+        return shape(name, self.result, **more)
 
 
 OPERATIONS = {
@@ -63,11 +82,11 @@ OPERATIONS = {
         Operation("similar", SimilarRequest, Hits, ("id",)),
         Operation("explain", ExplainRequest, Explanation, ("q", "id")),
         Operation("explain_similar", ExplainSimilarRequest, Explanation, ("id", "other")),
-        Operation("scores", ScoresRequest, list[float], ("q", "ids")),
+        Operation("scores", ScoresRequest, list[float], ("q", "ids"), "scores"),
         Operation("filter", FilterRequest, Listing),
         Operation("neighbors", NeighborsRequest, list[tuple[str, float]], ("word",)),
-        Operation("pairs", PairsRequest, list[SimilarPair]),
-        Operation("dedupe", DedupeRequest, list[SimilarGroup]),
+        Operation("pairs", PairsRequest, list[SimilarPair], key="pairs"),
+        Operation("dedupe", DedupeRequest, list[SimilarGroup], key="groups"),
         Operation("expand", ExpandRequest, ServerQuery, ("q",)),
     )
 }

@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from functools import partial
 
@@ -20,8 +19,6 @@ from killing import ended
 from serve_answers import bridge
 from softcosine import errors
 from softcosine.client import AsyncRemoteIndex, AsyncRemoteWriter, RemoteIndex, RemoteWriter
-from softcosine.client.calls import Reply
-from softcosine.client.exchange import Exchange
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.serve.keys import KeyRing
 
@@ -598,15 +595,11 @@ def test_nothing_is_repeated_past_the_timeout_or_the_deadline():
 
 
 def test_a_repeated_search_has_the_time_that_is_left():
-    refused = Reply(503, {"retry-after": "1"}, b"")
-    with sc.using_deadline(5):
-        steps = Exchange(URL, 30, 3).search("faq", {"q": "tea"})
-        first = next(steps)
-        assert 1 <= steps.send(refused) <= 1.2
-        time.sleep(0.05)
-        second = steps.send(None)
-    before, after = (json.loads(one.body)["timeout_ms"] for one in (first, second))
-    assert after <= before - 50
+    client = scripted(busy(503, wait="1"), busy(503, wait="9"))
+    with sc.using_deadline(5), pytest.raises(errors.IndexLockedError):
+        client.index("faq").search("tea")
+    before, after = (json.loads(one.content)["timeout_ms"] for one in client.seen)
+    assert after <= before - 1000
 
 
 def calling(kind, reply):

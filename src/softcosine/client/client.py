@@ -1,22 +1,20 @@
-"""`Client` and `AsyncClient`: connections to a server by httpx, which run the calls."""
+"""`Client` and `AsyncClient`: connections to a server by httpx, and its calls."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from softcosine._validation import check_number, check_whole
-from softcosine.client.calls import Awaiting, Blocking, Lost, Reply, Request, Steps
-from softcosine.client.exchange import Exchange
-from softcosine.client.index_calls import IndexCalls
-from softcosine.client.server_calls import ServerCalls
-from softcosine.client.writer_calls import WriterCalls
-from softcosine.errors import InvalidInputError, MissingDependencyError, UnknownDocumentError
+from softcosine.client.exchange import Awaiting, Blocking, Exchange, call, httpx_module, segment
+from softcosine.client.index_calls import IndexCalls, Record, WriterCalls, ended_task
+from softcosine.errors import InvalidInputError, UnknownDocumentError
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.version import __version__
 
 if TYPE_CHECKING:
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
 _KEY = "SOFTCOSINE_KEY"
 
 
-class _Connected(ServerCalls):
-    """What both clients do with an address and a key; see `Client`."""
+class _Connected:
+    """What both clients do: the calls of a server; see `Client`."""
 
     _kind: str  # of client in httpx
     _check_headers: Any  # of a reply, before its body is read
@@ -48,14 +46,102 @@ class _Connected(ServerCalls):
         headers["Accept-Encoding"] = "identity"
         if secret := _checked_key(os.environ.get(_KEY) if key is None else key):
             headers["Authorization"] = f"Bearer {secret}"
-        self._exchange = Exchange(address, timeout, retries)
-        self._http: Any = getattr(_httpx(), self._kind)(
+        self._client, self._exchange = self, Exchange(self, address, timeout, retries)
+        self._http: Any = getattr(httpx_module(), self._kind)(
             base_url=address, headers=headers, timeout=timeout, verify=verify, transport=transport,
             event_hooks={"response": [self._check_headers]},
         )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._exchange.address!r})"
+
+    @call
+    async def indexes(self) -> list[dict[str, Any]]:
+        """Return the state of each index, as `RemoteIndex.info`."""
+        return await self._exchange.ask(list[dict[str, Any]], "GET", "indexes", key="indexes")
+
+    @call
+    async def create(
+        self,
+        /,
+        name: str,
+        *,
+        similarity: SimilarityRecipe | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Create an index without documents; return its state.
+
+        Parameters
+        ----------
+        name : str
+        similarity : SimilarityRecipe, or its dictionary, optional
+            Without files, models and objects as sources.
+        **options
+            ``plain``, ``language``, ``ranking``, ``fields``, ``max_neighbors``, ``min_df``,
+            ``max_df``, ``positions``, ``keep_texts``, ``encoder``, ``meaning`` and ``note`` of
+            `SoftIndex.create`.
+
+        Raises
+        ------
+        AlreadyExistsError, InvalidInputError, PermissionError
+        """
+        if similarity is not None:
+            options["similarity"] = (
+                similarity.to_dict()
+                if isinstance(similarity, SimilarityRecipe)
+                else dict(similarity)
+            )
+        path = f"indexes/{segment(name)}"
+        return await self._exchange.ask(Record, "PUT", path, options, repeatable=False)
+
+    @call
+    async def delete(self, name: str) -> None:
+        """Delete an index and its files; searches that run on it finish.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such index.
+        AlreadyExistsError
+            If an alias stands for it.
+        """
+        await self._exchange.ask(Record, "DELETE", f"indexes/{segment(name)}", repeatable=False)
+
+    @call
+    async def aliases(self) -> dict[str, str]:
+        """Return for each alias its index."""
+        return await self._exchange.ask(dict[str, str], "GET", "aliases", key="aliases")
+
+    @call
+    async def set_alias(self, alias: str, index: str) -> None:
+        """Let a name stand for an index: searches move to it at once."""
+        await self._exchange.ask(Record, "PUT", f"aliases/{segment(alias)}", {"index": index})
+
+    @call
+    async def delete_alias(self, alias: str) -> None:
+        """Delete an alias; the index stays."""
+        await self._exchange.ask(Record, "DELETE", f"aliases/{segment(alias)}", repeatable=False)
+
+    @call
+    async def task(self, id: str) -> dict[str, Any]:
+        """Return the state of a task."""
+        return await self._exchange.ask(Record, "GET", f"tasks/{segment(id)}")
+
+    @call
+    async def wait(self, id: str) -> dict[str, Any]:
+        """Return the state of a task after its end.
+
+        Raises
+        ------
+        SoftCosineError, OSError
+            The error that the task ended with.
+        """
+        return await ended_task(self._exchange, id)
+
+    @call
+    async def cancel(self, id: str) -> dict[str, Any]:
+        """Let a task end at its next step, and return its state; nothing is changed by it."""
+        return await self._exchange.ask(Record, "DELETE", f"tasks/{segment(id)}")
 
 
 class Client(_Connected, Blocking):
@@ -105,28 +191,21 @@ class Client(_Connected, Blocking):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _run(self, steps: Steps[Any]) -> Any:
-        outcome: Reply | Lost | None = None
-        while True:
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                return end.value
-            if isinstance(step, Request):
-                outcome = self._sent(step)
-            else:
-                time.sleep(step)
-                outcome = None
+    def _run(self, steps: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            steps.send(None)
+        except StopIteration as end:
+            return end.value
+        raise AssertionError
+
+    async def _send(self, **request: Any) -> Any:
+        return self._http.request(**request)
+
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def _check_headers(self, reply: httpx.Response) -> None:
         _check_not_compressed(reply, self._exchange)
-
-    def _sent(self, request: Request) -> Reply | Lost:
-        try:
-            reply = self._http.request(**_arguments(request))
-        except _httpx().HTTPError as error:
-            return _lost(error)
-        return Reply(reply.status_code, reply.headers, reply.content)
 
 
 class AsyncClient(_Connected, Awaiting):
@@ -148,28 +227,17 @@ class AsyncClient(_Connected, Awaiting):
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
-    async def _run(self, steps: Steps[Any]) -> Any:
-        outcome: Reply | Lost | None = None
-        while True:
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                return end.value
-            if isinstance(step, Request):
-                outcome = await self._sent(step)
-            else:
-                await asyncio.sleep(step)
-                outcome = None
+    def _run(self, steps: Coroutine[Any, Any, Any]) -> Any:
+        return steps
+
+    async def _send(self, **request: Any) -> Any:
+        return await self._http.request(**request)
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     async def _check_headers(self, reply: httpx.Response) -> None:
         _check_not_compressed(reply, self._exchange)
-
-    async def _sent(self, request: Request) -> Reply | Lost:
-        try:
-            reply = await self._http.request(**_arguments(request))
-        except _httpx().HTTPError as error:
-            return _lost(error)
-        return Reply(reply.status_code, reply.headers, reply.content)
 
 
 class RemoteIndex(IndexCalls, Blocking):
@@ -235,22 +303,6 @@ class AsyncRemoteWriter(WriterCalls, Awaiting):
             self.close()
 
 
-def _httpx() -> Any:
-    try:
-        import httpx
-    except ImportError as error:
-        raise MissingDependencyError("httpx", "client", "softcosine.Client") from error
-    return httpx
-
-
-def _arguments(request: Request) -> dict[str, Any]:
-    """Return the arguments of ``httpx.Client.request``."""
-    return {
-        "method": request.method, "url": request.path, "content": request.body,
-        "headers": request.headers, "params": request.params or None,
-    }  # fmt: skip
-
-
 def _check_not_compressed(reply: httpx.Response, exchange: Exchange) -> None:
     """Raise ServerError before httpx unpacks a body, which can fill the memory."""
     encoding = reply.headers.get("Content-Encoding", "identity")
@@ -259,13 +311,6 @@ def _check_not_compressed(reply: httpx.Response, exchange: Exchange) -> None:
             f"the reply is compressed ({encoding}), which this client does not accept; let the "
             "proxy in front of the server heed Accept-Encoding."
         )
-
-
-def _lost(error: httpx.HTTPError) -> Lost:
-    httpx = _httpx()
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
-        return Lost("connect", error)
-    return Lost("timeout" if isinstance(error, httpx.TimeoutException) else "lost", error)
 
 
 def _checked_address(url: str) -> str:

@@ -1,4 +1,8 @@
-"""One request and its reply: repetitions, lost connections, and errors as exceptions."""
+"""Requests of a client: repetitions, replies, and errors as exceptions; calls of both clients.
+
+A call is written once, as a coroutine. `AsyncClient` returns it; `Client`, whose `_send` and
+`_pause` block, runs it to its end at once.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,62 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, cast
+from functools import wraps
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 from urllib.parse import quote
 
 import msgspec
 
 from softcosine._deadline import check_deadline, seconds_left
 from softcosine._retries import wait_after
-from softcosine.client.calls import Lost, Reply, Request, Steps
 from softcosine.client.failures import error_of
-from softcosine.errors import InvalidInputError, ServerError
+from softcosine.errors import InvalidInputError, MissingDependencyError, ServerError
 from softcosine.index.segment.metadata_values import json_of
 from softcosine.index.wire import form, read
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 _REFUSED = (429, 503)  # the server has not begun
+
+
+class Blocking:
+    """An object whose calls return their results."""
+
+
+class Awaiting:
+    """An object whose calls return coroutines."""
+
+
+class call(Generic[_P, _T]):  # noqa: N801  # a decorator
+    """Decorator: a coroutine as a method that returns its result, or itself, as the client does."""
+
+    def __init__(self, function: Callable[Concatenate[Any, _P], Coroutine[Any, Any, _T]]) -> None:
+        @wraps(function)
+        def method(owner: Any, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+            return owner._client._run(function(owner, *args, **kwargs))
+
+        self._method = method
+        self.__doc__ = function.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, _P], Any]: ...
+    @overload
+    def __get__(self, owner: Blocking, kind: type) -> Callable[_P, _T]: ...
+    @overload
+    def __get__(self, owner: Awaiting, kind: type) -> Callable[_P, Coroutine[Any, Any, _T]]: ...
+    def __get__(self, owner: Blocking | Awaiting | None, kind: type) -> Callable[..., Any]:
+        return self._method if owner is None else self._method.__get__(owner)  # type: ignore[attr-defined]
+
+
+def httpx_module() -> Any:
+    """Return httpx; MissingDependencyError if it is not installed."""
+    try:
+        import httpx
+    except ImportError as error:
+        raise MissingDependencyError("httpx", "client", "softcosine.Client") from error
+    return httpx
 
 
 class Changed(NamedTuple):
@@ -54,6 +97,7 @@ class Exchange:
 
     Attributes
     ----------
+    client : Client or AsyncClient
     address : str
     timeout : float
         Seconds to wait for a reply. No request is repeated later than that after its first try.
@@ -61,37 +105,46 @@ class Exchange:
         How often a request is repeated that was refused for now, or whose connection broke.
     """
 
+    client: Any
     address: str
     timeout: float
     retries: int
 
-    def ask(
+    async def ask(
         self,
+        kind: type[_T],
         method: str,
         path: str,
         body: Mapping[str, Any] | bytes | None = None,
         *,
-        params: tuple[tuple[str, str], ...] = (),
+        key: str = "",
+        params: Mapping[str, str] | None = None,
         changes: bool = False,
         if_match: str | None = None,
         repeatable: bool = True,
         in_background: bool = False,
         timed: bool = False,
-    ) -> Steps[dict[str, Any]]:
-        """Return the JSON object of the reply; empty if there is none.
+    ) -> _T:
+        """Return what the reply holds.
 
         Parameters
         ----------
-        method, path, params
-            See `Request`; the path below ``/v1/``.
+        kind : type
+            Of the result; `softcosine.index.wire` reads it.
+        method, params
+            Of the request.
+        path : str
+            Below ``/v1/`` of the server, percent-encoded.
         body : mapping or bytes, optional
             A mapping is sent as JSON, bytes are JSON lines.
+        key : str
+            Of the result in the JSON object of the reply; by default the object is the result.
         changes : bool
             Whether the request has an Idempotency-Key, so that repeating it changes nothing.
         if_match : str, optional
             The commit that must be the last one.
         repeatable : bool
-            See `Request`.
+            Whether it may be sent again although it may have been executed.
         in_background : bool
             Whether the server is asked to answer with a task.
         timed : bool
@@ -104,7 +157,7 @@ class Exchange:
         SoftCosineError, OSError
             See ``failures.py``.
         """
-        headers: dict[str, str] = {}
+        httpx, headers = httpx_module(), dict[str, str]()
         if body is not None:
             lines = isinstance(body, bytes)
             headers["Content-Type"] = "application/x-ndjson" if lines else "application/json"
@@ -116,59 +169,68 @@ class Exchange:
             headers["Prefer"] = "respond-async"
         attempt, end = 0, time.monotonic() + self.timeout
         while True:
+            content: Any = body
             if isinstance(body, Mapping):
-                content: bytes | None = json_bytes({**body, **time_limit()} if timed else body)
-            else:
-                content = body
-            request = Request(method, f"v1/{path}", content, headers, params, repeatable)
-            outcome: Reply | Lost = yield request
-            wait = self._wait(request, outcome, attempt)
-            if wait is None or wait > min(end - time.monotonic(), seconds_left()):
-                return self._json(request, outcome)
+                content = json_bytes({**body, **time_limit()} if timed else body)
+            reply = lost = wait = None
+            try:
+                reply = await self.client._send(
+                    method=method, url=f"v1/{path}", content=content, headers=headers, params=params
+                )
+                if reply.status_code in _REFUSED:
+                    wait = wait_after(attempt, reply.headers.get("retry-after", ""))
+            except httpx.HTTPError as error:
+                lost = error
+                unsent = httpx.ConnectError, httpx.UnsupportedProtocol, httpx.TimeoutException
+                if repeatable and not isinstance(error, unsent):
+                    wait = wait_after(attempt)
+            if (
+                wait is None
+                or attempt >= self.retries
+                or wait > min(end - time.monotonic(), seconds_left())
+            ):
+                break
             attempt += 1
-            yield wait
+            await self.client._pause(wait)
+        if lost is not None:
+            raise self._lost(lost, repeatable) from lost
+        return self.read(kind, self._json(reply), key)
 
-    def search(self, path: str, body: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Return the JSON of a search; it ends at the deadline of the context."""
-        return (yield from self.ask("POST", path, body, timed=True))
-
-    def _wait(self, request: Request, outcome: Reply | Lost, attempt: int) -> float | None:
-        """Return after how many seconds a request is to be repeated; None if not."""
-        if attempt >= self.retries:
-            return None
-        if isinstance(outcome, Lost):
-            again = outcome.reason == "lost" and request.repeatable
-            return wait_after(attempt) if again else None
-        if outcome.status not in _REFUSED:
-            return None
-        return wait_after(attempt, outcome.headers.get("retry-after", ""))
-
-    def _json(self, request: Request, outcome: Reply | Lost) -> dict[str, Any]:
-        if isinstance(outcome, Lost):
-            raise self._lost(request, outcome) from outcome.error
+    def read(self, kind: type[_T], record: Any, key: str = "") -> _T:
+        """Return the result that the JSON of a reply holds; ServerError if it has another form."""
         try:
-            value = json.loads(outcome.body or b"{}")
+            value = msgspec.convert(record[key] if key else record, form(cast(Any, kind)))
+            return read(kind, value)
+        except Exception as error:
+            raise self.error(
+                f"the reply is not in the form of softcosine serve ({type(error).__name__}: "
+                f"{error}); see whether the server and this client have the same version."
+            ) from error
+
+    def _json(self, reply: Any) -> dict[str, Any]:
+        try:
+            value = json.loads(reply.content or b"{}")
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):
-            if 200 <= outcome.status < 300:
+            if 200 <= reply.status_code < 300:
                 return value
-            if outcome.headers.get("content-type", "").startswith("application/problem+json"):
+            if reply.headers.get("content-type", "").startswith("application/problem+json"):
                 raise error_of(value, self.address)
         raise self.error(
-            f"the reply (status {outcome.status}) is none of softcosine serve; another program may "
-            "run there, or the address lacks a part of its path."
+            f"the reply (status {reply.status_code}) is none of softcosine serve; another program "
+            "may run there, or the address lacks a part of its path."
         )
 
-    def _lost(self, request: Request, outcome: Lost) -> ServerError:
-        told = str(outcome.error) or type(outcome.error).__name__
-        if outcome.reason == "connect":
+    def _lost(self, error: Exception, repeatable: bool) -> ServerError:
+        told, httpx = str(error) or type(error).__name__, httpx_module()
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
             return self.error(
                 f"no connection: {told}. See whether 'softcosine serve' runs there, and whether "
                 "the address and verify= are right."
             )
-        doubt = "" if request.repeatable else " The change may have been made."
-        if outcome.reason == "timeout":
+        doubt = "" if repeatable else " The change may have been made."
+        if isinstance(error, httpx.TimeoutException):
             return self.error(
                 f"no reply within {self.timeout:g} seconds; raise timeout=, or see whether the "
                 f"server is overloaded.{doubt}"
@@ -178,11 +240,6 @@ class Exchange:
     def error(self, problem: str) -> ServerError:
         """Return an error of this server."""
         return ServerError("softcosine", self.address, problem)
-
-
-def result_of(kind: type[_T], record: object) -> _T:
-    """Return the result that a reply holds; ValidationError of msgspec for another form."""
-    return read(kind, msgspec.convert(record, form(cast(Any, kind))))
 
 
 def time_limit() -> dict[str, int]:

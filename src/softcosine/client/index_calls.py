@@ -1,4 +1,7 @@
-"""`IndexCalls`: searches and changes of an index on a server, as `SoftIndex` has them."""
+"""`IndexCalls`: searches and changes of an index on a server, as `SoftIndex` has them.
+
+`WriterCalls`: changes that are collected and sent as one bulk.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,25 @@ import numpy as np
 from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
-from softcosine._validation import check_list
-from softcosine.client.bodies import (
-    Text,
-    document_body,
-    mapping_of,
-    pair_body,
-    query_of,
-)
-from softcosine.client.calls import Steps, call
-from softcosine.client.exchange import Changed, Exchange, json_bytes, result_of, segment, time_limit
+from softcosine._validation import check_flag, check_list, check_type
+from softcosine.client.exchange import Changed, Exchange, call, json_bytes, segment, time_limit
 from softcosine.client.failures import error_of
-from softcosine.client.server_calls import ended_task
-from softcosine.client.writer_calls import WriterCalls
-from softcosine.errors import InvalidInputError, UnknownDocumentError, UnknownTermError
-from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair, SimilarPairs
+from softcosine.errors import (
+    InvalidInputError,
+    ServerError,
+    UnknownDocumentError,
+    UnknownTermError,
+)
+from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPairs
 from softcosine.index.query.query_vectors import Query
-from softcosine.index.requests import FilterRequest, FirstStage, ScoringKeywords, SearchKeywords
+from softcosine.index.requests import (
+    FilterRequest,
+    FirstStage,
+    NeighborsRequest,
+    Request,
+    ScoringKeywords,
+    SearchKeywords,
+)
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery
@@ -35,9 +40,133 @@ from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.operations import OPERATIONS
 from softcosine.text.weighting import Weighting
 
-_T = TypeVar("_T")
 _SEARCHES = 32  # searches of one request, as many as a server allows by default
 _PAGE = 1000  # documents of one request, likewise
+
+
+_T = TypeVar("_T")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between two looks at a task
+Text = str | Sequence[str] | Mapping[str, str]
+Record = dict[str, Any]
+
+
+class WriterCalls:
+    """Changes of an index, held in memory until `commit` sends all of them in one request.
+
+    The server makes all of them in one commit, or none. Parameters are those of `IndexWriter`; the
+    server checks their values at the commit.
+
+    Parameters
+    ----------
+    client : Client or AsyncClient
+    path : str
+        Of the index, below ``/v1/``.
+    if_match : str or None
+        The commit that must be the last one.
+    """
+
+    def __init__(self, client: Any, path: str, if_match: str | None) -> None:
+        self._client = client
+        self._exchange: Exchange = client._exchange
+        self._path = path
+        self._if_match = if_match
+        self._lines: list[bytes] = []
+        self._open = True
+
+    def add(self, id: str, text: Text, metadata: Mapping[str, Any] | None = None) -> None:
+        """Add a document, or replace the document with the same id."""
+        self._collect("add", **_document_body(checked_id(id), text, metadata))
+
+    def add_many(
+        self,
+        ids: Iterable[str],
+        texts: Iterable[Text],
+        metadata: Iterable[Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        """Add documents in order, each as `add` does; iterables are read once."""
+        for id, text, own in from_columns(texts, ids, metadata):
+            self.add(id, text, own)
+
+    def delete(
+        self,
+        id: str | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        missing_ok: bool = False,
+    ) -> None:
+        """Delete a document, or all that pass a filter; `commit` returns how many."""
+        if (id is None) == (where is None):
+            raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
+        own = None if id is None else checked_id(id)
+        self._collect("delete", id=own, where=_mapping(where), missing_ok=missing_ok)
+
+    def update_metadata(
+        self, id: str, metadata: Mapping[str, Any], *, replace: bool = False
+    ) -> None:
+        """Change the metadata of a document without analysing its text again."""
+        own = _mapping(metadata)
+        self._collect("update_metadata", id=checked_id(id), metadata=own, replace=replace)
+
+    def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
+        """Use other term weights, and another default ranking, from the commit on."""
+        check_type("weighting", weighting, Weighting, "pass a Weighting")
+        self._collect("set_weighting", weighting=weighting.to_dict(), ranking=ranking)
+
+    @call
+    async def commit(self, refresh: bool | None = None) -> Changed:
+        """Make all changes in one commit, or none of them.
+
+        If the server refuses them they stay here, for another `commit`, or a `rollback`.
+
+        Parameters
+        ----------
+        refresh : bool, optional
+            Whether to recompute the statistics; see `IndexWriter.commit`.
+
+        Returns
+        -------
+        Changed
+            Counts of what was changed, and the commit.
+
+        Raises
+        ------
+        ProblemError
+            With the kind ``changed-meanwhile``, if `if_match` was given, and there is another
+            commit.
+        InvalidInputError, UnknownDocumentError, IndexLockedError, PermissionError
+        """
+        return await self.sent(refresh)
+
+    def rollback(self) -> None:
+        """Drop the changes since the last commit."""
+        self._lines.clear()
+
+    def close(self) -> None:
+        """Drop the changes since the last commit, and take no more."""
+        self._lines.clear()
+        self._open = False
+
+    async def sent(self, refresh: bool | None = None) -> Changed:
+        """Send the changes; see `commit`."""
+        self._check_open()
+        check_flag("refresh", refresh, optional=True)
+        params = None if refresh is None else {"refresh": str(refresh).lower()}
+        changed = await self._exchange.ask(
+            Changed, "POST", f"{self._path}/changes", b"\n".join(self._lines), params=params,
+            changes=True, if_match=self._if_match,
+        )  # fmt: skip
+        self._lines.clear()
+        if self._if_match is not None:
+            self._if_match = changed.commit
+        return changed
+
+    def _collect(self, op: str, **change: Any) -> None:
+        self._check_open()
+        self._lines.append(json_bytes({"op": op, **change}))
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise InvalidInputError("this writer is closed; open another one.")
 
 
 class IndexCalls:
@@ -59,28 +188,28 @@ class IndexCalls:
         return f"{type(self).__name__}({self.name!r}, {self._exchange.address!r})"
 
     @call
-    def search(self, query: Query, **options: Unpack[SearchKeywords]) -> Steps[Hits]:
+    async def search(self, query: Query, **options: Unpack[SearchKeywords]) -> Hits:
         """Return the k best documents; see `SoftIndex.search`.
 
         The server ends the search at the deadline of `softcosine.using_deadline`.
         """
-        return (yield from self._asked(Hits, "search", query, **options))
+        return await self._asked(Hits, "search", query, **options)
 
     @call
-    def search_batch(
+    async def search_batch(
         self, queries: Iterable[Query], **options: Unpack[SearchKeywords]
-    ) -> Steps[list[Hits]]:
+    ) -> list[Hits]:
         """Search many queries, several in one request; the options are those of `search`."""
         check_list("queries", queries, "queries, or call search with a single one")
-        return (yield from self._searched(queries, options))
+        return await self._searched(queries, options)
 
     @call
-    def ranked(
+    async def ranked(
         self, queries: Iterable[Query], **options: Unpack[SearchKeywords]
-    ) -> Steps[list[Top]]:
+    ) -> list[Top]:
         """Return the numbers and scores of the hits of many queries; see `SoftIndex.ranked`."""
         check_list("queries", queries, "queries")
-        found = yield from self._searched(queries, options, fields=["number"], highlight=False)
+        found = await self._searched(queries, options, fields=["number"], highlight=False)
         return [
             Top(
                 np.array([hit.number for hit in hits], np.int64),
@@ -91,62 +220,58 @@ class IndexCalls:
         ]
 
     @call
-    def similar(self, /, id: str, **options: Any) -> Steps[Hits]:
+    async def similar(self, /, id: str, **options: Any) -> Hits:
         """Return the k documents most similar to a document; see `SoftIndex.similar`."""
-        return (yield from self._asked(Hits, "similar", id, **options))
+        return await self._asked(Hits, "similar", id, **options)
 
     @call
-    def explain(
+    async def explain(
         self, query: Query, id: str, **options: Unpack[ScoringKeywords]
-    ) -> Steps[Explanation]:
+    ) -> Explanation:
         """Return the pairs of words that sum to a score; see `SoftIndex.explain`."""
-        return (yield from self._asked(Explanation, "explain", query, id, **options))
+        return await self._asked(Explanation, "explain", query, id, **options)
 
     @call
-    def scores(
+    async def scores(
         self, query: Query, ids: Iterable[str], **options: Unpack[ScoringKeywords]
-    ) -> Steps[NDArray[np.float64]]:
+    ) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order; see `SoftIndex.scores`."""
         check_list("ids", ids, "ids of documents")
-        body = _body("scores", query, list(ids), **options)
-        given, found = body["ids"], list[float]()
+        given, scores = list(ids), list[float]()
         for begin in range(0, max(1, len(given)), _PAGE):
-            some = {**body, "ids": given[begin : begin + _PAGE]}
-            answer = yield from self._exchange.search(f"{self._path}/scores", some)
-            found += result_of(list[float], answer["scores"])
-        return np.array(found, np.float64)
+            scores += await self._asked(
+                list[float], "scores", query, given[begin : begin + _PAGE], **options
+            )
+        return np.array(scores, np.float64)
 
     @call
-    def explain_similar(self, /, id: str, other: str, **options: Any) -> Steps[Explanation]:
+    async def explain_similar(self, /, id: str, other: str, **options: Any) -> Explanation:
         """Return why documents are similar; see `SoftIndex.explain_similar`."""
-        return (yield from self._asked(Explanation, "explain_similar", id, other, **options))
+        return await self._asked(Explanation, "explain_similar", id, other, **options)
 
     @call
-    def pairs(self, /, **options: Any) -> Steps[SimilarPairs]:
+    async def pairs(self, /, **options: Any) -> SimilarPairs:
         """Return similar pairs of documents, after the end of a task; see `SoftIndex.pairs`.
 
         The server limits their number.
         """
-        body = _body("pairs", **options)
-        answer = (yield from self._task("pairs", {**body, **time_limit()}, True))["result"]
-        pairs = result_of(list[SimilarPair], answer["pairs"])
+        pairs, body = await self._compared("pairs", options)
         what = "min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
         return SimilarPairs(lambda: (pair for pair in pairs), what.format(**body))
 
     @call
-    def dedupe(self, /, **options: Any) -> Steps[list[SimilarGroup]]:
+    async def dedupe(self, /, **options: Any) -> list[SimilarGroup]:
         """Return groups of near duplicates; see `SoftIndex.dedupe`, and `pairs` for limits."""
-        body = {**_body("dedupe", **options), **time_limit()}
-        answer = (yield from self._task("dedupe", body, True))["result"]
-        return list(result_of(list[SimilarGroup], answer["groups"]))
+        groups, _ = await self._compared("dedupe", options)
+        return list(groups)
 
     @call
-    def expand(self, /, query: str | Sequence[str], **options: Any) -> Steps[ServerQuery]:
+    async def expand(self, /, query: str | Sequence[str], **options: Any) -> ServerQuery:
         """Return soft BM25 of a query for a server that ranks by BM25; see `SoftIndex.expand`."""
-        return (yield from self._asked(ServerQuery, "expand", query, **options))
+        return await self._asked(ServerQuery, "expand", query, **options)
 
     @call
-    def suggest(self, prefix: str, *, k: int = 10) -> Steps[list[tuple[str, int]]]:
+    async def suggest(self, prefix: str, *, k: int = 10) -> list[tuple[str, int]]:
         """Return the k most frequent indexed words with a prefix, and their numbers of documents.
 
         Raises
@@ -155,11 +280,12 @@ class IndexCalls:
             If the prefix is empty.
         """
         body = {"prefix": prefix, "k": k}
-        answer = yield from self._exchange.ask("POST", f"{self._path}/suggest", body)
-        return [(one["word"], one["n_docs"]) for one in answer["words"]]
+        path = f"{self._path}/suggest"
+        words = await self._exchange.ask(list[Record], "POST", path, body, key="words")
+        return [(one["word"], one["n_docs"]) for one in words]
 
     @call
-    def term(self, word: str, *, k: int = 10) -> Steps[dict[str, Any]]:
+    async def term(self, word: str, *, k: int = 10) -> dict[str, Any]:
         """Return the words similar to a word, and where the similarities come from.
 
         Returns
@@ -171,70 +297,73 @@ class IndexCalls:
         ------
         UnknownTermError, InvalidInputError
         """
-        return (yield from self._term(word, k))
+        path = f"{self._path}/terms/{segment(word)}"
+        return await self._exchange.ask(Record, "GET", path, params={"k": str(k)})
 
     @call
-    def neighbors(self, word: str, *, k: int = 10) -> Steps[list[tuple[str, float]]]:
+    async def neighbors(self, word: str, *, k: int = 10) -> list[tuple[str, float]]:
         """Return the k indexed words most similar to a word; see `SoftIndex.neighbors`."""
+        request = NeighborsRequest.of(word=word, k=k)
+        path, params = f"{self._path}/terms/{segment(word)}", {"k": str(request.k)}
         try:
-            answer = yield from self._term(word, k)
+            near = await self._exchange.ask(
+                list[Record], "GET", path, key="neighbors", params=params
+            )
         except UnknownTermError:
             return []
-        return [(one["word"], one["similarity"]) for one in answer["neighbors"]]
+        return [(one["word"], one["similarity"]) for one in near]
 
     @call
-    def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> Steps[list[Document]]:
+    async def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> list[Document]:
         """Return documents by their ids, with one request for each; see `SoftIndex.get`."""
         check_list("ids", ids)
         documents = []
         for id in list(ids):
             try:
-                record = yield from self._exchange.ask("GET", self._document(id))
+                documents.append(await self._exchange.ask(Document, "GET", self._document(id)))
             except UnknownDocumentError:
                 if not missing_ok:
                     raise
-            else:
-                documents.append(result_of(Document, record))
         return documents
 
     @call
-    def filter(self, /, where: Mapping[str, Any] | None = None, **options: Any) -> Steps[Listing]:
+    async def filter(self, /, where: Mapping[str, Any] | None = None, **options: Any) -> Listing:
         """Return documents that pass a filter, without a query; see `SoftIndex.filter`.
 
         With ``k=None`` they come page by page; a commit in between can move documents.
         """
         request = FilterRequest.of(where=where, **options)
         page = replace(request, k=_PAGE if request.k is None else request.k)
-        listing = yield from self._page(page)
+        listing = await self._sent(Listing, "filter", page)
         if request.k is not None:
             return listing
         documents, facets = list(listing.documents), listing.facets
         total = listing.n_matching
         while len(listing) == _PAGE:
             offset = request.offset + len(documents)
-            listing = yield from self._page(replace(page, offset=offset, facets=[]))
+            listing = await self._sent(Listing, "filter", replace(page, offset=offset, facets=[]))
             documents += listing.documents
         return Listing(tuple(documents), total, request.offset, facets)
 
     @call
-    def count(self, where: Mapping[str, Any] | None = None) -> Steps[int]:
+    async def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Return the number of documents that pass a filter; all without a filter."""
-        return (yield from self._page(FilterRequest.of(where=where, k=0))).n_matching
+        return (await self._asked(Listing, "filter", where=where, k=0)).n_matching
 
     @call
-    def info(self) -> Steps[dict[str, Any]]:
+    async def info(self) -> dict[str, Any]:
         """Return the state and the settings of the index, such as ``documents`` and ``commit``."""
-        return (yield from self._exchange.ask("GET", self._path))
+        return await self._exchange.ask(Record, "GET", self._path)
 
     @call
-    def add(
+    async def add(
         self,
         id: str,
         text: Text,
         metadata: Mapping[str, Any] | None = None,
         *,
         if_match: str | None = None,
-    ) -> Steps[Changed]:
+    ) -> Changed:
         """Add a document, or replace the one with the same id, and commit.
 
         Parameters
@@ -250,43 +379,41 @@ class IndexCalls:
             With the kind ``changed-meanwhile``, if there is another commit.
         InvalidInputError, IndexLockedError, PermissionError
         """
-        body = document_body(id, text, metadata)
+        body = _document_body(id, text, metadata)
         del body["id"]
-        answer = yield from self._exchange.ask(
-            "PUT", self._document(id), body, changes=True, if_match=if_match
+        return await self._exchange.ask(
+            Changed, "PUT", self._document(id), body, changes=True, if_match=if_match
         )
-        return result_of(Changed, answer)
 
     @call
-    def add_many(
+    async def add_many(
         self,
         ids: Iterable[str],
         texts: Iterable[Text],
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
         *,
         if_match: str | None = None,
-    ) -> Steps[Changed]:
+    ) -> Changed:
         """Add or replace documents in one commit, or none of them; see `add`.
 
         The request is held in memory; for millions of documents, call it several times.
         """
         body = b"\n".join(
-            json_bytes(document_body(*one)) for one in from_columns(texts, ids, metadata)
+            json_bytes(_document_body(*one)) for one in from_columns(texts, ids, metadata)
         )
-        answer = yield from self._exchange.ask(
-            "POST", f"{self._path}/documents", body, changes=True, if_match=if_match
+        return await self._exchange.ask(
+            Changed, "POST", f"{self._path}/documents", body, changes=True, if_match=if_match
         )
-        return result_of(Changed, answer)
 
     @call
-    def delete(
+    async def delete(
         self,
         id: str | Sequence[str] | None = None,
         *,
         where: Mapping[str, Any] | None = None,
         missing_ok: bool = False,
         if_match: str | None = None,
-    ) -> Steps[int]:
+    ) -> int:
         """Delete a document, several, or all that pass a filter, and commit.
 
         Parameters
@@ -312,44 +439,44 @@ class IndexCalls:
             raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
         body: dict[str, Any] = {"missing_ok": missing_ok}
         if where is not None:
-            body["where"] = mapping_of(where)
+            body["where"] = _mapping(where)
         else:
-            body["ids"] = [id] if isinstance(id, str) else query_of(id)
-        answer = yield from self._exchange.ask(
-            "POST", f"{self._path}/documents/delete", body, changes=True, if_match=if_match
+            body["ids"] = [id] if isinstance(id, str) else _json_of(id)
+        path = f"{self._path}/documents/delete"
+        return await self._exchange.ask(
+            int, "POST", path, body, key="deleted", changes=True, if_match=if_match
         )
-        return int(answer["deleted"])
 
     @call
-    def update_metadata(
+    async def update_metadata(
         self,
         id: str,
         metadata: Mapping[str, Any],
         *,
         replace: bool = False,
         if_match: str | None = None,
-    ) -> Steps[Changed]:
+    ) -> Changed:
         """Change the metadata of a document, and commit; see `IndexWriter.update_metadata`."""
         changes = WriterCalls(self._client, self._path, if_match)
         changes.update_metadata(id, metadata, replace=replace)
-        return (yield from changes.sent())
+        return await changes.sent()
 
     @call
-    def set_weighting(
+    async def set_weighting(
         self, weighting: Weighting, *, ranking: str | None = None, if_match: str | None = None
-    ) -> Steps[Changed]:
+    ) -> Changed:
         """Commit other term weights, or another default ranking; see `SoftIndex.set_weighting`."""
         changes = WriterCalls(self._client, self._path, if_match)
         changes.set_weighting(weighting, ranking=ranking)
-        return (yield from changes.sent())
+        return await changes.sent()
 
     @call
-    def similarities(self) -> Steps[dict[str, Any]]:
+    async def similarities(self) -> dict[str, Any]:
         """Return the decisions about words: ``decisions``, and ``lines`` as in a file of them."""
-        return (yield from self._exchange.ask("GET", f"{self._path}/similarities"))
+        return await self._exchange.ask(Record, "GET", f"{self._path}/similarities")
 
     @call
-    def decide(
+    async def decide(
         self,
         *,
         pin: Mapping[tuple[str, str], float] | None = None,
@@ -357,7 +484,7 @@ class IndexCalls:
         weigh: Mapping[tuple[str, str], float] | None = None,
         remove: Iterable[tuple[str, str]] = (),
         if_match: str | None = None,
-    ) -> Steps[dict[str, Any]]:
+    ) -> dict[str, Any]:
         """Change the decisions about pairs of words, build S anew, and commit.
 
         Parameters
@@ -379,23 +506,19 @@ class IndexCalls:
             As `similarities`.
         """
         body = {
-            "pin": [
-                {**pair_body(pair), "similarity": value} for pair, value in (pin or {}).items()
-            ],
-            "forbid": [pair_body(pair) for pair in forbid],
-            "weigh": [
-                {**pair_body(pair), "weight": value} for pair, value in (weigh or {}).items()
-            ],
-            "remove": [pair_body(pair) for pair in remove],
+            "pin": [{**_pair(pair), "similarity": value} for pair, value in (pin or {}).items()],
+            "forbid": list(map(_pair, forbid)),
+            "weigh": [{**_pair(pair), "weight": value} for pair, value in (weigh or {}).items()],
+            "remove": list(map(_pair, remove)),
         }
-        task = yield from self._exchange.ask(
-            "PATCH", f"{self._path}/similarities", body, changes=True, if_match=if_match,
+        task = await self._exchange.ask(
+            Record, "PATCH", f"{self._path}/similarities", body, changes=True, if_match=if_match,
             in_background=True,
         )  # fmt: skip
-        return dict((yield from ended_task(self._exchange, task["id"]))["result"])
+        return dict((await ended_task(self._exchange, task["id"]))["result"])
 
     @call
-    def merge(self, *, wait: bool = True) -> Steps[dict[str, Any]]:
+    async def merge(self, *, wait: bool = True) -> dict[str, Any]:
         """Merge all segments, and free the space of deleted documents.
 
         Parameters
@@ -408,28 +531,28 @@ class IndexCalls:
         dict
             The task: ``id``, ``state``, ``result`` and others.
         """
-        return (yield from self._task("merge", None, wait))
+        return await self._task("merge", None, wait)
 
     @call
-    def backup(
+    async def backup(
         self, to: str, *, overwrite: bool = False, wait: bool = True
-    ) -> Steps[dict[str, Any]]:
+    ) -> dict[str, Any]:
         """Copy the last commit to an index of another name on the server; see `merge`.
 
         Raises
         ------
         AlreadyExistsError
         """
-        return (yield from self._task("backup", {"to": to, "overwrite": overwrite}, wait))
+        return await self._task("backup", {"to": to, "overwrite": overwrite}, wait)
 
     @call
-    def encode(
+    async def encode(
         self,
         encoder: str | None = None,
         *,
         meaning: float | Mapping[str, float] | None = None,
         wait: bool = True,
-    ) -> Steps[dict[str, Any]]:
+    ) -> dict[str, Any]:
         """Give coordinates of meaning to documents without them; see `merge`.
 
         Parameters
@@ -441,30 +564,45 @@ class IndexCalls:
             See `merge`.
         """
         weight = dict(meaning) if isinstance(meaning, Mapping) else meaning
-        return (yield from self._task("encode", {"encoder": encoder, "meaning": weight}, wait))
+        return await self._task("encode", {"encoder": encoder, "meaning": weight}, wait)
 
-    def _asked(self, kind: type[_T], name: str, /, *first: Any, **options: Any) -> Steps[_T]:
+    async def _asked(self, kind: type[_T], name: str, /, *first: Any, **options: Any) -> _T:
         """Return the result of an operation."""
-        path = f"{self._path}/{name.replace('_', '-')}"
-        answer = yield from self._exchange.search(path, _body(name, *first, **options))
-        return result_of(kind, answer)
+        return await self._sent(kind, name, _request(name, *first, **options))
 
-    def _searched(
+    async def _sent(self, kind: type[_T], name: str, request: Request) -> _T:
+        operation = OPERATIONS[name]
+        path = f"{self._path}/{operation.path}"
+        return await self._exchange.ask(
+            kind, "POST", path, _body(request), key=operation.key, timed=True
+        )
+
+    async def _compared(self, name: str, options: Mapping[str, Any]) -> tuple[Any, Record]:
+        """Return the result and the options of a comparison, after the end of its task."""
+        operation, body = OPERATIONS[name], _body(_request(name, **options))
+        task = await self._task(name, {**body, **time_limit()}, True)
+        return self._exchange.read(operation.result, task["result"], operation.key), body
+
+    async def _searched(
         self, queries: Iterable[Query], options: Mapping[str, Any], **parts: Any
-    ) -> Steps[list[Hits]]:
+    ) -> list[Hits]:
         """Return the answers to many searches, several in one request."""
-        searches = [{**_body("search", query, **options), **parts} for query in queries]
+        searches = [{**_body(_request("search", one, **options)), **parts} for one in queries]
         found: list[Hits] = []
         for begin in range(0, len(searches), _SEARCHES):
             some = searches[begin : begin + _SEARCHES]
             named = [{"index": self.name, **one, **time_limit()} for one in some]
-            answer = yield from self._exchange.ask("POST", "search", {"searches": named})
-            for one, record in zip(some, answer["results"], strict=True):
+            records = await self._exchange.ask(
+                list[Record], "POST", "search", {"searches": named}, key="results"
+            )
+            for one, record in zip(some, records, strict=True):
                 if record.get("status") == 429:  # alone, it is repeated until the server takes it
-                    record = yield from self._exchange.search(f"{self._path}/search", one)
-                if "hits" not in record:
+                    path = f"{self._path}/search"
+                    found.append(await self._exchange.ask(Hits, "POST", path, one, timed=True))
+                elif "hits" in record:
+                    found.append(self._exchange.read(Hits, record))
+                else:
                     raise error_of(record, self._exchange.address)
-                found.append(result_of(Hits, record))
         return found
 
     def _document(self, id: str) -> str:
@@ -475,30 +613,62 @@ class IndexCalls:
             )
         return f"{self._path}/documents/{segment(id)}"
 
-    def _term(self, word: str, k: int) -> Steps[dict[str, Any]]:
-        path = f"{self._path}/terms/{segment(word)}"
-        return (yield from self._exchange.ask("GET", path, params=(("k", str(k)),)))
-
-    def _page(self, page: FilterRequest) -> Steps[Listing]:
-        params = [("k", str(page.k)), ("offset", str(page.offset))]
-        if page.where is not None:
-            params.append(("where", json_bytes(page.where).decode()))
-        keys = [page.sort] if isinstance(page.sort, str) else page.sort or ()
-        params += [("sort", key) for key in keys] + [("facet", key) for key in page.facets]
-        path = f"{self._path}/documents"
-        answer = yield from self._exchange.ask("GET", path, params=tuple(params))
-        return result_of(Listing, answer)
-
-    def _task(self, kind: str, body: Mapping[str, Any] | None, wait: bool) -> Steps[dict[str, Any]]:
+    async def _task(self, kind: str, body: Mapping[str, Any] | None, wait: bool) -> dict[str, Any]:
         path = f"{self._path}/{kind}"
-        record = yield from self._exchange.ask("POST", path, body, changes=True)
-        return (yield from ended_task(self._exchange, record["id"])) if wait else record
+        record = await self._exchange.ask(Record, "POST", path, body, changes=True)
+        return await ended_task(self._exchange, record["id"]) if wait else record
 
 
-def _body(name: str, /, *first: Any, **options: Any) -> dict[str, Any]:
-    """Return the body of a request for an operation, checked as in process."""
+def _request(name: str, /, *first: Any, **options: Any) -> Request:
+    """Return the request of an operation, checked as in process."""
     operation = OPERATIONS[name]
-    body = asdict(operation.request.of(**dict(zip(operation.first, first, strict=True)), **options))
+    return operation.request.of(**dict(zip(operation.first, first, strict=True)), **options)
+
+
+def _body(request: Request) -> Record:
+    body = asdict(request)
     if isinstance(stage := body.get("first_stage"), FirstStage):
         body["first_stage"] = asdict(stage)
     return body
+
+
+async def ended_task(exchange: Exchange, id: str) -> dict[str, Any]:
+    """Return the state of a task after its end; see `Client.wait`."""
+    pause = _FIRST_PAUSE
+    while True:
+        record = await exchange.ask(Record, "GET", f"tasks/{segment(id)}")
+        if record["state"] == "done":
+            return record
+        if problem := record.get("problem"):
+            raise error_of(problem, exchange.address)
+        if record["state"] not in ("waiting", "running"):
+            raise ServerError(
+                "softcosine", exchange.address,
+                f"the task {record['kind']} of the index {record['index']} is {record['state']} "
+                "(its last step: {}).".format(record.get("step") or "none"),
+            )  # fmt: skip
+        await exchange.client._pause(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _json_of(query: Any) -> Any:
+    """Return a text, or a query, as JSON types."""
+    if isinstance(query, Mapping):
+        return {name: _json_of(own) for name, own in query.items()}
+    return list(query) if isinstance(query, Iterable) and not isinstance(query, str) else query
+
+
+def _mapping(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a mapping as a dictionary; another value as it is, for the server to refuse."""
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _pair(pair: tuple[str, str]) -> dict[str, str]:
+    """Return a pair of words."""
+    word, other = pair
+    return {"word": word, "other": other}
+
+
+def _document_body(id: Any, text: Any, metadata: Any) -> dict[str, Any]:
+    """Return a document."""
+    return {"id": id, "text": _json_of(text), "metadata": _mapping(metadata)}

@@ -111,8 +111,8 @@ def _needed(kind: Any) -> str:
             limit = "" if kind.max_length is None else f" of at most {kind.max_length:,} characters"
             return f"a string{limit}"
         case msgspec.inspect.ListType():
-            least = f"{kind.min_length} to" if kind.min_length else "at most"
-            limit = "" if kind.max_length is None else f"{least} {kind.max_length:,} "
+            begin = f"{kind.min_length} to" if kind.min_length else "at most"
+            limit = "" if kind.max_length is None else f"{begin} {kind.max_length:,} "
             return f"a list of {limit}{_needed(kind.item_type).removeprefix('a ')}s"
         case msgspec.inspect.DictType():
             return "a mapping"

@@ -7,7 +7,7 @@ first used, with their types, and ``_read`` makes a result of all these values.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -25,7 +25,7 @@ def wire(value: Any) -> Any:
         return {name: wire(getattr(value, name)) for name in own}
     if isinstance(value, Mapping):
         return {key: wire(one) for key, one in value.items()}
-    return [wire(one) for one in value] if isinstance(value, Iterable) else value.item()
+    return value.tolist() if hasattr(value, "tolist") else [wire(one) for one in value]
 
 
 def read(kind: type[_T], value: Any) -> _T:
@@ -37,7 +37,7 @@ def _read(kind: Any, value: Any) -> Any:
     inner = [one for one in get_args(kind) if one is not NoneType and one is not Ellipsis]
     if value is None or get_origin(kind) in (Union, UnionType):
         return value if value is None or len(inner) > 1 else _read(inner[0], value)
-    if isinstance(value, list):
+    if isinstance(value, list) and inner:
         return tuple(_read(inner[0], one) for one in value)
     if own := _fields(kind):
         values = {name: _read(own[name], one) for name, one in value.items() if name in own}

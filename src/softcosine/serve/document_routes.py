@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from starlette.responses import Response
 
 from softcosine.cluster.opening import EitherIndex
+from softcosine.index.requests import FilterRequest
 from softcosine.index.wire import wire
 from softcosine.serve.json_text import json_response, json_value
 from softcosine.serve.models import (
@@ -34,7 +35,7 @@ from softcosine.serve.models import (
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, once, replayed
 from softcosine.serve.routing import CHANGE, Call, matching, route
-from softcosine.serve.search_routes import answered
+from softcosine.serve.search_routes import executed
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.spooling import (
     JSON_LINES,
@@ -98,20 +99,16 @@ async def _changed(
 @route("GET", _PATH, query=ListQuery, answers={200: DocumentsAnswer})
 async def list_documents(call: Call[ListQuery]) -> Response:
     """List the documents that pass a filter."""
-    page, index = call.body, call.served.view.index
-    call.served.check_page(page.k, page.offset)
-    where = None
+    page, where = call.body, None
     if page.where is not None:
         try:
             where = json_value(page.where.encode("utf-8", "surrogatepass"))
         except ValueError as error:
             raise Problem("malformed-request", f"where is no JSON: {error}.") from error
-
-    def listed() -> dict[str, Any]:
-        found = index.filter(where, k=page.k, offset=page.offset, sort=page.sort, facets=page.facet)
-        return {**wire(found), "commit": index.commit}
-
-    return await answered(call, listed)
+    request = FilterRequest.of(
+        where=where, k=page.k, offset=page.offset, sort=page.sort, facets=page.facet
+    )
+    return await executed(call, "filter", request)
 
 
 @route(

@@ -7,31 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 
-from softcosine.index.near_duplicates.similar import SimilarGroup, SimilarPair
-from softcosine.index.requests import (
-    MAX_FACETS,
-    MAX_SORT_KEYS,
-    DedupeRequest,
-    ExpandRequest,
-    ExplainRequest,
-    ExplainSimilarRequest,
-    PairsRequest,
-    ScoresRequest,
-    SearchRequest,
-    SimilarRequest,
-)
-from softcosine.index.search.explanation import Explanation
+from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS, SearchRequest, SimilarRequest
 from softcosine.index.search.explanation import Part as ExplanationPart
 from softcosine.index.search.results import Hit, Hits, Listing
-from softcosine.index.search.server_query import ServerQuery
 from softcosine.index.segment.documents import Document
 from softcosine.index.wire import form
+from softcosine.operations import OPERATIONS, shape
 from softcosine.serve.completion import Completion
 
 _Words = Annotated[list[str], Meta(max_length=1000)]
-_Ids = Annotated[list[str], Meta(max_length=100_000)]
+_Ids = Annotated[list[str], Meta(max_length=100_000, description="Ids of the documents.")]
 _Few = Meta(max_length=100)
 _Weights = Annotated[dict[str, float], _Few]
 _Share = Annotated[float, Meta(ge=0, le=1)]
@@ -93,48 +80,28 @@ class SimilarBody(SimilarRequest, frozen=True, kw_only=True):
     timeout_ms: _Timeout = None
 
 
-class ExplainBody(ExplainRequest, frozen=True, kw_only=True):
-    """The score of one document, as parts that sum to it."""
-
-    q: Query
-    timeout_ms: _Timeout = None
-
-
-class ScoresBody(ScoresRequest, frozen=True, kw_only=True):
-    """The scores of documents, such as the hits of another engine."""
-
-    q: Query
-    ids: Annotated[_Ids, Meta(description="Ids of the documents.")]
-    timeout_ms: _Timeout = None
+def _body(name: str, **limited: Any) -> Any:
+    """Return the body of an operation: its request with limits of the server, and a deadline."""
+    request = OPERATIONS[name].request
+    return defstruct(
+        f"{request.__name__.removesuffix('Request')}Body",
+        [*limited.items(), ("timeout_ms", _Timeout, None)],
+        bases=(request,), namespace={"__doc__": request.__doc__}, frozen=True, kw_only=True,
+    )  # fmt: skip
 
 
-class ExplainSimilarBody(ExplainSimilarRequest, frozen=True, kw_only=True):
-    """The similarity of two documents, as parts that sum to it."""
-
-    timeout_ms: _Timeout = None
-
-
-class PairsBody(PairsRequest, frozen=True, kw_only=True):
-    """All similar pairs of documents, or the nearest documents of each; see ``SoftIndex.pairs``."""
-
-    timeout_ms: _Timeout = None
-
-
-class DedupeBody(DedupeRequest, frozen=True, kw_only=True):
-    """Groups of near duplicates; see ``SoftIndex.dedupe``."""
-
-    timeout_ms: _Timeout = None
-
-
-class ExpandBody(ExpandRequest, frozen=True, kw_only=True):
-    """A query in the language of another server; see ``SoftIndex.expand``."""
-
-    q: Annotated[str | _Words, Meta(description="A text, or a list of tokens.")]
-    to: Annotated[
-        Literal["elasticsearch", "opensearch", "solr", "lucene"],
-        Meta(description="The server; solr and lucene get Lucene's query syntax."),
-    ] = "lucene"
-    timeout_ms: _Timeout = None
+# Of the operations that have no other options here.
+BODIES = {
+    "explain": _body("explain", q=Query),
+    "explain_similar": _body("explain_similar"),
+    "scores": _body("scores", q=Query, ids=_Ids),
+    "filter": _body("filter"),
+    "pairs": _body("pairs"),
+    "dedupe": _body("dedupe"),
+    "expand": _body(
+        "expand", q=Annotated[str | _Words, Meta(description="A text, or a list of tokens.")]
+    ),
+}
 
 
 class SuggestBody(Body, frozen=True, kw_only=True):
@@ -317,15 +284,9 @@ class SignInBody(Body, frozen=True, kw_only=True):
     key: Annotated[str, Meta(max_length=200)]
 
 
-def _typed(name: str, kind: Any, /, **fields: Any) -> Any:
-    """Return the type of a result with further fields."""
-    own = {} if kind is None else form(kind).__annotations__
-    return TypedDict(name, {**own, **fields})  # type: ignore[operator]
-
-
 def _answer(name: str, kind: Any = None, /, **fields: Any) -> Any:
     """Return the type of a result with further fields, and its commit."""
-    return _typed(name, kind, **fields, commit=str)
+    return shape(name, kind, **fields, commit=str)
 
 
 class ProblemAnswer(TypedDict):
@@ -339,7 +300,7 @@ class ProblemAnswer(TypedDict):
     errors: NotRequired[list[dict[str, str]]]  # fmt: skip
 
 
-HitAnswer = _typed("HitAnswer", Hit, explanation=NotRequired[form(list[ExplanationPart])])
+HitAnswer = shape("HitAnswer", Hit, explanation=NotRequired[form(list[ExplanationPart])])
 SearchAnswer = _answer(
     "SearchAnswer", Hits, total=NotRequired[int], took_ms=float,
     hits=list[HitAnswer],  # type: ignore[valid-type]
@@ -355,11 +316,6 @@ class MultiSearchAnswer(TypedDict):
     took_ms: float
 
 
-ExplanationAnswer = _answer("ExplanationAnswer", Explanation)
-ScoresAnswer = _answer("ScoresAnswer", scores=list[float])
-PairsAnswer = _answer("PairsAnswer", pairs=form(list[SimilarPair]))
-GroupsAnswer = _answer("GroupsAnswer", groups=form(list[SimilarGroup]))
-ExpandAnswer = _answer("ExpandAnswer", ServerQuery, query=str, body=_Object | None)
 SuggestAnswer = _answer("SuggestAnswer", words=form(list[Completion]))
 TermAnswer = _answer(
     "TermAnswer", word=str, indexed=bool, neighbors=list[_Object], forbidden=list[_Object]
@@ -377,7 +333,7 @@ IndexAnswer = _answer(
 SimilaritiesAnswer = _answer(
     "SimilaritiesAnswer", decisions=list[_Object], lines=list[str], note=str
 )
-IndexesAnswer = _typed(
+IndexesAnswer = shape(
     "IndexesAnswer", None, broken=list[str],
     indexes=list[IndexAnswer],  # type: ignore[valid-type]
 )  # fmt: skip
@@ -405,5 +361,5 @@ class TaskAnswer(TypedDict):
     problem: NotRequired[ProblemAnswer]  # fmt: skip
 
 
-Status = _typed("Status", None, status=str)
-Version = _typed("Version", None, name=str, version=str)
+Status = shape("Status", None, status=str)
+Version = shape("Version", None, name=str, version=str)

@@ -16,25 +16,23 @@ from softcosine._deadline import check_deadline
 from softcosine._progress import Progress, Report
 from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import DeadlineExceededError
-from softcosine.index.requests import ScoringOptions, SimilarKeywords
+from softcosine.index.requests import (
+    NeighborsRequest,
+    Request,
+    ScoringOptions,
+    SimilarKeywords,
+)
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.search.results import Hit, Hits
+from softcosine.index.search.server_query import ServerQuery
 from softcosine.index.wire import form, wire
 from softcosine.operations import OPERATIONS
 from softcosine.serve.json_text import json_bytes, json_response
 from softcosine.serve.models import (
-    DedupeBody,
-    ExpandAnswer,
-    ExpandBody,
-    ExplainBody,
-    ExplainSimilarBody,
-    ExplanationAnswer,
+    BODIES,
     MultiSearchAnswer,
     MultiSearchBody,
     NamedSearch,
-    PairsBody,
-    ScoresAnswer,
-    ScoresBody,
     SearchAnswer,
     SearchBody,
     SimilarBody,
@@ -66,8 +64,7 @@ async def answered(call: Call[Any], made: Callable[[], Any]) -> Response:
 
 async def _search(server: Server, served: ServedIndex, body: SearchBody) -> bytes:
     """Return the answer of a search as JSON, all of it made in a thread."""
-    served.check_query(body.q)
-    served.check_page(body.k, body.offset)
+    served.check(body)
     view = served.view
     return await server.gate.run(lambda: json_bytes(_search_answer(view, body)), body.timeout_ms)
 
@@ -109,49 +106,47 @@ async def similar(call: Call[SimilarBody]) -> Response:
     body, served = call.body, call.served
     if (body.id is None) == (body.text is None):
         raise Problem("invalid-input", "give the id of a document or a text, one of the two.")
-    served.check_page(body.k)
-    if body.text is not None:
-        served.check_query(body.text)
+    served.check(body)
     index = served.view.index
     return await answered(call, lambda: _similar_answer(index, body))
 
 
-def _of_operation(name: str, body: type, answer: Any, record: Callable[[Any], Any]) -> None:
-    """Declare the route of an operation; `record` makes JSON types of its result."""
+async def executed(call: Call[Any], name: str, request: Request) -> Response:
+    """Return the answer of an operation, all of it made in a thread."""
+    call.served.check(request)
+    operation, index = OPERATIONS[name], call.served.view.index
+
+    def made() -> dict[str, Any]:
+        result = operation.execute(index, request)
+        record = {**operation.record(result), "commit": index.commit}
+        if isinstance(result, ServerQuery):
+            record |= {"query": str(result), "body": result.body if result.json else None}
+        return record
+
+    return await answered(call, made)
+
+
+def _declare(name: str, **more: Any) -> None:
+    """Declare the route of an operation; `more` are fields of its answer."""
     operation = OPERATIONS[name]
 
     async def ask(call: Call[Any]) -> Response:
-        if (query := getattr(call.body, "q", None)) is not None:
-            call.served.check_query(query)
-        ids, most = getattr(call.body, "ids", ()), call.server.limits.k
-        if len(ids) > most:
-            raise Problem(
-                "over-limit",
-                f"these are {len(ids):,} ids, and this server allows {most:,} in one request.",
-            )
-        index = call.served.view.index
-        return await answered(
-            call, lambda: {**record(operation.execute(index, call.body)), "commit": index.commit}
-        )
+        return await executed(call, name, call.body)
 
     ask.__name__, ask.__doc__ = name, operation.request.__doc__
-    path = f"{_INDEX}/{name.replace('_', '-')}"
-    route("POST", path, body=body, answers={200: answer})(ask)
+    answer = operation.answer(f"{name.title().replace('_', '')}Answer", commit=str, **more)
+    route("POST", f"{_INDEX}/{operation.path}", body=BODIES[name], answers={200: answer})(ask)
 
 
-_of_operation("explain", ExplainBody, ExplanationAnswer, wire)
-_of_operation("explain_similar", ExplainSimilarBody, ExplanationAnswer, wire)
-_of_operation("scores", ScoresBody, ScoresAnswer, lambda scores: {"scores": scores.tolist()})
-_of_operation(
-    "expand", ExpandBody, ExpandAnswer,
-    lambda query: {**wire(query), "query": str(query), "body": query.body if query.json else None},
-)  # fmt: skip
+for _name in ("explain", "explain_similar", "scores", "filter"):
+    _declare(_name)
+_declare("expand", query=str, body=dict[str, Any] | None)
 
 
 @route("POST", _INDEX + "/suggest", body=SuggestBody, answers={200: SuggestAnswer})
 async def suggest(call: Call[SuggestBody]) -> Response:
     """Return the indexed words that begin with a prefix, the most frequent first."""
-    call.served.check_page(call.body.k)
+    call.served.check(call.body)
     view, prefix, k = call.served.view, call.body.prefix.lower(), call.body.k
     words = await call.server.gate.run(lambda: view.completions.of_prefix(prefix, k), None)
     return json_response({"words": wire(words), "commit": view.commit})
@@ -161,49 +156,40 @@ async def suggest(call: Call[SuggestBody]) -> Response:
 async def term(call: Call[TermQuery]) -> Response:
     """Return the words similar to a word, and where the similarities come from."""
     word, k = call.path["t"], call.body.k
-    call.served.check_query(word)
-    call.served.check_page(k)
+    call.served.check(NeighborsRequest(word=word, k=k))
     index = call.served.view.index
     return await answered(
         call, lambda: {"commit": index.commit, "forbidden": [], **index.term(word, k=k)}
     )
 
 
-@route(
-    "POST", _INDEX + "/pairs", body=PairsBody, answers={202: TaskAnswer},
-    headers=("Idempotency-Key",),
-)  # fmt: skip
-async def pairs(call: Call[PairsBody]) -> Response:
-    """Find all pairs of similar documents, or the nearest documents of each, in a task."""
-    body, index, most = call.body, call.served.view.index, call.server.limits.pairs
-    if body.k is not None and body.k * len(index) > most:  # all are kept until the end
-        raise _too_many(most)
+def _declare_comparison(name: str) -> None:
+    """Declare the route of an operation that compares all documents, in a task."""
+    operation = OPERATIONS[name]
 
-    def found(progress: Progress) -> dict[str, Any]:
-        compared = OPERATIONS["pairs"].execute(index, body, progress=progress)
-        rows = list(islice(compared, most + 1))
-        if len(rows) > most:
+    async def compare(call: Call[Any]) -> Response:
+        body, index, most = call.body, call.served.view.index, call.server.limits.pairs
+        if getattr(body, "k", None) and body.k * len(index) > most:  # all are kept until the end
             raise _too_many(most)
-        return {"pairs": wire(rows), "commit": index.commit}
 
-    return await _compared(call, "pairs", found)
+        def found(progress: Progress) -> dict[str, Any]:
+            rows = list(islice(operation.execute(index, body, progress=progress), most + 1))
+            if sum(len(getattr(row, "others", " ")) for row in rows) > most:  # pairs have one
+                raise _too_many(most)
+            return {**operation.record(rows), "commit": index.commit}
+
+        return await _compared(call, name, found)
+
+    compare.__name__, compare.__doc__ = name, operation.request.__doc__
+    declared = route(
+        "POST", f"{_INDEX}/{operation.path}", body=BODIES[name], answers={202: TaskAnswer},
+        headers=("Idempotency-Key",),
+    )  # fmt: skip
+    declared(compare)
 
 
-@route(
-    "POST", _INDEX + "/dedupe", body=DedupeBody, answers={202: TaskAnswer},
-    headers=("Idempotency-Key",),
-)  # fmt: skip
-async def dedupe(call: Call[DedupeBody]) -> Response:
-    """Find groups of near duplicates, each led by its earliest document, in a task."""
-    body, index, most = call.body, call.served.view.index, call.server.limits.pairs
-
-    def found(progress: Progress) -> dict[str, Any]:
-        groups = OPERATIONS["dedupe"].execute(index, body, progress=progress)
-        if sum(len(group.others) for group in groups) > most:
-            raise _too_many(most)
-        return {"groups": wire(groups), "commit": index.commit}
-
-    return await _compared(call, "dedupe", found)
+_declare_comparison("pairs")
+_declare_comparison("dedupe")
 
 
 async def _compared(

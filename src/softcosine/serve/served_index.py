@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from softcosine._progress import Report
 from softcosine.cluster.opening import EitherIndex, ShardOptions, open_either
@@ -18,7 +18,6 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.serve.completion import Completions
-from softcosine.serve.models import Query
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, key_reused
 from softcosine.serve.settings import Limits
@@ -26,6 +25,7 @@ from softcosine.serve.settings import Limits
 EitherWriter = IndexWriter | ShardedWriter
 
 _T = TypeVar("_T")
+_QUERIES = ("q", "text", "word")  # fields of requests
 
 
 def whole(one: EitherIndex, what: str) -> SoftIndex:
@@ -231,33 +231,24 @@ class ServedIndex:
         finally:
             self.n_writes -= 1
 
-    def check_query(self, query: Query) -> None:
-        """Raise if a query is over the limits."""
+    def check(self, request: Any) -> None:
+        """Raise Problem if a query, a page or the ids of a request are over the limits."""
+        limits = self._limits
+        query = next(filter(None, (getattr(request, name, None) for name in _QUERIES)), "")
         texts = query.values() if isinstance(query, dict) else (query,)
         words = [
             word for text in texts for word in (text.split() if isinstance(text, str) else text)
         ]
-        n_characters = sum(map(len, words))
-        if len(words) > self._limits.query_words:
-            raise Problem(
-                "over-limit",
-                f"the query has {len(words):,} words, and this server allows "
-                f"{self._limits.query_words:,}; shorten it.",
-            )
-        if n_characters > self._limits.query_characters:
-            raise Problem(
-                "over-limit",
-                f"the query has {n_characters:,} characters, and this server allows "
-                f"{self._limits.query_characters:,}; shorten it.",
-            )
-
-    def check_page(self, k: int, offset: int = 0) -> None:
-        """Raise if a page is over the limits."""
-        for name, value, most in (
-            ("k", k, self._limits.k), ("offset", offset, self._limits.offset)
-        ):  # fmt: skip
-            if value > most:
+        for what, value, most in (
+            ("the number of words of the query", len(words), limits.query_words),
+            ("the number of its characters", sum(map(len, words)), limits.query_characters),
+            ("k", getattr(request, "k", 0), limits.k),
+            ("offset", getattr(request, "offset", 0), limits.offset),
+            ("the number of ids", len(getattr(request, "ids", ())), limits.k),
+        ):
+            if value is None or value > most:
                 raise Problem(
                     "over-limit",
-                    f"{name} is {value}, and this server allows {most:,}; ask for less.",
+                    f"{what} is {value or 'not limited'}, and this server allows {most:,}; ask "
+                    "for less.",
                 )
