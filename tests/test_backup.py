@@ -281,5 +281,5 @@ def test_the_command_copies_and_says_so(index, tmp_path, run):
     told = json.loads(
         run("admin", "backup", index.path, tmp_path / "b", "--overwrite", "--links", "--json")
     )
-    assert (told["documents"], told["commit"]) == (5, index.commit)
+    assert (told["n_docs"], told["commit"]) == (5, index.commit)
     run("admin", "check", tmp_path / "b")

@@ -311,7 +311,9 @@ def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):
         written("docs.jsonl", {"text": "red tea"}), "--stemmer", "german", "-o", "g.matrix",
     )  # fmt: skip
     message = run("similarity", "set", folder, "g.matrix", code=2)
-    assert "are stemmed by 'english', those of g.matrix stemmed by 'german'; build a" in message
+    assert (
+        "are stemmed by 'english', and those of g.matrix were stemmed by 'german'; build" in message
+    )
     assert message.count("\n") == 1
     assert SoftIndex.open(folder).snapshot.generation == 1
     with SoftIndex.open(folder).writer():

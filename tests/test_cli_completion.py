@@ -21,7 +21,6 @@ from softcosine.evaluate.tuning.search import RULES
 from softcosine.index.rankings import TITLES
 from softcosine.index.requests import By
 from softcosine.index.search.server_query import SERVERS, Words
-from softcosine.matrix.rules import Strategy
 from softcosine.serve.keys import SCOPES
 from softcosine.text.analyzer import languages
 
@@ -119,7 +118,7 @@ def test_values_are_completed(command, name, incomplete, expected):
     [
         ("dedupe", "by", By), ("server expand", "to", SERVERS), ("server search", "words", Words),
         ("keys add", "scopes", SCOPES), ("search", "engine", ["ray"]),
-        ("similarity build", "strategy", Strategy), ("collection tune", "rule", RULES),
+        ("collection tune", "rule", RULES),
         ("evaluate", "grades", GRADES), ("evaluate", "kind", KINDS),
         ("search", "ranking", TITLES), ("index", "language", (*languages(), "none")),
     ],

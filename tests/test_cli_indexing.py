@@ -113,7 +113,7 @@ def test_stop_words_are_left_out_where_it_is_said(run, folder, options, stemmer,
         ),
         (
             ["--stop-words", "english", "--similarity", "s.matrix"],
-            "--stop-words and --similarity exclude each other",
+            "--similarity and --stop-words exclude each other",
         ),
     ],
 )
@@ -222,9 +222,9 @@ def test_an_index_that_a_writer_has_open_is_not_replaced(run, folder, options):
     [
         (["--memory", FEW, "--source", "snos"], "the source 'snos' must see all texts at once"),
         (["--memory", "1K"], "--memory is '1K'; give a size of at least 1M"),
-        (["--field", "text", "--text", "text"], "--text and --field exclude each other"),
+        (["--field", "text", "--text", "text"], "--field and --text exclude each other"),
         (["--plain", "--join", "first"], "--plain and --join exclude each other"),
-        (["--similarity", "m", "--join", "first"], "--join and --similarity exclude each other"),
+        (["--similarity", "m", "--join", "first"], "--similarity and --join exclude each other"),
         (["--field", "text=0"], "--field is 'text=0'; give a name and a number above 0"),
         (["--field", "=2"], "--field is '=2'"),
         (["--field", "text=many"], "--field is 'text=many'"),
@@ -276,7 +276,7 @@ def test_leaving_out_every_word_is_told(run, folder):
     assert f"{told}, or --min-df, --stop-words or the settings leave them out." in summary["note"]
     Path("blank.jsonl").write_text('{"id": "a", "text": ""}\n')
     summary = json.loads(run("index", "blank.jsonl", "-o", "blank", "--json"))
-    assert f"{told}." in summary["note"]
+    assert told in summary["note"]
     summary = json.loads(run("index", "many.jsonl", "-o", "b", "--min-df", 2, "--json"))
     assert "no terms" not in summary["note"]
 

@@ -196,7 +196,7 @@ def test_the_command_tells_what_is_left(run, copied, tmp_path):
     facts = json.loads(
         run("admin", "salvage", copied, "-o", tmp_path / "y", "--overwrite", "--json")
     )
-    assert (facts["documents"], facts["lost"], len(facts["damage"])) == (2, 2, 1)
+    assert (facts["n_docs"], facts["n_lost"], len(facts["damage"])) == (2, 2, 1)
     assert "exists already" in run("admin", "salvage", copied, "-o", tmp_path / "y", code=1)
     told = run("admin", "salvage", tmp_path / "y", "-o", tmp_path / "z")
     assert "has all 2 documents." in " ".join(told.split())

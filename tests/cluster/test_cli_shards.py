@@ -57,14 +57,14 @@ def test_shards_have_the_epoch_of_the_index_by_the_same_options(tmp_path, docume
     manifest = ShardsManifest.read(folder)
     assert (told["epoch"], told["documents"]) == (manifest.epoch, 60)
     assert [shard["documents"] for shard in told["shards"]] == [s.n_docs for s in manifest.shards]
-    assert 0 < built["bytes"] < told["bytes"]  # which counts shared files for each shard
+    assert 0 < built["bytes"] == told["bytes"]
 
 
 def test_people_read_what_was_built(tmp_path, documents, run):
     folder = tmp_path / "all.shards"
     options = ("--id", "sku", "--text", "body", "--docs-per-shard", 30, "--plain")
     said = run("shards", "build", documents, "-o", folder, *options, "--jobs", 2)
-    assert "Built 2 shards of 60 documents with" in said
+    assert "Indexed 60 documents in 2 shards with" in said
     said = run("shards", "build", documents, "-o", folder, *options, status=1)
     assert "exists already" in said
 
@@ -79,12 +79,12 @@ def test_a_plan_is_about_right_and_writes_nothing(tmp_path, documents, run, monk
     options = ("--docs-per-shard", 10_000, "--json")
     told = json.loads(run("shards", "plan", documents, few, *options))
     assert told == {
-        "documents": 61, "shards": 1, "chunks": 2,
-        "bytes": documents.stat().st_size + few.stat().st_size,
+        "n_docs": 61, "n_shards": 1, "n_chunks": 2,
+        "n_bytes": documents.stat().st_size + few.stat().st_size,
     }  # fmt: skip
     told = json.loads(run("shards", "plan", packed, *options))
-    assert 25_000 < told["documents"] < 35_000
-    assert told["shards"] in (3, 4)
+    assert 25_000 < told["n_docs"] < 35_000
+    assert told["n_shards"] in (3, 4)
     assert "About 61 documents in 1 shard, read in 2 chunks" in run(
         "shards", "plan", documents, few
     )

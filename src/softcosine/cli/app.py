@@ -99,7 +99,7 @@ app.callback(help=_help(_softcosine))(_softcosine)
 
 
 def _similarity() -> None:
-    """Build, inspect, check and compare term similarity matrices.
+    """Build, inspect and check term similarity matrices.
 
       softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
       softcosine similarity neighbors faq.matrix tyre
@@ -194,13 +194,12 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
         ("compare", server_fields.compare_server, "Compare an index with a server's field."),
         ("learn", server_fields.learn_from, "Make an index of a server's field."),
     )),
-    ("similarity", _similarity, "Term similarity matrices: build, show, check, compare.", (
+    ("similarity", _similarity, "Term similarity matrices: build, show, check, set.", (
         ("build", similarity.build, "Build a matrix from sources of term similarity."),
         ("show", similarity.show, "Show the size and settings of a matrix."),
         ("neighbors", similarity.neighbors, "Show the words similar to a word."),
         ("check", similarity.check, "Check the integrity and definiteness of a matrix."),
         ("set", similarity.exchange, "Replace the matrix of an index."),
-        ("diff", similarity.diff, "Compare two matrices."),
     )),
     ("shards", _shards, "Several indexes that answer as one: plan, build.", (
         ("plan", indexing.plan_shards, "Show about how many documents and shards files give."),

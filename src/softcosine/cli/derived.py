@@ -1,15 +1,16 @@
 """Commands whose options come from requests, or from dataclasses of options.
 
-A parameter of a command stands for several options if its type is a dataclass, whose fields are the
-options, or ``Annotated[dict[str, Any], FromRequest(...)]``: the options of a request, with its
-defaults and descriptions; they are checked when the request is made.
+A parameter of a command is an option if its default is an `option`. It stands for several options
+if its type is a dataclass, whose fields are the options, or ``Annotated[dict[str, Any],
+FromRequest(...)]``: the options of a request, with its defaults and descriptions; they are checked
+when the request is made.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -27,6 +28,38 @@ MORE = "More options"  # the panel that only --help-all shows
 _SHORT = "softcosine.short_help"
 
 
+def flag(flags: str, help: str, *names: str, more: bool = False, **settings: Any) -> Any:
+    """Return the declaration of an option, for ``Annotated``.
+
+    Parameters
+    ----------
+    flags : str
+        The flags, and a placeholder for the value: ``"--output -o FILE"``.
+    help : str
+    *names : str
+        What a shell completes; see `names_of`.
+    more : bool
+        Whether only ``--help-all`` shows it.
+    **settings
+        As of ``typer.Option``.
+    """
+    words = flags.split()
+    metavar = None if words[-1].startswith("-") else words.pop()
+    return typer.Option(
+        *words, metavar=metavar, help=help, rich_help_panel=MORE if more else None,
+        autocompletion=names_of(*names) if names else None, **settings,
+    )  # fmt: skip
+
+
+def option(flags: str, help: str, default: Any, *names: str, **settings: Any) -> Any:
+    """Return an option, as the default of a parameter or the field of a dataclass; see `flag`.
+
+    The default is ``...`` if the option is required.
+    """
+    metadata = {"option": flag(flags, help, *names, **settings)}
+    return field(default=MISSING if default is ... else default, metadata=metadata)
+
+
 def _field_names(given: list[str]) -> str | dict[str, str]:
     """Return the field of a server, or one for each field of the index."""
     if len(given) == 1 and "=" not in given[0]:
@@ -42,7 +75,7 @@ class _Flag:
     """How a command line writes an option, where that differs from its name and description."""
 
     name: str = ""
-    metavar: str | None = None
+    metavar: str = ""
     help: str = ""
     parse: Callable[[Any], Any] | None = None
     names: tuple[str, ...] = ()  # of `names_of`
@@ -121,28 +154,26 @@ class FromRequest:
         return options
 
     def _parameter(self, name: str, default: Any, factory: Any, hint: Any) -> inspect.Parameter:
-        flag, (kind, text, choices) = _FLAGS.get(name, _Flag()), _described(hint)
+        own, (kind, text, choices) = _FLAGS.get(name, _Flag()), _described(hint)
         default = self.defaults.get(name, default)
         required = default is msgspec.NODEFAULT and factory is msgspec.NODEFAULT
         if not isinstance(default, bool | int | float | str):
             default = None
         long = f"--{name.replace('_', '-')}"
         no = kind is bool and default is not False
-        declared = f"{long}/--no-{long[2:]}" if no else flag.name or long
+        declared = f"{long}/--no-{long[2:]}" if no else own.name or long
         if choices:
             text = f"{text.removesuffix('.')}: {', '.join(choices[:-1])} or {choices[-1]}."
         if name == "max_terms":
             text = f"{text.removesuffix('.')} [0: all]."
-        option = typer.Option(
-            declared, metavar=flag.metavar, help=flag.help or text,
-            autocompletion=names_of(*flag.names, *choices) if flag.names or choices else None,
-            rich_help_panel=None if name in self.shown else MORE,
+        declaration = flag(
+            f"{declared} {own.metavar}", own.help or text, *own.names, *choices,
+            more=name not in self.shown,
         )  # fmt: skip
         annotation = kind if required or default is not None else kind | None
-        return inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[annotation, option],
-            default=inspect.Parameter.empty if required else default,
-        )  # fmt: skip
+        return _parameter(
+            name, Annotated[annotation, declaration], MISSING if required else default
+        )
 
 
 def _described(hint: Any) -> tuple[Any, str, tuple[str, ...]]:
@@ -163,6 +194,16 @@ def _described(hint: Any) -> tuple[Any, str, tuple[str, ...]]:
     return (list[str] if get_origin(hint) in (dict, list) else hint), text, ()
 
 
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    """Return the parameter of an option that has a default, perhaps of a dataclass's field."""
+    if isinstance(default, Field):
+        declaration = default.metadata.get("option")
+        hint = hint if declaration is None else Annotated[hint, declaration]
+        default = default.default
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
+
+
 @dataclass(frozen=True)
 class _Group:
     """The options of a dataclass."""
@@ -172,13 +213,7 @@ class _Group:
     @cached_property
     def parameters(self) -> list[inspect.Parameter]:
         hints = get_type_hints(self.kind, include_extras=True)
-        return [
-            inspect.Parameter(
-                own.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[own.name],
-                default=inspect.Parameter.empty if own.default is MISSING else own.default,
-            )
-            for own in fields(self.kind)
-        ]  # fmt: skip
+        return [_parameter(own.name, hints[own.name], own) for own in fields(self.kind)]
 
     def value(self, given: dict[str, Any]) -> Any:
         return self.kind(**given)
@@ -196,8 +231,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             groups[own.name] = derived[0] if derived else _Group(hint)
             parameters += groups[own.name].parameters
         else:
-            kind = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(own.replace(kind=kind, annotation=hint))
+            parameters.append(_parameter(own.name, hint, own.default))
 
     def run(**given: Any) -> None:
         given.pop("help_all", None)
@@ -207,12 +241,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         command(**given)
 
     if any(_is_more(one) for own in parameters for one in get_args(own.annotation)):
-        parameters.append(
-            inspect.Parameter(
-                "help_all", inspect.Parameter.KEYWORD_ONLY, default=False,
-                annotation=Annotated[bool, _HELP_ALL],
-            )
-        )  # fmt: skip
+        parameters.append(_parameter("help_all", Annotated[bool, _HELP_ALL], False))
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {own.name: own.annotation for own in parameters}
     return run
@@ -246,5 +275,4 @@ class Command(TyperCommand):
         """Write the arguments and options."""
         ctx.meta.setdefault(_SHORT, True)
         super().format_options(ctx, formatter)
-        if ctx.meta.pop(_SHORT) and any(map(_is_more, self.params)):
-            formatter.write_text("")
+        ctx.meta.pop(_SHORT)

@@ -19,7 +19,6 @@ import typer
 from softcosine.cli.output import printable
 from softcosine.cli.streams import drop_output, settle_output
 from softcosine.errors import (
-    AlreadyExistsError,
     IndexLockedError,
     InvalidInputError,
     SoftCosineError,
@@ -89,10 +88,9 @@ def _message(error: Exception) -> str:
         return f"{error.strerror}." if place is None else f"{place}: {error.strerror}."
     if isinstance(error, IndexLockedError) and "timeout=" in str(error):
         return f"{str(error).rpartition(';')[0]}; try again when that writer has finished."
-    if isinstance(error, AlreadyExistsError):
-        return str(error).replace("pass overwrite=True", "pass --overwrite")
     if isinstance(error, SoftCosineError | OSError):
-        return str(error)
+        told = str(error).replace("pass overwrite=True", "pass --overwrite")
+        return told.replace('encoder="minilm"', "--encoder minilm")
     if isinstance(error, MemoryError):
         return f"not enough memory ({error or 'no details'})."
     return (

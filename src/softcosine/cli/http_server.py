@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from softcosine.cli.completing import names_of
+from softcosine.cli.derived import option
 from softcosine.cli.opening import Shards
 from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import print_json, printable
@@ -30,25 +30,14 @@ _KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.
 class Binding:
     """Where a server listens."""
 
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = (
-        "127.0.0.1"
+    host: str = option("--host ADDRESS", "Address to listen on.", "127.0.0.1")
+    port: int = option("--port -p N", "0 for a free one.", 8080, min=0, max=65535)
+    insecure: bool = option("--insecure", "Let other hosts connect without a key.", False)
+    certificate: Path | None = option("--certificate FILE", "TLS: the certificates, as PEM.", None)
+    private_key: Path | None = option(
+        "--private-key FILE", "TLS: the private key, if not in --certificate.", None
     )
-    port: Annotated[
-        int, typer.Option("--port", "-p", min=0, max=65535, metavar="N", help="0 for a free one.")
-    ] = 8080
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let other hosts connect without a key.")
-    ] = False
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TLS: the certificates, as PEM.")
-    ] = None
-    private_key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TLS: the private key, if not in --certificate."),
-    ] = None
-    workers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of processes; they share mapped files.")
-    ] = 1
+    workers: int = option("--workers N", "Number of processes; they share mapped files.", 1, min=1)
 
     def bind(self) -> Bind:
         """Return the address; InvalidInputError if TLS lacks its certificate."""
@@ -63,29 +52,15 @@ class Binding:
 class Bounds:
     """What a server takes at most."""
 
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Searches at the same time, per process [CPUs]."),
-    ] = None
-    waiting: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Searches that may wait; more get 429.")
-    ] = 64
-    timeout: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="Longest time of a search.")
-    ] = 10.0
-    max_body: Annotated[
-        str, typer.Option(metavar="SIZE", help="Largest document as JSON: 8M, 1G.")
-    ] = "8M"
-    max_bulk: Annotated[str, typer.Option(metavar="SIZE", help="Largest body of JSON lines.")] = (
-        "1G"
+    threads: int | None = option(
+        "--threads N", "Searches at the same time, per process [CPUs].", None, min=1
     )
-    max_k: Annotated[
-        int, typer.Option("--max-k", min=1, metavar="N", help="Most hits of an answer.")
-    ] = 1000
-    max_pairs: Annotated[
-        int,
-        typer.Option("--max-pairs", min=1, metavar="N", help="Most similar pairs of an answer."),
-    ] = 100_000
+    waiting: int = option("--waiting N", "Searches that may wait; more get 429.", 64, min=0)
+    timeout: float = option("--timeout SECONDS", "Longest time of a search.", 10.0, min=0.001)
+    max_body: str = option("--max-body SIZE", "Largest document as JSON: 8M, 1G.", "8M")
+    max_bulk: str = option("--max-bulk SIZE", "Largest body of JSON lines.", "1G")
+    max_k: int = option("--max-k N", "Most hits of an answer.", 1000, min=1)
+    max_pairs: int = option("--max-pairs N", "Most similar pairs of an answer.", 100_000, min=1)
 
     def limits(self) -> Limits:
         """Return the limits of a server."""
@@ -106,29 +81,20 @@ def serve(
     shards: Shards,
     binding: Binding,
     bounds: Bounds,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all changes.")] = False,
-    keys: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File of 'keys add': requests need one of its keys."),
-    ] = None,
-    origins: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--origin", metavar="URL", help="A web site that may send requests; repeatable."
-        ),
-    ] = None,
-    hosts: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-host",
-            metavar="NAME",
-            help="Another name of this server in addresses, such as that of a proxy; repeatable. "
-            "Any with --keys.",
-        ),
-    ] = None,
-    log_queries: Annotated[
-        bool, typer.Option("--log-queries", help="Log the texts of queries too.")
-    ] = False,
+    read_only: bool = option("--read-only", "Refuse all changes.", False),
+    keys: Path | None = option(
+        "--keys FILE", "File of 'keys add': requests need one of its keys.", None
+    ),
+    origins: list[str] | None = option(
+        "--origin URL", "A web site that may send requests; repeatable.", None
+    ),
+    hosts: list[str] | None = option(
+        "--allow-host NAME",
+        "Another name of this server in addresses, such as that of a proxy; repeatable. Any with "
+        "--keys.",
+        None,
+    ),
+    log_queries: bool = option("--log-queries", "Log the texts of queries too.", False),
 ) -> None:
     r"""Serve the indexes of a folder over HTTP, as JSON.
 
@@ -198,16 +164,11 @@ def _server_needed() -> Iterator[None]:
 def add_key(
     file: _KeyFile,
     name: _KeyName,
-    scopes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scope",
-            metavar="SCOPE",
-            autocompletion=names_of("search", "write", "admin"),
-            help="search, write or admin; repeatable [search].",
-        ),
-    ] = None,
-) -> None:
+    scopes: list[str] | None = option(
+        "--scope SCOPE", "search, write or admin; repeatable [search].",
+        None, "search", "write", "admin",
+    ),
+) -> None:  # fmt: skip
     """Make a key for the server and print it; only its hash is stored.
 
       softcosine keys add keys.json web-site
@@ -232,7 +193,7 @@ def list_keys(file: _KeyFile, as_json: Json = False) -> None:
         raise FileNotFoundError(f"there is no file {file}; 'keys add' makes it.")
     for key in KeyRing(file).current():
         if as_json:
-            print_json({"name": key.name, "scopes": list(key.scopes), "made": key.made})
+            print_json({"name": key.name, "scopes": key.scopes, "made": key.made})
         else:
             typer.echo(f"{printable(key.name)}  {', '.join(key.scopes)}  {key.made}")
 

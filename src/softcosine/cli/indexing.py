@@ -4,36 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from softcosine._validation import check_choice
-from softcosine.cli.completing import names_of
-from softcosine.cli.derived import MORE
+from softcosine.cli.derived import flag, option
 from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
-from softcosine.cli.matrix_building import decisions_in, document_limit, words_outside
-from softcosine.cli.matrix_index import SavedMatrix
 from softcosine.cli.opening import facts_of, in_a_folder
 from softcosine.cli.options import (
-    DecisionsFile,
     Encoder,
     EncoderCache,
     Encoding,
     Format,
     Inputs,
-    Join,
     Language,
-    MaxNeighbors,
     Meaning,
     MeaningSpace,
     MinDf,
     Overwrites,
     Records,
+    Sources,
     Stemmer,
     Summary,
     bytes_in,
@@ -44,87 +38,70 @@ from softcosine.cli.output import (
     duration,
     print_json,
     print_note,
+    print_result,
     printable,
     program,
     size,
 )
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, types_named
-from softcosine.cli.vocabularies import rules_of
+from softcosine.cli.saved_matrix import SavedMatrix
+from softcosine.cli.vocabularies import document_limit, rules_of
 from softcosine.errors import InvalidInputError
+from softcosine.index.wire import wire
 
-if TYPE_CHECKING:
-    from softcosine.cli.reading import Types
-    from softcosine.similarity.overrides.decision_list import Decisions
-
-
-_NO_WORDS = "The index has no terms, so searches find nothing: "
-_NO_WORDS_BY = {
-    False: "the texts have no words.",
-    True: "the texts have no words, or --min-df, --stop-words or the settings leave them out.",
-}
+_NO_WORDS = (
+    "The index has no terms, so searches find nothing: the texts have no words, or --min-df, "
+    "--stop-words or the settings leave them out."
+)
+# Options that leave no choice for others.
+_EXCLUDED = {
+    "settings": (
+        "similarity", "field", "source", "join", "decisions", "plain", "stemmer", "stop_words",
+        "meaning", "ranking", "max_neighbors", "min_df",
+    ),
+    "similarity": (
+        "plain", "source", "join", "decisions", "max_neighbors", "stop_words", "language",
+    ),
+    "plain": ("source", "join", "decisions", "max_neighbors"),
+    "field": ("text",),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Making:
+class Making(Sources):
     """How an index is made."""
 
-    fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--field",
-            metavar="FIELD=WEIGHT",
-            help="Instead of --text: a text field with a score of its own, and the weight of that "
-            "score, such as title=2; repeatable.",
-        ),
-    ] = None
-    positions: Annotated[
-        bool,
-        typer.Option(
-            "--positions",
-            help="Store positions, so that phrases are found without stored texts.",
-            rich_help_panel=MORE,
-        ),
-    ] = False
-    texts: Annotated[
-        bool, typer.Option("--texts/--no-texts", help="Store the texts.", rich_help_panel=MORE)
-    ] = True
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source",
-            metavar="SOURCE",
-            autocompletion=names_of("similarity.registry:NAMES"),
-            help="Source of term similarity instead of the default (repeatable): a file of word "
-            "vectors or synonyms, or a name such as english or edit-distance; see 'similarity "
-            "build'.",
-        ),
-    ] = None
-    join: Join = "strongest"
-    decisions: DecisionsFile = None
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Rank by equal words alone: ordinary BM25.")
-    ] = False
+    field: list[str] | None = option(
+        "--field FIELD=WEIGHT",
+        "Instead of --text: a text field with a score of its own, and the weight of that score, "
+        "such as title=2; repeatable.",
+        None,
+    )
+    positions: bool = option(
+        "--positions", "Store positions, so that phrases are found without stored texts.", False,
+        more=True,
+    )  # fmt: skip
+    texts: bool = option("--texts/--no-texts", "Store the texts.", True, more=True)
+    source: list[str] | None = option(
+        "--source SOURCE",
+        "Source of term similarity instead of the default (repeatable): a file of word vectors or "
+        "synonyms, or a name such as english or edit-distance; see 'similarity build'.",
+        None, "similarity.registry:NAMES",
+    )  # fmt: skip
+    plain: bool = option("--plain", "Rank by equal words alone: ordinary BM25.", False)
     language: Language = None
     stemmer: Stemmer = None
-    stop_words: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LANGUAGE",
-            autocompletion=names_of("text.analyzer:languages", "none"),
-            help="Do not index stop words of this language, such as 'the' [none].",
-            rich_help_panel=MORE,
-        ),
-    ] = None
-    ranking: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=names_of("cli.output:RANKINGS"),
-            help="Default ranking: soft_cosine, inner_product, expanded_cosine, soft_bm25 or "
-            "soft_tf_bm25.",
-        ),
-    ] = None
-    max_neighbors: MaxNeighbors = None
+    stop_words: str | None = option(
+        "--stop-words LANGUAGE",
+        "Do not index stop words of this language, such as 'the' [none].",
+        None, "text.analyzer:languages", "none", more=True,
+    )  # fmt: skip
+    ranking: str | None = option(
+        "--ranking",
+        "Default ranking: soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25.",
+        None, "cli.output:RANKINGS",
+    )  # fmt: skip
     min_df: MinDf = None
     encoder: Encoder = "auto"
     encoder_cache: EncoderCache = None
@@ -133,68 +110,72 @@ class Making:
 
     def check(self, **others: Any) -> None:
         """Raise InvalidInputError for options that exclude each other."""
-        from softcosine.similarity.combine.by_name import JOINS
-
-        check_choice("join", self.join, JOINS)
-        check_one(plain=self.plain, source=self.source, **others)
-        check_one(plain=self.plain, decisions=self.decisions, **others)
-        check_one(plain=self.plain, join=self.join != "strongest", **others)
-        check_one(plain=self.plain, max_neighbors=self.max_neighbors is not None)
+        values, defaults = {**vars(self), **others}, vars(Making())
+        given = {name for name, own in values.items() if own != defaults.get(name)}
+        for name, excluded in _EXCLUDED.items():
+            clash = [f"--{one.replace('_', '-')}" for one in excluded if one in given]
+            if name in given and clash:
+                raise InvalidInputError(
+                    f"--{name} and {' and '.join(clash)} exclude each other; give one or the other."
+                )
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of an index, as `SoftIndex.create` takes them."""
         from softcosine.index.defaults import RANKING
-        from softcosine.matrix.recipe import SimilarityRecipe
 
         stop_words = None if self.stop_words == "none" else self.stop_words
         known, analyzer = rules_of(self.language, self.stemmer, stop_words)
-        recipe = SimilarityRecipe(
-            sources=() if self.plain else tuple(self.source or ()) or None, combine=self.join,
-            overrides=decisions_in(self.decisions), max_neighbors=self.max_neighbors,
-        )  # fmt: skip
         return {
-            "similarity": recipe, "language": known, "analyzer": analyzer,
-            "ranking": self.ranking or RANKING, "fields": field_weights(self.fields),
-            "min_df": 1 if self.min_df is None else document_limit(self.min_df),
+            "similarity": self.recipe(() if self.plain else self.source or None),
+            "language": known, "analyzer": analyzer, "ranking": self.ranking or RANKING,
+            "fields": field_weights(self.field), "min_df": document_limit(self.min_df) or 1,
             "positions": self.positions or None, "keep_texts": self.texts,
             "encoder": None if self.encoder == "none" else self.encoder,
             "encoder_cache": self.encoder_cache, "meaning": self.meaning,
             "meaning_space": self.meaning_space,
         }  # fmt: skip
 
+    def tuned(self, path: Path, text_fields: list[str] | None) -> dict[str, Any]:
+        """Return the settings of an index by a file of 'collection tune'."""
+        chosen = by_entry_point("settings", "tuned")(path)
+        if chosen.fields is not None and text_fields:
+            names = ", ".join(name for name, _ in chosen.fields)
+            raise InvalidInputError(f"{path} has weights for the fields {names}; leave --text out.")
+        if self.language is not None:
+            dropped = None if chosen.stop_words is None else self.language
+            chosen = chosen.changed(language=self.language, stop_words=dropped)
+        encoder = None if self.encoder == "none" else self.encoder
+        if encoder == "auto":
+            encoder = chosen.encoder if chosen.meaning != 0 else None
+        return {
+            **self.settings(),
+            "similarity": chosen.similarity, "weighting": chosen.weighting,
+            "ranking": chosen.ranking,
+            "fields": None if chosen.fields is None else dict(chosen.fields),
+            "language": chosen.language, "analyzer": chosen.analyzer, "encoder": encoder,
+            "meaning": None if encoder is None else chosen.meaning_by(encoder),
+        }  # fmt: skip
+
 
 def index(
     inputs: Inputs,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="INDEX", help="The folder to write.", callback=in_a_folder
-        ),
-    ],
     reading: Records,
     making: Making,
+    output: Path = option("--output -o INDEX", "The folder to write.", ..., callback=in_a_folder),
     overwrite: Overwrites = False,
-    similarity: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MATRIX",
-            help="Term similarity matrix made by 'similarity build', instead of the default.",
-        ),
-    ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Settings chosen by 'collection tune', instead of sources, matrix, ranking and "
-            "fields.",
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Approximate memory for buffered documents: 512M, 2G [1G]."
-        ),
-    ] = None,
+    similarity: Path | None = option(
+        "--similarity MATRIX",
+        "Term similarity matrix made by 'similarity build', instead of the default.",
+        None,
+    ),
+    settings: Path | None = option(
+        "--settings FILE",
+        "Settings chosen by 'collection tune', instead of sources, matrix, ranking and fields.",
+        None,
+    ),
+    memory: str | None = option(
+        "--memory SIZE", "Approximate memory for buffered documents: 512M, 2G [1G].", None
+    ),
     as_json: Summary = False,
 ) -> None:
     """Build an index from files of documents.
@@ -229,21 +210,22 @@ def index(
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.
 
-    JSON: index, documents, terms, bytes, seconds, note (source of the similarities), meaning (null,
-    or as in 'info': encoder, dimensions, query_table, encoded, estimated, weights),
-    list_use (null without lists): entries, used, in_queries, reasons, unused; types (of columns).
+    JSON: index, documents, terms, epoch, bytes, seconds, note (source of the similarities), meaning
+    and list_use as in 'info', types (of columns).
     """
     from softcosine.index.writer.creation import creating
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.storage import check_target
 
     check_target(output, "index", overwrite=overwrite)
-    check_one(text=reading.text_fields, field=making.fields)
-    making = _checked(making, similarity, settings)
-    own = making.settings() if settings is None else _tuned(settings, making, reading.text_fields)
-    matrix = None if similarity is None else SavedMatrix.open(similarity, stemmer=making.stemmer)
+    making.check(similarity=similarity, settings=settings, text=reading.text_fields)
+    own = making.settings() if settings is None else making.tuned(settings, reading.text_fields)
+    matrix = None if similarity is None else SavedMatrix.open(similarity)
     if matrix is not None:
+        if making.stemmer is not None:
+            matrix.check_stemmer(None if making.stemmer == "none" else making.stemmer, "--stemmer")
         own["analyzer"] = matrix.analyzer or own["analyzer"]
+        own["encoder"] = None if making.encoder == "auto" else own["encoder"]
     whole = memory is None and "snos" in own["similarity"].names
     started, columns = time.perf_counter(), Types(types_named(reading.types))
     weights = own["fields"]
@@ -256,76 +238,7 @@ def index(
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
-    limits = (making.min_df, making.stop_words, matrix, settings)
-    seconds, decided = time.perf_counter() - started, own["similarity"].overrides
-    _show(output, decided, seconds, columns, as_json, limited=limits != (None,) * 4)
-
-
-def _checked(making: Making, similarity: Path | None, settings: Path | None) -> Making:
-    """Return the options, with the encoder that they imply, or raise InvalidInputError."""
-    making.check(similarity=similarity)
-    if settings is not None:
-        given = {
-            name: getattr(making, name)
-            for name in (
-                "fields", "source", "join", "decisions", "plain", "stemmer", "stop_words",
-                "meaning", "ranking", "max_neighbors", "min_df",
-            )
-            if getattr(making, name) != getattr(Making(), name)
-        }  # fmt: skip
-        named = [f"--{name.replace('_', '-').replace('fields', 'field')}" for name in given]
-        if named := [*named, *(["--similarity"] if similarity is not None else [])]:
-            raise InvalidInputError(
-                f"--settings cannot be combined with {' and '.join(named)}; give one or the other."
-            )
-    if making.encoder == "auto" and (making.plain or similarity is not None):
-        making = replace(making, encoder="none")
-    meaning = making.meaning if making.encoder == "none" else None
-    of_encoders = (making.encoder_cache, making.meaning_space, meaning)
-    if (
-        settings is None
-        and making.encoder in ("auto", "none")
-        and of_encoders != (None, None, None)
-    ):
-        raise InvalidInputError(
-            "--encoder-cache, --meaning and --meaning-space are for an index with an encoder; add "
-            "--encoder minilm, or leave them out."
-        )
-    stop_words = None if making.stop_words == "none" else making.stop_words
-    check_one(stop_words=stop_words, similarity=similarity)
-    check_one(language=making.language, similarity=similarity)
-    if similarity is not None and making.max_neighbors is not None:
-        raise InvalidInputError(
-            f"--max-neighbors was set when {similarity} was built; leave it out."
-        )
-    return making
-
-
-def _tuned(path: Path, making: Making, text_fields: list[str] | None) -> dict[str, Any]:
-    """Return the settings of an index by a file of 'collection tune'."""
-    chosen, encoder = _settings(path, making.language, text_fields), making.encoder
-    if encoder == "auto":
-        encoder = (chosen.encoder if chosen.meaning != 0 else None) or "none"
-    return {
-        **making.settings(),
-        "similarity": chosen.similarity, "weighting": chosen.weighting, "ranking": chosen.ranking,
-        "fields": None if chosen.fields is None else dict(chosen.fields),
-        "language": chosen.language, "analyzer": chosen.analyzer,
-        "encoder": None if encoder == "none" else encoder,
-        "meaning": None if encoder == "none" else chosen.meaning_by(encoder),
-    }  # fmt: skip
-
-
-def _settings(path: Path, language: str | None, text_fields: list[str] | None) -> Any:
-    """Return the settings of a file, for another language if one is given."""
-    chosen = by_entry_point("settings", "tuned")(path)
-    if chosen.fields is not None and text_fields:
-        names = ", ".join(name for name, _ in chosen.fields)
-        raise InvalidInputError(f"{path} has weights for the fields {names}; leave --text out.")
-    if language is None:
-        return chosen
-    dropped = None if chosen.stop_words is None else language
-    return chosen.changed(language=language, stop_words=dropped)
+    _show(output, started, columns, as_json)
 
 
 def field_weights(given: list[str] | None) -> dict[str, float] | None:
@@ -349,63 +262,40 @@ def field_weights(given: list[str] | None) -> dict[str, float] | None:
     return weights
 
 
-def check_one(**given: Any) -> None:
-    """Raise InvalidInputError if more than one of some options is given."""
-    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
-    if len(named) > 1:
-        raise InvalidInputError(f"{' and '.join(named)} exclude each other; give one of them.")
-
-
-def _show(
-    output: Path,
-    decisions: Decisions | None,
-    seconds: float,
-    columns: Types,
-    as_json: bool,
-    *,
-    limited: bool,
-) -> None:
-    from softcosine.index.soft_index import SoftIndex
+def _show(output: Path, started: float, columns: Types, as_json: bool) -> None:
+    """Print the summary of an index, or of a sharded one."""
+    from softcosine.cluster.manifest import ShardsManifest, is_sharded
+    from softcosine.cluster.opening import open_epoch
     from softcosine.space.meaning import STATIC
 
-    made = SoftIndex.open(output)
-    outside = words_outside(decisions, made.vocabulary, analyzer=made.analyzer)
-    empty = len(made) and not len(made.vocabulary)
-    emptied = _NO_WORDS + _NO_WORDS_BY[limited] if empty else ""
-    note = " ".join(filter(None, (made.note, outside, emptied)))
-    n_bytes, use, encoded = bytes_of(output), made.list_use, facts_of(made)
+    made, n_bytes, shards = open_epoch(output), bytes_of(output), None
+    use, encoded, n_docs, n_terms = made.list_use, facts_of(made), len(made), len(made.vocabulary)
+    if is_sharded(output):
+        shards = ShardsManifest.read(output)
+        encoded, n_docs = None, shards.n_docs
+    note = made.note if n_terms or not n_docs else f"{made.note} {_NO_WORDS}".lstrip()
+    seconds = time.perf_counter() - started
     if as_json:
-        print_json(
-            {
-                "index": str(output),
-                "documents": len(made),
-                "terms": len(made.vocabulary),
-                "bytes": n_bytes,
-                "seconds": seconds,
-                "note": note,
-                "meaning": encoded,
-                "list_use": None if use is None else use.to_dict(),
-                "types": columns.found,
-            }
-        )
+        facts = {} if shards is None else {"shards": shards.n_shards}
+        print_json({
+            "index": str(output), **facts, "documents": n_docs, "terms": n_terms,
+            "epoch": made.epoch, "bytes": n_bytes, "seconds": seconds, "note": note,
+            "meaning": encoded, "list_use": wire(use), "types": columns.found,
+        })  # fmt: skip
         return
     out, shown = console(), printable(str(output))
+    parts = "" if shards is None else f" in {counted(shards.n_shards, 'shard')}"
     out.print(
-        f"Indexed {counted(len(made), 'document')} with {counted(len(made.vocabulary), 'term')} in "
+        f"Indexed {counted(n_docs, 'document')}{parts} with {counted(n_terms, 'term')} in "
         f"{duration(seconds)}: {shown} ({size(n_bytes)})."
     )
     if encoded is not None:
-        n_texts, name = counted(encoded["encoded"], "document"), printable(encoded["encoder"])
-        out.print(
-            "Ranked by words and meaning, without an encoder (--encoder minilm finds more)."
-            if name == STATIC
-            else f"Encoded {n_texts} by {name}."
-        )
-    if str(columns):
-        out.print(printable(str(columns)), style="dim")
+        texts, name = counted(encoded["encoded"], "document"), printable(encoded["encoder"])
+        static = "Ranked by words and meaning, without an encoder (--encoder minilm finds more)."
+        out.print(static if name == STATIC else f"Encoded {texts} by {name}.")
+    print_note(str(columns), None, made.analyzer)
     print_note(note, made.language, made.analyzer)
-    if use is not None:
-        out.print(str(use), style="dim", markup=False)
+    print_note("" if use is None else str(use), None, made.analyzer)
     out.print(f'Search it: {program()} search {shown} "your words" --explain', style="dim")
 
 
@@ -415,9 +305,7 @@ _Inputs = Annotated[
         metavar="FILE", help="Files of records with ids, or URLs that fsspec reads (s3://...)."
     ),
 ]
-_DocsPerShard = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Documents in a shard, about.")
-]
+_DocsPerShard = Annotated[int, flag("--docs-per-shard N", "Documents in a shard, about.", min=1)]
 
 
 def plan_shards(
@@ -433,38 +321,28 @@ def plan_shards(
 
     The number of documents is estimated from the beginning of each file.
 
-    JSON: documents, shards, chunks (tasks that read the files), bytes.
+    JSON: n_docs, n_shards, n_chunks (tasks that read the files), n_bytes.
     """
     from softcosine.cluster.plan import ShardPlan
 
     found = ShardPlan(
         inputs, docs_per_shard=docs_per_shard, format=format, encoding=encoding, plain=True
     ).estimate()
-    if as_json:
-        facts = {"documents": found.n_docs, "shards": found.n_shards}
-        print_json({**facts, "chunks": found.n_chunks, "bytes": found.n_bytes})
-        return
-    console().print(
+    print_result(
+        wire(found), as_json,
         f"About {counted(found.n_docs, 'document')} in {counted(found.n_shards, 'shard')}, read "
-        f"in {counted(found.n_chunks, 'chunk')} of {size(found.n_bytes)} together."
-    )
+        f"in {counted(found.n_chunks, 'chunk')} of {size(found.n_bytes)} together.",
+    )  # fmt: skip
 
 
 def build_shards(
     inputs: _Inputs,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="SHARDS", help="The folder to write.")
-    ],
     reading: Records,
     making: Making,
+    output: Path = option("--output -o SHARDS", "The folder to write.", ...),
     docs_per_shard: _DocsPerShard = 1_000_000,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of workers [all processors].")
-    ] = None,
-    memory: Annotated[
-        str,
-        typer.Option(metavar="SIZE", help="Approximate memory of a worker: 512M, 2G."),
-    ] = "1G",
+    jobs: int | None = option("--jobs N", "Number of workers [all processors].", None, min=1),
+    memory: str = option("--memory SIZE", "Approximate memory of a worker: 512M, 2G.", "1G"),
     as_json: Summary = False,
 ) -> None:
     """Build shards from files of documents: several indexes that answer as one.
@@ -479,14 +357,12 @@ def build_shards(
 
     If the command is stopped, start it again with the same arguments: it continues where it was.
 
-    JSON: shards, documents, terms, epoch, bytes, seconds, note (source of the similarities), types
-    (of columns).
+    JSON: as of 'index', and shards (their number).
     """
     from softcosine._threads import usable_cpus
     from softcosine.cluster.plan import ShardPlan
 
-    making.check()
-    check_one(text=reading.text_fields, field=making.fields)
+    making.check(text=reading.text_fields)
     if reading.pattern is not None:
         raise InvalidInputError("--glob is for folders, and shards are built from files.")
     started = time.perf_counter()
@@ -497,32 +373,4 @@ def build_shards(
     )  # fmt: skip
     with Reporter() as report, saying_how_to_go_on(output):
         planned.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)
-    _show_shards(output, planned.types_, time.perf_counter() - started, as_json)
-
-
-def _show_shards(output: Path, types: dict[str, str], seconds: float, as_json: bool) -> None:
-    from softcosine.cluster.manifest import ShardsManifest
-    from softcosine.index.soft_index import SoftIndex
-
-    manifest = ShardsManifest.read(output)
-    epoch, n_bytes = SoftIndex.open(output / manifest.epoch_folder), _bytes_of(output)
-    n_terms, note = len(epoch.vocabulary), epoch.note
-    if as_json:
-        sizes = {"shards": manifest.n_shards, "documents": manifest.n_docs, "terms": n_terms}
-        own = {"epoch": manifest.epoch, "bytes": n_bytes, "seconds": seconds, "note": note}
-        print_json({**sizes, **own, "types": types})
-        return
-    console().print(
-        f"Built {counted(manifest.n_shards, 'shard')} of {counted(manifest.n_docs, 'document')} "
-        f"with {counted(n_terms, 'term')} in {duration(seconds)}: "
-        f"{printable(str(output))} ({size(n_bytes)})."
-    )
-    if columns := str(Types(found=types)):
-        console().print(printable(columns), style="dim")
-    print_note(note, epoch.language, epoch.analyzer)
-
-
-def _bytes_of(folder: Path) -> int:
-    """Return the size on disk of a folder; a file with several names counts once."""
-    facts = [path.stat() for path in folder.rglob("*") if path.is_file()]
-    return sum({(one.st_dev, one.st_ino): one.st_size for one in facts}.values())
+    _show(output, started, Types(found=planned.types_), as_json)

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from softcosine.cli.completing import complete_named_index
-from softcosine.cli.derived import FromRequest
-from softcosine.cli.opening import in_a_folder, open_index
+from softcosine.cli.derived import FromRequest, option
+from softcosine.cli.opening import in_a_folder, one_index, open_searchable
 from softcosine.cli.options import KnownEncoder
 from softcosine.cli.output import console
 from softcosine.cli.signals import end_at_once
@@ -33,18 +33,14 @@ def mcp(
         dict[str, Any],
         FromRequest(ScoringOptions, only=("ranking", "ask", "meaning")),
     ],
-    writable: Annotated[
-        bool, typer.Option("--writable", help="Let the model add and delete documents.")
-    ] = False,
-    max_characters: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Where texts of hits are truncated [1000]."),
-    ] = None,
+    writable: bool = option("--writable", "Let the model add and delete documents.", False),
+    max_characters: int | None = option(
+        "--max-characters N", "Where texts of hits are truncated [1000].", None, min=1
+    ),
     encoder: KnownEncoder = None,
-    config: Annotated[
-        bool,
-        typer.Option("--config", help="Print the entry for a client's configuration, and exit."),
-    ] = False,
+    config: bool = option(
+        "--config", "Print the entry for a client's configuration, and exit.", False
+    ),
 ) -> None:
     """Serve indexes to a language model (Model Context Protocol), over standard input and output.
 
@@ -62,15 +58,16 @@ def mcp(
     --encoder names the encoder of indexes that were encoded with another one than minilm;
     --ranking, --ask and --meaning hold for every search of the model, as in 'search'.
     """
+    from softcosine.index.soft_index import SoftIndex
     from softcosine.mcp.server import MAX_CHARACTERS, mcp_server
 
     folders = _named(indexes)
-    opened = {name: open_index(folder) for name, folder in folders.items()}
+    opened = {name: SoftIndex.open(folder) for name, folder in folders.items()}
     if encoder is not None:
         spaces = {name: one.snapshot.meaning for name, one in opened.items()}
         encoded = [name for name, own in spaces.items() if own is not None and not own.static]
         for name in encoded or opened:  # without any, the error says why
-            opened[name] = open_index(folders[name], encoder)
+            opened[name] = one_index(open_searchable(folders[name], encoder))
     ScoringOptions.of(**options)
     for one in opened.values():
         one.searcher(options.get("ranking"))  # raises for an unknown one

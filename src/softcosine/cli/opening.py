@@ -7,19 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
-
-import typer
+from typing import TYPE_CHECKING, Any, cast
 
 from softcosine._validation import check_choice
-from softcosine.cli.completing import names_of
-from softcosine.cli.derived import MORE
+from softcosine.cli.derived import option
 from softcosine.cli.output import counted
 from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
-    from softcosine.cluster.opening import ShardOptions
+    from softcosine.cluster.opening import EitherIndex, ShardOptions
     from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
 
@@ -67,28 +64,18 @@ def in_a_folder(index: Path) -> Path:
 class Shards:
     """How the shards of a sharded index are searched."""
 
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=names_of("ray"),
-            help="Search the shards of a sharded index in actors of 'ray' [threads].",
-            rich_help_panel=MORE,
-        ),
-    ] = None
-    replicas: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Actors for each shard [1].", rich_help_panel=MORE),
-    ] = None
-    shard_timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            metavar="SECONDS",
-            help="Answer without shards that take longer in a step of the search, and name them.",
-            rich_help_panel=MORE,
-        ),
-    ] = None
+    engine: str | None = option(
+        "--engine NAME", "Search the shards of a sharded index in actors of 'ray' [threads].",
+        None, "ray", more=True,
+    )  # fmt: skip
+    replicas: int | None = option(
+        "--replicas N", "Actors for each shard [1].", None, min=1, more=True
+    )
+    shard_timeout: float | None = option(
+        "--shard-timeout SECONDS",
+        "Answer without shards that take longer in a step of the search, and name them.",
+        None, min=0.001, more=True,
+    )  # fmt: skip
 
     def of(self, paths: Iterable[Path]) -> ShardOptions:
         """Return the options; InvalidInputError if they need a sharded index and there is none."""
@@ -123,7 +110,7 @@ def refuse(**of_folders: object) -> None:
 @contextmanager
 def any_index(
     index: Path, encoder: str | None = None, shards: Shards | None = None, **of_folders: object
-) -> Iterator[Searchable | RemoteIndex]:
+) -> Iterator[EitherIndex | RemoteIndex]:
     """Open an index in a folder, or connect to one of a server, which takes no `of_folders`."""
     if (place := _address(index)) is None:
         yield open_searchable(index, encoder, shards)
@@ -135,13 +122,17 @@ def any_index(
         yield client.index(place[1])
 
 
-def open_index(
-    path: Path, encoder: str | None = None, encoder_cache: Path | None = None
-) -> SoftIndex:
-    """Open an index with an encoder and a cache, which need coordinates of documents."""
-    from softcosine.index.soft_index import SoftIndex
+def open_searchable(
+    path: Path,
+    encoder: str | None = None,
+    shards: Shards | None = None,
+    encoder_cache: Path | None = None,
+) -> EitherIndex:
+    """Open an index, or a sharded one; an encoder needs coordinates of documents."""
+    from softcosine.cluster.opening import open_either
 
-    opened = SoftIndex.open(path)
+    options = (shards or Shards()).of([path])
+    opened = open_either(path, shards=options)
     if encoder is None and encoder_cache is None:
         return opened
     if opened.snapshot.meaning is None:
@@ -149,19 +140,7 @@ def open_index(
             f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
             f"admin encode {path} --encoder {encoder or 'minilm'} first, or leave the option out."
         )
-    return SoftIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
-
-
-def open_searchable(
-    path: Path, encoder: str | None = None, shards: Shards | None = None
-) -> Searchable:
-    """Open an index, or a sharded one."""
-    from softcosine.cluster.opening import is_sharded, open_either
-
-    options = (shards or Shards()).of([path])
-    if not is_sharded(path):
-        return open_index(path, encoder)
-    return open_either(path, shards=options, encoder=encoder)
+    return open_either(path, shards=options, encoder=encoder, encoder_cache=encoder_cache)
 
 
 def one_index(opened: Searchable | RemoteIndex) -> SoftIndex:

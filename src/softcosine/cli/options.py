@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.completing import complete_index, names_of
-from softcosine.cli.derived import MORE
+from softcosine._validation import check_choice
+from softcosine.cli.completing import complete_index
+from softcosine.cli.derived import flag, option
 from softcosine.cli.opening import in_a_folder
 from softcosine.cli.reading import each_document
 from softcosine.errors import InvalidInputError
@@ -19,6 +20,7 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.files import Document, Fields
+    from softcosine.matrix.recipe import SimilarityRecipe
 
 
 Index = Annotated[
@@ -50,37 +52,99 @@ Inputs = Annotated[
     ),
 ]
 IdField = Annotated[
-    str | None,
-    typer.Option(
-        "--id", metavar="FIELD", help="Field of the id ['id' or '_id', else running numbers]."
-    ),
+    str | None, flag("--id FIELD", "Field of the id ['id' or '_id', else running numbers].")
+]
+TextFields = Annotated[
+    list[str] | None, flag("--text FIELD", "Text field [title and text]; repeatable.")
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        autocompletion=names_of("files:FORMATS"),
-        help="Input format: jsonl, json, csv, tsv, lines, text (one document per file) or parquet "
+    flag(
+        "--format",
+        "Input format: jsonl, json, csv, tsv, lines, text (one document per file) or parquet "
         "[by file name].",
+        "files:FORMATS",
     ),
 ]
-
-TextFields = Annotated[
-    list[str] | None,
-    typer.Option("--text", metavar="FIELD", help="Text field [title and text]; repeatable."),
-]
-TypesOfColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--types",
-        metavar="COLUMN=TYPE",
-        help="Type of a column of CSV or TSV: integer, decimal, boolean, date or text [inferred "
-        "from all of its cells]; repeatable.",
-    ),
-]
-Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
-Pattern = Annotated[
+Encoding = Annotated[str, flag("--encoding", "Encoding of text files.")]
+Overwrites = Annotated[bool, flag("--overwrite", "Replace what exists.")]
+Json = Annotated[bool, flag("--json", "Print one line of JSON per result.")]
+Summary = Annotated[bool, flag("--json", "Print a summary as JSON.")]
+Limit = Annotated[int, flag("-k N", "Maximum number of results.")]
+Language = Annotated[
     str | None,
-    typer.Option("--glob", metavar="PATTERN", help="File names to read in a folder: '*.py'."),
+    flag(
+        "--language LANGUAGE",
+        "Language of the texts, such as german, or none; sets the stemmer, the segmenter and the "
+        "word vectors [detected].",
+        "text.analyzer:languages",
+        "none",
+    ),
+]
+Stemmer = Annotated[
+    str | None,
+    flag(
+        "--stemmer LANGUAGE",
+        "Stemmer, if not that of the language: english, german, none.",
+        "text.analyzer:stemmers",
+        "none",
+    ),
+]
+MinDf = Annotated[
+    str | None,
+    flag("--min-df N", "Drop words in fewer documents: a number, or a share: 0.001."),
+]
+Encoder = Annotated[
+    str | None,
+    flag(
+        "--encoder NAME",
+        "Sentence encoder that reads each document once, so that searches also rank by meaning: "
+        "minilm (English), or the folder or name of another, or hub:NAME; static for a bundled "
+        "table of English word pieces in place of one; none for words alone.",
+        *("minilm", "static", "none"),
+    ),
+]
+KnownEncoder = Annotated[
+    str | None,
+    flag(
+        "--encoder NAME", "Folder or name of the index's encoder, if not minilm.", "minilm",
+        more=True,
+    ),
+]  # fmt: skip
+EncoderCache = Annotated[
+    Path | None,
+    flag(
+        "--encoder-cache FILE",
+        "File of encoded texts, so that no text is encoded twice; may be new.",
+    ),
+]
+Meaning = Annotated[
+    float | None,
+    flag(
+        "--meaning WEIGHT",
+        "Weight of meaning in the score; 0 for words alone [that of the index].",
+    ),
+]
+MeaningSpace = Annotated[
+    Path | None,
+    flag(
+        "--meaning-space FILE",
+        "Query table of the encoder, made by 'admin teach'; that of minilm is bundled.",
+    ),
+]
+Memory = Annotated[
+    str, flag("--memory SIZE", "Approximate memory for buffered documents: 512M, 2G.")
+]
+Wait = Annotated[float, flag("--wait SECONDS", "Time to wait for another writer.", min=0)]
+Refresh = Annotated[
+    bool | None,
+    flag(
+        "--refresh/--no-refresh",
+        "Update the term weights [if a tenth of the documents has changed].",
+    ),
+]
+Threads = Annotated[
+    int | None, flag("--threads N", "Maximum number of threads [all processors].", min=1)
 ]
 
 
@@ -91,7 +155,7 @@ class Reading:
     text_fields: TextFields = None
     format: Format = None
     encoding: Encoding = "utf-8"
-    pattern: Pattern = None
+    pattern: str | None = option("--glob PATTERN", "File names to read in a folder: '*.py'.", None)
 
     def documents(
         self, inputs: Sequence[str], fields: Fields, report: Report, **options: Any
@@ -108,110 +172,45 @@ class Records(Reading):
     """How the files of documents with ids are read."""
 
     id_field: IdField = None
-    types: TypesOfColumns = None
+    types: list[str] | None = option(
+        "--types COLUMN=TYPE",
+        "Type of a column of CSV or TSV: integer, decimal, boolean, date or text [inferred from "
+        "all of its cells]; repeatable.",
+        None,
+    )
 
 
-Overwrites = Annotated[bool, typer.Option("--overwrite", help="Replace what exists.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON per result.")]
-Limit = Annotated[int, typer.Option("-k", metavar="N", help="Maximum number of results.")]
-Join = Annotated[
-    str,
-    typer.Option(
-        autocompletion=names_of("similarity.combine.by_name:JOINS"),
-        help="How to combine several sources: strongest, mean, noisy-or or first.",
-    ),
-]
-DecisionsFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="File of pairs of words that you pin, forbid or weight."),
-]
-MaxNeighbors = Annotated[
-    int | None,
-    typer.Option(
+@dataclass(frozen=True)
+class Sources:
+    """How sources of term similarity make a matrix."""
+
+    join: str = option(
+        "--join", "How to combine several sources: strongest, mean, noisy-or or first.",
+        "strongest", "similarity.combine.by_name:JOINS",
+    )  # fmt: skip
+    decisions: Path | None = option(
+        "--decisions FILE", "File of pairs of words that you pin, forbid or weight.", None
+    )
+    max_neighbors: int | None = option(
+        "--max-neighbors",
+        "Maximum number of similar words per word [100; 10 if the texts are the only source].",
+        None,
         min=0,
-        help="Maximum number of similar words per word [100; 10 if the texts are the only source].",
-    ),
-]
-Language = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LANGUAGE",
-        autocompletion=names_of("text.analyzer:languages", "none"),
-        help="Language of the texts, such as german, or none; sets the stemmer, the segmenter and "
-        "the word vectors [detected].",
-    ),
-]
-Stemmer = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LANGUAGE",
-        autocompletion=names_of("text.analyzer:stemmers", "none"),
-        help="Stemmer, if not that of the language: english, german, none.",
-    ),
-]
-MinDf = Annotated[
-    str | None,
-    typer.Option(metavar="N", help="Drop words in fewer documents: a number, or a share: 0.001."),
-]
-Encoder = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=names_of("minilm", "static", "none"),
-        help="Sentence encoder that reads each document once, so that searches also rank by "
-        "meaning: minilm (English), or the folder or name of another, or hub:NAME; static for a "
-        "bundled table of English word pieces in place of one; none for words alone.",
-    ),
-]
-KnownEncoder = Annotated[
-    str | None,
-    typer.Option(
-        "--encoder",
-        metavar="NAME",
-        autocompletion=names_of("minilm"),
-        help="Folder or name of the index's encoder, if not minilm.",
-        rich_help_panel=MORE,
-    ),
-]
-EncoderCache = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="File of encoded texts, so that no text is encoded twice; may be new."
-    ),
-]
-Meaning = Annotated[
-    float | None,
-    typer.Option(
-        metavar="WEIGHT",
-        help="Weight of meaning in the score; 0 for words alone [that of the index].",
-    ),
-]
-MeaningSpace = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Query table of the encoder, made by 'admin teach'; that of minilm is bundled.",
-    ),
-]
-Summary = Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")]
-Memory = Annotated[
-    str,
-    typer.Option(metavar="SIZE", help="Approximate memory for buffered documents: 512M, 2G."),
-]
-Wait = Annotated[
-    float,
-    typer.Option(min=0, metavar="SECONDS", help="Time to wait for another writer."),
-]
-Refresh = Annotated[
-    bool | None,
-    typer.Option(
-        "--refresh/--no-refresh",
-        help="Update the term weights [if a tenth of the documents has changed].",
-    ),
-]
-Threads = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Maximum number of threads [all processors].")
-]
+    )
+
+    def recipe(self, sources: Sequence[str] | None, **settings: Any) -> SimilarityRecipe:
+        """Return the recipe of sources; None for the default ones."""
+        from softcosine.matrix.recipe import SimilarityRecipe
+        from softcosine.similarity.combine.by_name import JOINS
+        from softcosine.similarity.overrides.decisions import read_decisions
+
+        check_choice("join", self.join, JOINS)
+        return SimilarityRecipe(
+            sources=sources, combine=self.join, max_neighbors=self.max_neighbors,
+            overrides=None if self.decisions is None else read_decisions(self.decisions),
+            **settings,
+        )  # fmt: skip
+
 
 _SIZE = re.compile(r"(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]?)(i?B)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

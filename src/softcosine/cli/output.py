@@ -7,13 +7,14 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine.cli.escaping import is_harmless
 from softcosine.cli.escaping import printable as printable
+from softcosine.errors import InvalidInputError
 from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
@@ -74,6 +75,45 @@ def print_table(table: Table) -> None:
         out.print(table)
     for line in captured.get().splitlines():
         out.print(line.rstrip(), soft_wrap=True)
+
+
+def show_facts(title: str, facts: Mapping[str, str]) -> None:
+    """Print names and values below a title; empty values are left out."""
+    table = grid({"style": "dim", "no_wrap": True}, {"ratio": 1, "overflow": "fold"})
+    for name, value in facts.items():
+        if value:
+            table.add_row(name, printable(value))
+    console().print(printable(title), style="bold")
+    print_table(table)
+
+
+def grid(*columns: Mapping[str, Any]) -> Table:
+    """Return a table without header and lines; see ``rich.table.Table.add_column``."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for settings in columns:
+        table.add_column(**settings)
+    return table
+
+
+def print_result(facts: Mapping[str, Any], as_json: bool, told: str, *notes: str) -> None:
+    """Print a result as JSON, or as a sentence with notes; empty notes are left out."""
+    if as_json:
+        print_json(facts)
+        return
+    console().print(printable(told))
+    for note in filter(None, notes):
+        console().print(printable(note), style="dim")
+
+
+def neighbors_told(statistics: Mapping[str, Any]) -> str:
+    """Return the statistics of a matrix in words."""
+    return (
+        f"{statistics['n_terms_with_neighbors']:,} of {statistics['n_terms']:,} terms have some; "
+        f"{statistics['mean_neighbors']:.1f} per term on average, {statistics['max_neighbors']} at "
+        f"most; mean similarity {statistics['mean_similarity']:.2f}"
+    )
 
 
 def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
@@ -174,16 +214,16 @@ def show_hits(
         Why meaning was not found as one would expect.
     """
     from rich.padding import Padding
-    from rich.table import Table
     from rich.text import Text
 
     out = console()
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(justify="right", style="dim", no_wrap=True)
-    table.add_column(justify="right", style="cyan", no_wrap=True)
-    folded = 24 if out.is_terminal else None
-    table.add_column(style="green", max_width=folded, overflow="fold")
-    table.add_column(overflow="fold")
+    right = {"justify": "right", "no_wrap": True}
+    table = grid(
+        {**right, "style": "dim"},
+        {**right, "style": "cyan"},
+        {"style": "green", "max_width": 24 if out.is_terminal else None, "overflow": "fold"},
+        {"overflow": "fold"},
+    )
     for place, hit in enumerate(hits):
         rank = str(hits.offset + place + 1)
         found = [rank, score_shown(hit.score), printable(hit.id)]
@@ -355,35 +395,33 @@ def show_explanation(
 
 def show_neighbors(record: dict[str, Any], origins: bool, as_json: bool) -> None:
     """Print the neighbours of a word, as a method ``term`` returns them, perhaps with origins."""
-    from rich.table import Table
-
     from softcosine.similarity.provenance import Origin
 
     shown = ("word", "similarity", "origin") if origins else ("word", "similarity")
     neighbors = [{key: one[key] for key in shown if key in one} for one in record["neighbors"]]
-    forbidden = record.get("forbidden", ()) if origins else ()
+    if origins and "forbidden" not in record:
+        raise InvalidInputError(
+            "there is no source of term similarity, so the origins are unknown; build the index or "
+            "the matrix with a source that can be saved."
+        )
     if as_json:
-        kept = {"word": record["word"], "indexed": record["indexed"], "neighbors": neighbors}
-        print_json({**kept, "forbidden": forbidden} if "forbidden" in record and origins else kept)
+        names = ("word", "indexed", "neighbors", *(["forbidden"] if origins else []))
+        print_json({name: {**record, "neighbors": neighbors}[name] for name in names})
         return
     out = console()
     out.print(printable(record["word"]), style="bold", end="")
     out.print("" if record["indexed"] else "  (in no document)", style="yellow")
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(style="dim", overflow="fold")
+    table = grid({"no_wrap": True}, {"overflow": "fold"}, {"style": "dim", "overflow": "fold"})
     for one in neighbors:
-        origin = [str(Origin.from_dict(one["origin"]))] if "origin" in one else []
-        row = [f"  {one['similarity']:.3f}", one["word"], *origin]
-        table.add_row(*map(printable, row))
+        origin = [str(Origin.from_dict(one["origin"]))] if origins else []
+        table.add_row(*map(printable, (f"  {one['similarity']:.3f}", one["word"], *origin)))
     if neighbors:
         print_table(table)
     elif " " in record["word"].strip():
         out.print("  no indexed word is similar to it as a whole; 'search' also uses its words")
     else:
         out.print("  no indexed word is similar to it")
-    for one in forbidden:
+    for one in record["forbidden"] if origins else ():
         line = f"  {one['word']}  {Origin.from_dict(one['origin'])}"
         out.print(printable(line), style="dim")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.conditions import why_none_passes
-from softcosine.cli.derived import MORE, FromRequest
+from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.opening import (
     Shards,
     any_index,
@@ -43,6 +43,7 @@ from softcosine.cli.output import (
     duration,
     hits_record,
     print_json,
+    print_result,
     printable,
     show_explanation,
     show_hits,
@@ -52,7 +53,7 @@ from softcosine.cli.pictures import Picture
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import ADVICE, fields_named
 from softcosine.errors import InvalidInputError
-from softcosine.index.requests import ExplainRequest, SearchOptions, SearchRequest, SimilarRequest
+from softcosine.index.requests import ExplainRequest, SearchOptions, SimilarRequest
 from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
@@ -62,19 +63,8 @@ if TYPE_CHECKING:
     from softcosine.index.search.searchable import Searchable
 
 
-_Search = Annotated[
-    dict[str, Any],
-    FromRequest(
-        SearchRequest,
-        ("q",),
-        shown=frozenset(
-            {"k", "min_score", "where", "sort", "facets", "fuzzy", "ranking", "meaning"}
-        ),
-    ),
-]
-Explained = Annotated[
-    bool, typer.Option("--explain", "-e", help="Show the pairs of words behind each score.")
-]
+_Search = Annotated[dict[str, Any], FromRequest(SearchOptions)]
+Explained = Annotated[bool, flag("--explain -e", "Show the pairs of words behind each score.")]
 
 
 def search(
@@ -86,14 +76,9 @@ def search(
     options: _Search,
     shards: Shards,
     picture: Picture,
-    page: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Show the Nth page of -k results.")
-    ] = None,
+    page: int | None = option("--page N", "Show the Nth page of -k results.", None, min=1),
     explain: Explained = False,
-    plan: Annotated[
-        bool,
-        typer.Option("--plan", help="Show how the search was executed.", rich_help_panel=MORE),
-    ] = False,
+    plan: bool = option("--plan", "Show how the search was executed.", False, more=True),
     encoder: KnownEncoder = None,
     as_json: Json = False,
 ) -> None:
@@ -201,9 +186,7 @@ def terms(
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
     picture: Picture,
     k: Limit = 10,
-    origins: Annotated[
-        bool, typer.Option("--origins", "-o", help="Show the source of each similarity.")
-    ] = False,
+    origins: bool = option("--origins -o", "Show the source of each similarity.", False),
     as_json: Json = False,
 ) -> None:
     """Show the indexed words similar to a word, which need not be indexed itself.
@@ -224,13 +207,7 @@ def terms(
         if picture.plot is not None:
             picture.draw("words", one_index(opened), words, k=k)
         for word in words:
-            record = opened.term(word, k=k)
-            if origins and "forbidden" not in record:
-                raise InvalidInputError(
-                    "the index has no source of term similarity, so the origins are unknown; build "
-                    "it with a source that can be saved."
-                )
-            show_neighbors(record, origins, as_json)
+            show_neighbors(opened.term(word, k=k), origins, as_json)
 
 
 def batch(
@@ -243,13 +220,10 @@ def batch(
             "is a JSON object, else lines of text).",
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write: .jsonl, .parquet or .run (TREC)."
-        ),
-    ],
     options: Annotated[dict[str, Any], FromRequest(SearchOptions, ("facets", "offset"))],
+    output: Path = option(
+        "--output -o FILE", "File to write: .jsonl, .parquet or .run (TREC).", ...
+    ),
     encoder: KnownEncoder = None,
     id_field: IdField = None,
     text_fields: TextFields = None,
@@ -288,10 +262,10 @@ def batch(
     weight = weight_of_meaning(facts_of(opened), ranking, options)
     if note := missing_encoder(opened, encoder or options.get("ask"), weight):
         console(stderr=True).print(printable(note), style="dim")
-    if as_json:
-        print_json({"queries": n_queries, "seconds": seconds, "file": str(output)})
-        return
-    console().print(f"Queries: {n_queries:,}, searched in {duration(seconds)}.")
+    print_result(
+        {"queries": n_queries, "seconds": seconds, "file": str(output)}, as_json,
+        f"Queries: {n_queries:,}, searched in {duration(seconds)}.",
+    )  # fmt: skip
 
 
 class Answers:

@@ -1,56 +1,122 @@
-"""Commands of ``softcosine similarity``: build, show, neighbors, check, set, diff."""
+"""Commands of ``softcosine similarity``: build, show, neighbors, check, set."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from softcosine.cli.completing import names_of, stored_kind
+from softcosine.cli.derived import option
 from softcosine.cli.maintenance import bytes_of, files_of
-from softcosine.cli.matrix_building import SOURCES_HELP, Recipe, Terms, built_matrix
-from softcosine.cli.matrix_index import (
-    SavedMatrix,
-    neighbors_record,
-    opened_matrix,
-    opened_with_source,
-)
 from softcosine.cli.options import (
     Index,
     Json,
+    Language,
     Limit,
+    MinDf,
     Overwrites,
     Reading,
+    Sources,
+    Stemmer,
     Summary,
     Wait,
 )
 from softcosine.cli.output import (
     console,
     duration,
+    neighbors_told,
     print_json,
     print_note,
-    print_table,
     printable,
     program,
+    show_facts,
     show_neighbors,
     size,
 )
 from softcosine.cli.progress import Reporter
+from softcosine.cli.saved_matrix import SavedMatrix
+from softcosine.cli.vocabularies import Corpus, document_limit, read_corpus, read_words
 from softcosine.cli.writing import changing
 from softcosine.errors import InvalidInputError
+from softcosine.index.wire import wire
 from softcosine.index.writer.lock import WRITER_TIMEOUT
+from softcosine.similarity.registry import NAMES, PREFIXES
 
 if TYPE_CHECKING:
+    from softcosine._progress import Report
     from softcosine.matrix.list_use import ListUse
-    from softcosine.matrix.term_similarity_matrix import MatrixDifference, TermSimilarityMatrix
+    from softcosine.matrix.recipe import SimilarityRecipe
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
 Matrix = Annotated[
     Path,
     typer.Argument(metavar="MATRIX", help="A folder that 'similarity build' or 'index' wrote."),
 ]
+
+
+@dataclass(frozen=True)
+class Recipe(Sources):
+    """How sources make a matrix of its own."""
+
+    threshold: float | None = option(
+        "--threshold COSINE", "Minimum cosine of word vectors [0.3].", None
+    )
+    exponent: float | None = option(
+        "--exponent E", "Exponent of the cosines of word vectors [4].", None
+    )
+    definite: bool = option(
+        "--definite",
+        "Scale all similarities by the largest factor for which no soft cosine exceeds 1.",
+        False,
+    )
+
+    def of(self, sources: list[str] | None) -> SimilarityRecipe:
+        """Return the recipe of these sources."""
+        return self.recipe(
+            sources, threshold=self.threshold, exponent=self.exponent,
+            scaling="definite" if self.definite else "auto",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Where the terms of a matrix come from."""
+
+    vocabulary: list[str] | None = option(
+        "--vocabulary FILE",
+        "Source of the terms: documents as 'index' reads them (repeatable), or an index, or a "
+        "matrix.",
+        None,
+    )
+    words: str | None = option(
+        "--words FILE", "Instead of --vocabulary: a list of words, one per line.", None
+    )
+    language: Language = None
+    stemmer: Stemmer = None
+    min_df: MinDf = None
+
+    def corpus(self, recipe: SimilarityRecipe, reading: Reading, report: Report) -> Corpus:
+        """Return the vocabulary, and texts to learn from."""
+        if (not self.vocabulary) == (self.words is None):
+            raise InvalidInputError(
+                "the terms come from --vocabulary FILE (documents, an index, a matrix) or from "
+                "--words FILE (a list); give one of the two."
+            )
+        rules = {"language": self.language, "stemmer": self.stemmer}
+        if self.words is None:
+            return read_corpus(
+                self.vocabulary or (), reading, **rules, min_df=document_limit(self.min_df),
+                phrases=recipe.phrases(), report=report,
+            )  # fmt: skip
+        if self.min_df is not None:
+            raise InvalidInputError(
+                "--min-df needs documents, but --words is a list; leave it out."
+            )
+        return read_words(self.words, encoding=reading.encoding, **rules)
 
 
 def build(
@@ -62,21 +128,12 @@ def build(
         typer.Argument(
             metavar="SOURCE",
             autocompletion=names_of("similarity.registry:NAMES"),
-            help=SOURCES_HELP,
+            help=f"A name ({', '.join(NAMES)}), a file of vectors or of synonyms, or KIND:PLACE "
+            f"({', '.join(PREFIXES)}); docs/lab.md lists more. Default: as in 'index'.",
             show_default=False,
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="MATRIX", help="The folder to write (required)."),
-    ] = None,
-    keep_source: Annotated[
-        bool,
-        typer.Option(
-            "--keep-source/--no-source",
-            help="Store the sources with the matrix, for words outside it.",
-        ),
-    ] = True,
+    output: Path | None = option("--output -o MATRIX", "The folder to write (required).", None),
     overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
@@ -92,15 +149,13 @@ def build(
     vectors:FILE and synonyms:FILE fix the kind. Of several sources the largest similarity counts,
     unless --join names another method.
 
-    Balanced similarities are divided by the square roots of both words' sums of similarities, if
+    Similarities are balanced: divided by the square roots of both words' sums of similarities, if
     these exceed 1. The neighbours of a word then weigh no more than the word itself, and no soft
-    cosine exceeds 1.
-    --as-given keeps the values of the sources; --definite scales all by one factor instead. Pinned
-    pairs and pairs of synonyms:FILE keep their value; thesaurus:FILE is balanced like other sources
-    and suits large lists of other authors.
+    cosine exceeds 1. --definite scales all by one factor instead. Pinned pairs and pairs of
+    synonyms:FILE keep their value; thesaurus:FILE is balanced like other sources and suits large
+    lists of other authors.
 
-    JSON: matrix, terms, neighbors, mean_neighbors, max_neighbors, mean_similarity, symmetric,
-    dominant, balanced, shrunk, sources, bytes, seconds, note, and list_use as of 'index'.
+    JSON: as of 'similarity show', and seconds, note, and list_use as of 'index'.
     """
     from softcosine.matrix.list_use import list_use
     from softcosine.storage import check_target
@@ -108,14 +163,91 @@ def build(
     if output is None:
         raise InvalidInputError("--output is missing: name the folder to write by -o MATRIX.")
     check_target(output, "matrix", overwrite=overwrite)
-    started, made = time.perf_counter(), recipe.of(sources or ())
+    started, made = time.perf_counter(), recipe.of(sources or None)
     with Reporter() as report:
         corpus = terms.corpus(made, reading, report)
-        S, source, note = built_matrix(made, corpus, keep_source, terms.record(), report)
+        built = made.build(
+            corpus.vocabulary, corpus.texts, analyzer=corpus.analyzer, language=corpus.language,
+            report=report,
+        )  # fmt: skip
+        S = _with_settings(built.S, made, corpus, terms.vocabulary or [terms.words])
         report("writing", 0, None)
-        S.save(output, source=source if keep_source else None, overwrite=overwrite)
-    use = list_use(S, source, analyzer=corpus.analyzer, queries=keep_source)
-    show_built(S, note, use, output, time.perf_counter() - started, as_json)
+        S.save(output, source=built.source, overwrite=overwrite)
+    use = list_use(S, built.source, analyzer=corpus.analyzer)
+    note = built.note if len(S) else "The vocabulary is empty."
+    note = " ".join(filter(None, (note, _indefinite(S), corpus.note)))
+    _show_built(S, note, use, output, time.perf_counter() - started, as_json)
+
+
+def _with_settings(
+    S: TermSimilarityMatrix, recipe: SimilarityRecipe, corpus: Corpus, inputs: list[Any]
+) -> TermSimilarityMatrix:
+    """Return a matrix whose settings say what it was made of."""
+    record: dict[str, Any] = {"vocabulary": inputs, "recipe": recipe.to_dict()}
+    if corpus.analyzer is not None:
+        record["analyzer"] = corpus.analyzer.to_dict()
+    if corpus.language is not None:
+        record["language"] = corpus.language
+    return type(S).from_entries(
+        S.to_scipy(), S.vocabulary, representatives=S.representatives, scales=S.scales,
+        settings={**S.settings, **record},
+    )  # fmt: skip
+
+
+def _indefinite(S: TermSimilarityMatrix) -> str:
+    """Return a note if soft cosines above 1 can occur, or if scaling prevents them."""
+    from softcosine.matrix.definiteness import ROUNDING, lowest_eigenvalue
+
+    shrunk = float(S.settings.get("shrunk", 1.0))
+    if shrunk < 1.0:
+        return f"All similarities are multiplied by {shrunk:.3g}, so no soft cosine exceeds 1."
+    if not S.symmetric or S.dominant:
+        return ""
+    lowest = lowest_eigenvalue(S.to_scipy(), tolerance=1e-2).value
+    if lowest >= -ROUNDING:
+        return ""
+    return (
+        f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines above 1 "
+        f"can occur; --definite would multiply all similarities by {1 / (1 - lowest):.2g}."
+    )
+
+
+def _show_built(
+    S: TermSimilarityMatrix,
+    note: str,
+    use: ListUse | None,
+    output: Path,
+    seconds: float,
+    as_json: bool,
+) -> None:
+    from softcosine.text.analyzer import Analyzer
+
+    facts = _facts(S, output)
+    if as_json:
+        print_json({**facts, "seconds": seconds, "note": note, "list_use": wire(use)})
+        return
+    out, shown, figures = console(), printable(str(output)), facts["statistics"]
+    out.print(
+        f"Found {figures['n_neighbors']:,} neighbours of {figures['n_terms']:,} terms, "
+        f"{figures['mean_neighbors']:.1f} per term, in {duration(seconds)}: {shown} "
+        f"({size(facts['bytes'])})."
+    )
+    rules = S.settings.get("analyzer")
+    analyzer = Analyzer() if rules is None else Analyzer.from_dict(rules)
+    print_note(note, S.settings.get("language"), analyzer)
+    if use is not None:
+        out.print(str(use), style="dim", markup=False)
+    out.print(f"Show it: {program()} similarity show {shown}", style="dim")
+
+
+def _facts(S: TermSimilarityMatrix, path: Path) -> dict[str, Any]:
+    """Return what ``show --json`` prints."""
+    figures = wire(S.statistics(eigenvalue=False))
+    del figures["smallest_eigenvalue"]
+    return {
+        "matrix": str(path), "bytes": bytes_of(path), "statistics": figures,
+        "settings": S.settings,
+    }  # fmt: skip
 
 
 def show(matrix: Matrix, as_json: Json = False) -> None:
@@ -126,29 +258,42 @@ def show(matrix: Matrix, as_json: Json = False) -> None:
     JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, and settings of the
     build.
     """
-    S = opened_matrix(matrix)
-    if not as_json:
-        show_facts(S, matrix, bytes_of(matrix))
+    S = SavedMatrix.open(matrix).S
+    facts = _facts(S, matrix)
+    if as_json:
+        print_json(facts)
         return
-    figures = S.statistics(eigenvalue=False).to_dict()
-    del figures["smallest_eigenvalue"]
-    print_json(
-        {
-            "matrix": str(matrix),
-            "bytes": bytes_of(matrix),
-            "statistics": figures,
-            "settings": S.settings,
-        }
-    )
+    figures, settings = facts["statistics"], S.settings
+    limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
+    if settings.get("min_similarity"):
+        limits.append(f"at least {settings['min_similarity']:g}")
+    if S.scales is not None:
+        limits.append("balanced")
+    if settings.get("shrunk", 1.0) < 1:
+        limits.append(f"all times {settings['shrunk']:.3f}")
+    kind = "symmetric" if S.symmetric else "asymmetric"
+    recipe = settings.get("recipe")
+    sources = [] if recipe is None else recipe["sources"] or ["default"]
+    show_facts(str(matrix), {
+        "terms": f"{figures['n_terms']:,}",
+        "neighbours": f"{figures['n_neighbors']:,}: {neighbors_told(figures)}",
+        "kind": f"{kind}, diagonally dominant" if S.dominant else kind,
+        "limits": ", ".join(limits),
+        "order": str(settings.get("order", "")).replace("_", " "),
+        "sources": ", ".join(sources),
+        "combined by": recipe["combine"] if recipe and len(sources) > 1 else "",
+        "made from": settings.get("source", ""),
+        "words": ", ".join(settings.get("vocabulary", ())),
+        "extended": ", ".join(f"by {one['terms']:,} terms" for one in settings.get("extended", ())),
+        "on disk": size(facts["bytes"]),
+    })  # fmt: skip
 
 
 def neighbors(
     matrix: Matrix,
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
     k: Limit = 10,
-    origins: Annotated[
-        bool, typer.Option("--origins", help="Show the source of each neighbour.")
-    ] = False,
+    origins: bool = option("--origins", "Show the source of each neighbour.", False),
     as_json: Json = False,
 ) -> None:
     """Show the words of a matrix similar to a word.
@@ -156,16 +301,14 @@ def neighbors(
       softcosine similarity neighbors faq.matrix tyre puncture -k 5
 
     Words outside the matrix are looked up in the sources stored with it.
-    JSON: word, indexed, and neighbors of word and similarity, with --origins also origin.
+    JSON: as of 'terms'.
     """
-    S, source = opened_with_source(matrix)
-    if origins and source is None:
-        raise InvalidInputError(
-            f"{matrix} has no stored source, so the origins are unknown; build it without "
-            "--no-source."
-        )
+    from softcosine.index.query.similar_words import similar_words
+
+    saved = SavedMatrix.open(matrix)
     for word in words:
-        show_neighbors(neighbors_record(S, source, word, k, origins), origins, as_json)
+        parsed = saved.parse_word(word)
+        show_neighbors(similar_words(word, parsed, saved.S, saved.source, k=k), origins, as_json)
 
 
 def check(matrix: Matrix, as_json: Json = False) -> None:
@@ -179,32 +322,36 @@ def check(matrix: Matrix, as_json: Json = False) -> None:
     """
     from softcosine.matrix.definiteness import ROUNDING, lowest_eigenvalue, shrinking_factor
 
-    started = time.perf_counter()
-    n_files = _verified(matrix)
-    S = opened_matrix(matrix)
+    started, n_files = time.perf_counter(), _verified(matrix)
+    S = SavedMatrix.open(matrix).S
     lowest = lowest_eigenvalue(S.to_scipy()).value if S.symmetric else None
     definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= -ROUNDING))
     factor = shrinking_factor(S.to_scipy()) if S.symmetric and not definite else 1.0
-    facts = {
-        "matrix": str(matrix),
-        "files": n_files,
-        "bytes": bytes_of(matrix),
-        "symmetric": S.symmetric,
-        "dominant": S.dominant,
-        "smallest_eigenvalue": lowest,
-        "definite": definite,
-        "factor": factor,
-        "seconds": time.perf_counter() - started,
-    }
+    seconds, n_bytes = time.perf_counter() - started, bytes_of(matrix)
     if as_json:
-        print_json(facts)
+        print_json({
+            "matrix": str(matrix), "files": n_files, "bytes": n_bytes, "symmetric": S.symmetric,
+            "dominant": S.dominant, "smallest_eigenvalue": lowest, "definite": definite,
+            "factor": factor, "seconds": seconds,
+        })  # fmt: skip
         return
+    if lowest is None:
+        told = "It is asymmetric and only fit for searches."
+    elif S.dominant:
+        told = "It is strictly diagonally dominant, so positive definite"
+    elif definite:
+        told = "It is positive semidefinite, so no soft cosine exceeds 1"
+    else:
+        told = (
+            "It is not positive semidefinite, so soft cosines above 1 can occur; build it with "
+            f"--definite to multiply the similarities by {factor:.3f}"
+        )
     out = console()
     out.print(
-        f"{printable(str(matrix))} is intact: {facts['files']} files, {size(bytes_of(matrix))}, "
-        f"checked in {duration(time.perf_counter() - started)}."
+        f"{printable(str(matrix))} is intact: {n_files} files, {size(n_bytes)}, checked in "
+        f"{duration(seconds)}."
     )
-    out.print(definiteness_told(facts))
+    out.print(told if lowest is None else f"{told}; its smallest eigenvalue is {lowest:.3g}.")
 
 
 def _verified(matrix: Path) -> int:
@@ -220,29 +367,6 @@ def _verified(matrix: Path) -> int:
     folder = open_folder(matrix, "matrix")
     folder.verify()
     return len(folder.files)
-
-
-def diff(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="A matrix, or an index.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Another one.")],
-    k: Limit = 20,
-    tolerance: Annotated[
-        float, typer.Option(metavar="T", help="Ignore differences of at most T.")
-    ] = 0.0,
-    as_json: Json = False,
-) -> None:
-    """Compare two matrices: terms, and pairs with the largest change first.
-
-      softcosine similarity diff old.matrix new.matrix -k 50
-
-    JSON: before, after, added_terms, removed_terms, counts of the pairs added, removed, changed
-    and equal, and the first changes of left, right, before, after and kind.
-    """
-    found = opened_matrix(before).difference(opened_matrix(after), tolerance=tolerance)
-    if as_json:
-        print_json(difference_record(found, before, after, k))
-    else:
-        show_difference(found, k)
 
 
 def exchange(
@@ -264,164 +388,17 @@ def exchange(
     """
     started, saved = time.perf_counter(), SavedMatrix.open(matrix)
     with Reporter() as report, changing(index, wait=wait) as (opened, writer):
-        saved.check_stems(index, opened.analyzer)
-        S, note = saved.over(opened.vocabulary, report)
-        writer.set_similarity(S, source=saved.source, note=note)
+        saved.check_stemmer(opened.analyzer.stemmer, str(index))
+        made = saved.build(opened.vocabulary, report=report)
+        writer.set_similarity(made.S, source=made.source, note=made.note)
         report("computing lengths", 0, None)
         writer.commit()
     seconds = time.perf_counter() - started
-    facts = {
-        "index": str(index),
-        "matrix": str(matrix),
-        "documents": len(opened),
-        "terms": len(opened.vocabulary),
-        "generation": opened.snapshot.generation,
-        "seconds": seconds,
-        "note": note,
-    }
     if as_json:
-        print_json(facts)
+        print_json({
+            "index": str(index), "matrix": str(matrix), "documents": len(opened),
+            "terms": len(opened.vocabulary), "generation": opened.snapshot.generation,
+            "seconds": seconds, "note": made.note,
+        })  # fmt: skip
     else:
-        console().print(f"{note} Replaced in {duration(seconds)}: {printable(str(index))}.")
-
-
-_BAR_WIDTH = 50
-
-
-def show_built(
-    S: TermSimilarityMatrix,
-    note: str,
-    use: ListUse | None,
-    output: Path,
-    seconds: float,
-    as_json: bool,
-) -> None:
-    """Print the summary of a matrix that was built."""
-    from softcosine.text.analyzer import Analyzer
-
-    figures = S.statistics(eigenvalue=False)
-    shrunk = float(S.settings.get("shrunk", 1.0))
-    if as_json:
-        names = ("mean_neighbors", "max_neighbors", "mean_similarity", "symmetric", "dominant")
-        facts = {"matrix": str(output), "terms": figures.n_terms, "neighbors": figures.n_neighbors}
-        facts |= {name: getattr(figures, name) for name in names}
-        facts |= {"balanced": S.scales is not None, "shrunk": shrunk}
-        facts |= {"sources": _sources(S.settings), "bytes": bytes_of(output), "seconds": seconds}
-        print_json({**facts, "note": note, "list_use": None if use is None else use.to_dict()})
-        return
-    out, shown = console(), printable(str(output))
-    out.print(
-        f"Found {figures.n_neighbors:,} neighbours of {figures.n_terms:,} terms, "
-        f"{figures.mean_neighbors:.1f} per term, in {duration(seconds)}: {shown} "
-        f"({size(bytes_of(output))})."
-    )
-    analyzer = S.settings.get("analyzer")
-    print_note(
-        note,
-        S.settings.get("language"),
-        Analyzer() if analyzer is None else Analyzer.from_dict(analyzer),
-    )
-    if use is not None:
-        out.print(str(use), style="dim", markup=False)
-    out.print(f"Show it: {program()} similarity show {shown}", style="dim")
-
-
-def show_facts(S: TermSimilarityMatrix, path: Path, n_bytes: int) -> None:
-    """Print the figures of a matrix and how it was made."""
-    from rich.table import Table
-
-    figures, settings = S.statistics(eigenvalue=False), S.settings
-    limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
-    if settings.get("min_similarity"):
-        limits.append(f"at least {settings['min_similarity']:g}")
-    if S.scales is not None:
-        limits.append("balanced")
-    if settings.get("shrunk", 1.0) < 1:
-        limits.append(f"all times {settings['shrunk']:.3f}")
-    kind = "symmetric" if figures.symmetric else "asymmetric"
-    sources = _sources(settings)
-    lines = {
-        "terms": f"{figures.n_terms:,}",
-        "neighbours": (
-            f"{figures.n_neighbors:,}: {figures.n_terms_with_neighbors:,} of "
-            f"{figures.n_terms:,} terms have some, {figures.mean_neighbors:.1f} per term on "
-            f"average, {figures.max_neighbors} at most"
-        ),
-        "similarity": f"{figures.mean_similarity:.2f} on average",
-        "kind": f"{kind}, diagonally dominant" if figures.dominant else kind,
-        "limits": ", ".join(limits),
-        "order": str(settings.get("order", "")).replace("_", " "),
-        "sources": ", ".join(sources),
-        "combined by": settings["recipe"]["combine"] if len(sources) > 1 else "",
-        "made from": settings.get("source", ""),
-        "words": ", ".join(settings.get("vocabulary", ())),
-        "extended": ", ".join(f"by {one['terms']:,} terms" for one in settings.get("extended", ())),
-        "on disk": size(n_bytes),
-    }
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(ratio=1, overflow="fold")
-    for name, value in lines.items():
-        if value:
-            table.add_row(name, printable(value))
-    console().print(printable(str(path)), style="bold")
-    print_table(table)
-
-
-def definiteness_told(facts: dict[str, Any]) -> str:
-    """Return a sentence on definiteness from the facts that ``check --json`` prints."""
-    if not facts["symmetric"]:
-        return "It is asymmetric and only fit for searches; build it with --strategy symmetric."
-    lowest = f"its smallest eigenvalue is {facts['smallest_eigenvalue']:.3g}"
-    if facts["dominant"]:
-        return f"It is strictly diagonally dominant, so positive definite; {lowest}."
-    if facts["definite"]:
-        return f"It is positive semidefinite: {lowest}, so no soft cosine exceeds 1."
-    return (
-        f"It is not positive semidefinite: {lowest}, so soft cosines above 1 can occur. "
-        f"Build it with --definite to multiply the similarities by {facts['factor']:.3f}."
-    )
-
-
-def difference_record(
-    found: MatrixDifference, before: Path, after: Path, limit: int
-) -> dict[str, Any]:
-    """Return the difference of two matrices as ``diff --json`` prints it."""
-    names = ("left", "right", "before", "after", "kind")
-    return {
-        "before": str(before), "after": str(after), "added_terms": list(found.added_terms),
-        "removed_terms": list(found.removed_terms), "counts": found.counts(),
-        "changes": [
-            {name: getattr(change, name) for name in names} for change in found.changes[:limit]
-        ],
-    }  # fmt: skip
-
-
-def show_difference(found: MatrixDifference, limit: int) -> None:
-    """Print the pairs with the largest changes, the added and removed terms, and a summary."""
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("pair", style="green", overflow="fold")
-    table.add_column("before", justify="right", no_wrap=True)
-    table.add_column("after", justify="right", no_wrap=True)
-    table.add_column(style="dim", justify="right", no_wrap=True)
-    for change in found.changes[:limit]:
-        values = (f"{value:.3f}" if value else "-" for value in (change.before, change.after))
-        table.add_row(printable(f"{change.left} ~ {change.right}"), *values, change.kind)
-    out = console()
-    if found.changes:
-        print_table(table)
-    if len(found.changes) > limit:
-        out.print(f"and {len(found.changes) - limit:,} more pairs; -k shows more.", style="dim")
-    for name, terms in (("Added", found.added_terms), ("Removed", found.removed_terms)):
-        if terms:
-            more = ", ..." if len(terms) > limit else ""
-            out.print(f"{name} terms: {', '.join(map(printable, terms[:limit]))}{more}")
-    out.print(f"{found.summary()}.")
-
-
-def _sources(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of the sources of a matrix."""
-    recipe = settings.get("recipe")
-    return [] if recipe is None else recipe["sources"] or ["default"]
+        console().print(f"{made.note} Replaced in {duration(seconds)}: {printable(str(index))}.")

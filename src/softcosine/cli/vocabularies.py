@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,6 @@ from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from softcosine.cli.options import Reading
-    from softcosine.index.language import AnalyzedInLanguage
-    from softcosine.index.soft_index import SoftIndex
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
@@ -77,6 +75,8 @@ def read_corpus(
         If an index or a matrix is not the only input, or comes with options for documents.
     MalformedFileError, FileNotFoundError
     """
+    from softcosine.index.language import analyze_in_language
+
     stored = [path for path in inputs if stored_kind(path) is not None]
     chosen = (language, stemmer, min_df)
     if stored and (len(inputs) > 1 or any(one is not None for one in chosen)):
@@ -85,14 +85,14 @@ def read_corpus(
             "--stemmer and --min-df."
         )
     if stored:
-        return _of_matrix(stored[0]) if stored_kind(stored[0]) == "matrix" else _of_index(stored[0])
-
+        return _stored_corpus(stored[0])
     documents = reading.documents(inputs, fields_named(None, reading.text_fields), report)
     texts = [str(document.text) for document in documents]
-    least = 1 if min_df is None else min_df
-    found = analyzed_texts(
-        texts, *rules_of(language, stemmer), min_df=least, phrases=phrases, report=report
-    )
+    known, analyzer = rules_of(language, stemmer)
+    found = analyze_in_language(
+        texts, known, analyzer, phrases=phrases, min_df=1 if min_df is None else min_df,
+        progress=lambda done: report("reading texts", done, len(texts)),
+    )  # fmt: skip
     return Corpus(found.texts.vocabulary, found.analyzer, found.texts, found.language, found.note)
 
 
@@ -131,107 +131,59 @@ def rules_of(
     return known, Analyzer.for_language(base, **settings)
 
 
-def analyzed_texts(
-    texts: Sequence[str],
-    language: str,
-    analyzer: Analyzer | None,
-    *,
-    min_df: int | float,
-    report: Report,
-    phrases: Sequence[str] = (),
-) -> AnalyzedInLanguage:
-    """Analyse texts by an analyzer, or by that of their language, with phrases as terms."""
-    from softcosine.index.language import analyze_in_language
-
-    return analyze_in_language(
-        texts,
-        language,
-        analyzer,
-        phrases=phrases,
-        min_df=min_df,
-        progress=lambda done: report("reading texts", done, len(texts)),
-    )
+def document_limit(given: str | None) -> int | float | None:
+    """Parse ``--min-df``: a number of documents, or a share of them."""
+    try:
+        return None if given is None else int(given) if given.isdecimal() else float(given)
+    except ValueError:
+        raise InvalidInputError(
+            f"--min-df is {given!r}; give a number of documents or a share of them."
+        ) from None
 
 
 def read_words(path: str, *, encoding: str, language: str | None, stemmer: str | None) -> Corpus:
-    """Read a list of terms, one per line, optionally with a tab and a document frequency.
+    """Read a list of terms, one per line.
 
-    Terms are normalised like texts, and the counts of equal terms are added. Several words on a
-    line are one term, an n-gram.
+    Terms are normalised like texts. Several words on a line are one term, an n-gram; what follows
+    a tab is ignored.
 
     Raises
     ------
     InvalidInputError
-        If there is no term, or a count is not a whole number; the message has the line.
+        If there is no term.
     """
-    import numpy as np
-
     from softcosine.files import read_records
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.vocabulary import Vocabulary
 
     known, rules = rules_of(language, stemmer)
     analyzer = rules or Analyzer.for_language("none" if known == "auto" else known)
-    forms: dict[str, dict[str, int]] = {}
-    counted = False
+    forms: dict[str, set[str]] = {}
     for record in read_records(path, format="lines", encoding=encoding, advice=ADVICE):
-        shown, tab, told = record.values["text"].partition("\t")
-        count = 0
-        if tab:
-            counted = True
-            if not told.strip().isdecimal():
-                raise InvalidInputError(
-                    f"{record.path}, line {record.line}: {told.strip()!r} is not a whole number; "
-                    "give the number of documents of the term after the tab."
-                )
-            count = int(told)
-        words = analyzer.words(shown)
-        if not words:
-            continue
-        word = " ".join(words)
-        (term,) = analyzer.stem([word]) if len(words) == 1 else (word,)
-        own = forms.setdefault(term, {})
-        own[word] = own.get(word, 0) + count
+        if words := analyzer.words(record.values["text"].partition("\t")[0]):
+            word = " ".join(words)
+            (term,) = analyzer.stem([word]) if len(words) == 1 else (word,)
+            forms.setdefault(term, set()).add(word)
     if not forms:
         raise InvalidInputError(f"{path}: no words found; give one word per line.")
     terms = sorted(forms)
-    vocabulary = Vocabulary(
-        terms,
-        document_frequencies=(
-            np.array([sum(forms[term].values()) for term in terms]) if counted else None
-        ),
-        forms=(
-            [sorted(forms[term], key=lambda word: (-forms[term][word], word)) for term in terms]
-            if analyzer.stems
-            else None
-        ),
-    )
-    return Corpus(vocabulary, analyzer, language=language)
+    shown = [sorted(forms[term]) for term in terms] if analyzer.stems else None
+    return Corpus(Vocabulary(terms, forms=shown), analyzer, language=language)
 
 
-def _of_index(path: str) -> Corpus:
+def _stored_corpus(path: str) -> Corpus:
+    """Return the vocabulary of a matrix or an index, and the texts that the index stores."""
     from softcosine.cluster.opening import open_epoch
+    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+    from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import analyze
 
+    if stored_kind(path) == "matrix":
+        S = TermSimilarityMatrix.load(path)
+        known = S.settings.get("analyzer")
+        return Corpus(S.vocabulary, None if known is None else Analyzer.from_dict(known))
     opened = open_epoch(path)
     texts = None
     if len(opened) and opened.documents.keeps_texts:  # the epoch of shards has no documents
-        texts = analyze(_texts_of(opened), opened.analyzer)
+        texts = analyze((opened.get([id])[0].text for id in opened), opened.analyzer)
     return Corpus(opened.vocabulary, opened.analyzer, texts, opened.language)
-
-
-def _texts_of(opened: SoftIndex) -> Iterator[str]:
-    """Yield the texts of all documents that are not deleted."""
-    for segment in opened.snapshot.segments:
-        for number in range(segment.n_docs):
-            if segment.live is None or segment.live[number]:
-                yield segment.documents.text(number)
-
-
-def _of_matrix(path: str) -> Corpus:
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.text.analyzer import Analyzer
-
-    S = TermSimilarityMatrix.load(path)
-    known = S.settings.get("analyzer")
-    return Corpus(S.vocabulary, None if known is None else Analyzer.from_dict(known))

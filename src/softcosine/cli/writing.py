@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from softcosine.cli.derived import FromRequest
+from softcosine.cli.derived import FromRequest, option
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.opening import (
@@ -20,7 +20,7 @@ from softcosine.cli.opening import (
     how_to_complete,
     is_served,
     name_of,
-    open_index,
+    open_searchable,
     refuse,
 )
 from softcosine.cli.options import (
@@ -39,7 +39,7 @@ from softcosine.cli.options import (
     Wait,
     bytes_in,
 )
-from softcosine.cli.output import console, counted, duration, print_json, printable, size
+from softcosine.cli.output import counted, duration, print_result, size
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import ADVICE, Types, fields_named, types_named
 from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineWarning
@@ -85,8 +85,8 @@ def add(
     The documents for an index of a server need ids; they are sent in one request. Those for a
     sharded index need ids, too, and their new terms are not indexed.
 
-    JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes, seconds,
-    types (of columns), note; bytes and note not of a server.
+    JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes (not of a
+    server), seconds, types (of columns), note.
     """
     started, columns, n_read = time.perf_counter(), Types(types_named(reading.types)), 0
     with (
@@ -97,9 +97,9 @@ def add(
     ):
         # Each batch warns; the note below is about all of them.
         warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
-        before, columns.index = _state(opened), opened
+        before, columns.index = opened.info(), opened
         documents = reading.documents(
-            inputs, _fields(before["fields"], reading.id_field, reading.text_fields), report,
+            inputs, _fields([own["name"] for own in before["fields"]], reading), report,
             types=columns, first_number=lambda: _next_number(opened),
         )  # fmt: skip
         for document in documents:
@@ -107,36 +107,28 @@ def add(
             n_read += 1
         report("committing", 0, None)
         changed = writer.commit(refresh)
-        after = _state(opened)
-        facts = written(opened, index, started)
-    new = after["documents"] - before["documents"]
+        facts, n_terms = written(opened, index, started), opened.info()["terms"]
+        note = "" if is_served(index) else _note(opened, index, encoder, n_terms - before["terms"])
+    new = getattr(changed, "added", facts["documents"] - before["documents"])
+    replaced = getattr(changed, "replaced", n_read - new)
     facts |= {
-        "new": getattr(changed, "added", new),
-        "replaced": getattr(changed, "replaced", n_read - new),
-        "terms": after["terms"],
-        "new_terms": after["terms"] - before["terms"],
-        "types": columns.found,
-    }
-    if not is_served(index):
-        facts["note"] = _note(cast("EitherIndex", opened), index, encoder, facts["new_terms"])
-    replaced = f", and replaced {facts['replaced']:,}" if facts["replaced"] else ""
-    added, terms = counted(facts["new"], "new document"), counted(facts["new_terms"], "new term")
-    show_change(facts, f"Added {added}{replaced}, with {terms}", as_json)
-    if str(columns) and not as_json:
-        console().print(printable(str(columns)), style="dim")
+        "new": new, "replaced": replaced, "terms": n_terms, "new_terms": n_terms - before["terms"],
+        "types": columns.found, "note": note,
+    }  # fmt: skip
+    done = (
+        f"Added {counted(new, 'new document')}{f', and replaced {replaced:,}' if replaced else ''}"
+    )
+    show_change(
+        facts, f"{done}, with {counted(facts['new_terms'], 'new term')}", as_json, str(columns)
+    )
 
 
 def delete(
     index: AnyIndex,
     filters: Annotated[dict[str, Any], FromRequest(FilterRequest, only=("where",))],
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of documents.")] = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="FILE", help="A file with one id a line; - for stdin."),
-    ] = None,
-    missing_ok: Annotated[
-        bool, typer.Option("--missing-ok", help="Ignore ids without a document.")
-    ] = False,
+    source: str | None = option("--from FILE", "A file with one id a line; - for stdin.", None),
+    missing_ok: bool = option("--missing-ok", "Ignore ids without a document.", False),
     encoding: Encoding = "utf-8",
     refresh: Refresh = None,
     wait: Wait = WRITER_TIMEOUT,
@@ -172,12 +164,13 @@ def delete(
         report("committing", 0, None)
         changed = writer.commit(refresh)
         facts = written(opened, index, started)
-    facts |= {
-        "deleted": getattr(changed, "deleted", n_deleted),
-        "missing": getattr(changed, "missing", n_missing),
-    }
-    missing = f"; {facts['missing']:,} ids not found" if facts["missing"] else ""
-    show_change(facts, f"Deleted {counted(facts['deleted'], 'document')}{missing}", as_json)
+    n_deleted = getattr(changed, "deleted", n_deleted)
+    n_missing = getattr(changed, "missing", n_missing)
+    missing = f"; {n_missing:,} ids not found" if n_missing else ""
+    show_change(
+        {**facts, "deleted": n_deleted, "missing": n_missing},
+        f"Deleted {counted(n_deleted, 'document')}{missing}", as_json,
+    )  # fmt: skip
 
 
 def merge(
@@ -197,33 +190,27 @@ def merge(
 
     JSON: index, segments_before, bytes_before, segments, bytes, documents, generation, seconds.
     """
-    started, served = time.perf_counter(), is_served(index)
+    started = time.perf_counter()
     with Reporter() as report, changing(index, wait, memory, refresh=refresh) as (opened, writer):
-        before = {"segments_before": _state(opened)["segments"]}
+        before = written(opened, index, started)
         report("merging", 0, None)
-        if served:
+        if is_served(index):
             opened.merge()
         else:
-            before["bytes_before"] = bytes_of(index)
             writer.merge()
             writer.commit(refresh)
-        facts = written(opened, index, started) | before
-    told = f"Merged {counted(before['segments_before'], 'segment')}"
-    if served:
-        show_change(facts, f"{told} into {facts['segments']:,}", as_json)
-        return
-    told += f" of {size(before['bytes_before'])} into {facts['segments']:,} of"
-    show_change(facts, f"{told} {size(facts['bytes'])}", as_json)
+        facts = written(opened, index, started)
+    sizes = [f" of {size(one['bytes'])}" if "bytes" in one else "" for one in (before, facts)]
+    facts |= {f"{name}_before": before[name] for name in ("segments", "bytes") if name in before}
+    told = f"Merged {counted(before['segments'], 'segment')}{sizes[0]} into {facts['segments']:,}"
+    show_change(facts, f"{told}{sizes[1]}", as_json)
 
 
 def refresh(
     index: AnyIndex,
-    freeze: Annotated[
-        bool | None,
-        typer.Option(
-            "--freeze/--thaw", help="Fix the terms and weights from now on, or release them."
-        ),
-    ] = None,
+    freeze: bool | None = option(
+        "--freeze/--thaw", "Fix the terms and weights from now on, or release them.", None
+    ),
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
@@ -246,23 +233,21 @@ def refresh(
         Reporter() as report,
         changing(index, wait, freeze=bool(freeze), thaw=freeze is False) as (opened, writer),
     ):
-        before, served = _state(opened), is_served(index)
+        before = opened.info()
         report("counting", 0, None)
         if freeze is False:
             writer.thaw()
         writer.commit(refresh=True)
         if freeze:
             writer.freeze()
-        facts = written(opened, index, started)
+        facts = written(opened, index, started) | {"counted_before": before["counted"]}
     told = "Updated the term weights"
-    if served or facts["generation"] == before["generation"]:
-        told = f"The term weights {'are' if served else 'were'} up to date"
+    if facts["generation"] == before["generation"]:
+        told = "The term weights were up to date"
     elif freeze is not None:
         told += f" and {'froze' if freeze else 'thawed'} the index"
     else:
         told += f", last computed for {counted(before['counted'], 'document')}"
-    if not served:
-        facts["counted_before"] = before["counted"]
     show_change(facts, told, as_json)
 
 
@@ -304,23 +289,23 @@ def encode(
             n_new = opened.encode(encoder, meaning=meaning)["result"]["encoded"]
         else:
             n_new = _encode(opened, writer, index, encoder, encoder_cache, meaning, meaning_space)
-        per_second, facts = n_new / (time.perf_counter() - started), facts_of(opened)
-        assert facts is not None
-        name, told = facts["encoder"], written(opened, index, started)
-        n_left = told["documents"] - facts["encoded"]
-    told |= {
-        "encoder": name, "new": n_new, "encoded": facts["encoded"], "per_second": per_second,
-        "weights": facts["weights"],
+        per_second, facts = n_new / (time.perf_counter() - started), written(opened, index, started)
+        made, ranking = facts_of(opened), opened.info()["ranking"]
+        assert made is not None
+    n_left = facts["documents"] - made["encoded"]
+    facts |= {
+        "encoder": made["encoder"], "new": n_new, "encoded": made["encoded"],
+        "per_second": per_second, "weights": made["weights"],
         "note": f"{counted(n_left, 'document')} without text: nothing to encode." if n_left else "",
     }  # fmt: skip
-    done = f"Encoded {counted(n_new, 'document')} by {name}"
+    done = f"Encoded {counted(n_new, 'document')} by {made['encoder']}"
     if n_new >= _LEAST_RATED:
         done += f", {per_second:,.0f} a second"
     if not n_new:
-        done = f"Nothing to encode: every text has coordinates by {name}"
-    if meaning is not None and not is_served(index):
-        done += f"; the weight of meaning in {opened.ranking} is {meaning:g}"
-    show_change(told, done, as_json)
+        done = f"Nothing to encode: every text has coordinates by {made['encoder']}"
+    if meaning is not None:
+        done += f"; the weight of meaning in {ranking} is {meaning:g}"
+    show_change(facts, done, as_json)
 
 
 def _encode(
@@ -370,9 +355,6 @@ def changing(
     IndexLockedError
         If another writer still has the index open after `wait` seconds.
     """
-    from softcosine.cluster.opening import is_sharded
-    from softcosine.cluster.sharded_index import ShardedIndex
-
     if is_served(path):
         refuse(
             memory=memory != _MEMORY, encoder=encoder, encoder_cache=encoder_cache, **of_folders,
@@ -382,13 +364,9 @@ def changing(
             yield served, cast("RemoteIndex", served).writer()
         return
     with ExitStack() as stack:
-        opened: EitherIndex
-        if is_sharded(path):
-            opened = stack.enter_context(
-                ShardedIndex.open(path, encoder=encoder, encoder_cache=encoder_cache)
-            )
-        else:
-            opened = open_index(path, encoder, encoder_cache)
+        opened: Any = open_searchable(path, encoder, encoder_cache=encoder_cache)
+        if hasattr(opened, "close"):
+            stack.callback(opened.close)
         try:
             writer = opened.writer(timeout=wait, memory=bytes_in(memory), progress=progress)
         except IndexLockedError as error:
@@ -399,21 +377,6 @@ def changing(
         yield opened, writer
 
 
-def _state(opened: Any) -> dict[str, Any]:
-    """Return the sizes of an index and the names of its fields."""
-    from softcosine.index.search.searchable import Searchable
-
-    if not isinstance(opened, Searchable):
-        facts = opened.info()
-        return {**facts, "fields": [own["name"] for own in facts["fields"]]}
-    snapshot = opened.snapshot
-    return {
-        "documents": len(opened), "terms": len(opened.vocabulary), "segments": snapshot.n_segments,
-        "generation": snapshot.generation, "fields": [own.name for own in opened.fields],
-        "counted": snapshot.statistics[0].n_docs,
-    }  # fmt: skip
-
-
 def _note(opened: EitherIndex, index: Path, encoder: str | None, n_new_terms: int) -> str:
     note = how_to_complete(opened, index, encoder)
     if n_new_terms and opened.source is None and not opened.snapshot.settings.plain:
@@ -422,21 +385,21 @@ def _note(opened: EitherIndex, index: Path, encoder: str | None, n_new_terms: in
     return note
 
 
-def _fields(names: list[str], id_field: str | None, text_fields: list[str] | None) -> Fields:
+def _fields(names: list[str], reading: Records) -> Fields:
     """Return the record fields that hold the texts of the index's fields."""
     if len(names) == 1:
-        return fields_named(id_field, text_fields or (names if names != ["text"] else None))
-    if text_fields:
+        texts = reading.text_fields or (names if names != ["text"] else None)
+        return fields_named(reading.id_field, texts)
+    if reading.text_fields:
         raise InvalidInputError(
             f"this index has the fields {', '.join(names)} and reads them by name; leave --text "
             "out."
         )
-    return fields_named(id_field, names, separate=True)
+    return fields_named(reading.id_field, names, separate=True)
 
 
 def _next_number(opened: EitherIndex | RemoteIndex) -> int:
     """Return the highest numeric id plus one."""
-    from softcosine.index.segment.stored_fields import StoredDocuments
     from softcosine.index.soft_index import SoftIndex
 
     if not isinstance(opened, SoftIndex):
@@ -446,14 +409,14 @@ def _next_number(opened: EitherIndex | RemoteIndex) -> int:
             "--id."
         )
 
-    highest = 0
-    for segment in opened.snapshot.segments:
-        documents = segment.documents
-        for id in documents.all_ids() if isinstance(documents, StoredDocuments) else ():
-            # Running numbers have fewer digits, and int() raises on very long ones.
-            if id.isascii() and id.isdecimal() and len(id) < 20:
-                highest = max(highest, int(id))
-    return highest + 1
+    # Running numbers have fewer digits, and int() raises on very long ones.
+    numbers = (
+        int(id)
+        for segment in opened.snapshot.segments
+        for id in segment.documents.all_ids()
+        if id.isascii() and id.isdecimal() and len(id) < 20
+    )
+    return max(numbers, default=0) + 1
 
 
 def _ids_in(source: str, encoding: str) -> Iterator[str]:
@@ -467,20 +430,17 @@ def _ids_in(source: str, encoding: str) -> Iterator[str]:
 
 def written(opened: Any, path: Path, started: float) -> dict[str, Any]:
     """Return what the summary of every change of an index contains."""
-    state = _state(opened)
+    state = opened.info()
     facts = {key: state[key] for key in ("documents", "segments", "generation")}
     own = {} if is_served(path) else {"bytes": bytes_of(path)}
     return {"index": name_of(path), **facts, **own, "seconds": time.perf_counter() - started}
 
 
-def show_change(facts: dict[str, Any], done: str, as_json: bool) -> None:
-    """Print the summary of a change: what was done, and the note."""
-    if as_json:
-        print_json(facts)
-        return
-    console().print(
-        f"{done}, in {duration(facts['seconds'])}: {printable(facts['index'])} has "
-        f"{counted(facts['documents'], 'document')}."
-    )
-    if facts.get("note"):
-        console().print(facts["note"], style="dim")
+def show_change(facts: dict[str, Any], done: str, as_json: bool, *notes: str) -> None:
+    """Print the summary of a change: what was done, and notes."""
+    print_result(
+        facts, as_json,
+        f"{done}, in {duration(facts['seconds'])}: {facts['index']} has "
+        f"{counted(facts['documents'], 'document')}.",
+        facts.get("note", ""), *notes,
+    )  # fmt: skip

@@ -50,13 +50,15 @@ class ShardCounts:
 
     Attributes
     ----------
-    n_docs, n_segments, n_encoded, n_estimated : int
+    n_docs, n_deleted, n_segments, n_postings, n_encoded, n_estimated : int
         See `Snapshot`.
     keeps_positions, keeps_texts : bool
     """
 
     n_docs: int
+    n_deleted: int
     n_segments: int
+    n_postings: int
     n_encoded: int
     n_estimated: int
     keeps_positions: bool
@@ -124,8 +126,9 @@ class Shard:
         """Return what searches over all shards need to know."""
         snapshot = self._snapshot
         return ShardCounts(
-            snapshot.n_docs, snapshot.n_segments, snapshot.n_encoded, snapshot.n_estimated,
-            snapshot.keeps_positions, snapshot.documents.keeps_texts,
+            snapshot.n_docs, snapshot.n_deleted, snapshot.n_segments, snapshot.n_postings,
+            snapshot.n_encoded, snapshot.n_estimated, snapshot.keeps_positions,
+            snapshot.documents.keeps_texts,
         )  # fmt: skip
 
     def found(self, queries: Sequence[ReadyQuery], request: SearchOptions) -> list[Matches]:

@@ -280,6 +280,16 @@ class ShardedSnapshot(Snapshot):
         return sum(one.n_segments for one in self.counts)
 
     @property
+    def n_deleted(self) -> int:
+        """Number of deleted documents that take space until a merge."""
+        return sum(one.n_deleted for one in self.counts)
+
+    @property
+    def n_postings(self) -> int:
+        """Number of postings, of all fields."""
+        return sum(one.n_postings for one in self.counts)
+
+    @property
     def keeps_positions(self) -> bool:
         """Whether the positions of all tokens are stored."""
         return all(one.keeps_positions for one in self.counts)

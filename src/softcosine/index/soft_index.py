@@ -233,11 +233,6 @@ class SoftIndex(Searchable):
         """
         return self._directory.epoch
 
-    @property
-    def frozen(self) -> bool:
-        """Whether commits keep the epoch; see `IndexWriter.freeze`."""
-        return self._snapshot.settings.frozen
-
     def __repr__(self) -> str:
         return f"SoftIndex({len(self)} documents, {len(self.vocabulary)} terms)"
 

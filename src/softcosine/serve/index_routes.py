@@ -97,29 +97,8 @@ async def delete_alias(call: Call[None]) -> Response:
 def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
     """Return the state and the settings of an index."""
     index = served.view.index
-    snapshot = index.snapshot
-    statistics = index.S.statistics(eigenvalue=False).to_dict()
-    del statistics["smallest_eigenvalue"]
-    return {
-        "name": served.name,
-        "aliases": sorted(
-            alias for alias, name in server.catalog.aliases.items() if name == served.name
-        ),
-        "documents": len(index),
-        "terms": len(index.vocabulary),
-        "segments": snapshot.n_segments,
-        "generation": snapshot.generation,
-        "commit": index.commit,
-        "epoch": index.epoch,
-        "frozen": index.frozen,
-        "ranking": index.ranking,
-        "weighting": index.weighting.to_dict(),
-        "language": index.language,
-        "fields": [{"name": field.name, "weight": field.weight} for field in index.fields],
-        "note": index.note,
-        "similarity": statistics,
-        "meaning": snapshot.meaning_record,
-    }
+    aliases = [alias for alias, name in server.catalog.aliases.items() if name == served.name]
+    return {"name": served.name, "aliases": sorted(aliases), **index.info()}
 
 
 def _recipe(given: dict[str, Any]) -> SimilarityRecipe:

@@ -273,6 +273,16 @@ class Snapshot:
         return sum(segment.n_docs > 0 for segment in self.segments)
 
     @property
+    def n_deleted(self) -> int:
+        """Number of deleted documents that take space until a merge."""
+        return sum(segment.n_docs - segment.n_live for segment in self.segments)
+
+    @property
+    def n_postings(self) -> int:
+        """Number of postings, of all fields."""
+        return sum(own.n_postings for segment in self.segments for own in segment.fields)
+
+    @property
     def keeps_positions(self) -> bool:
         """Whether the positions of all tokens are stored."""
         return all(one.positions is not None for one in self.segments if one.n_docs)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Progress
 from softcosine._validation import check_list
-from softcosine.errors import InvalidInputError, UnknownTermError
+from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import Field
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
@@ -23,6 +23,7 @@ from softcosine.index.query.query_vectors import (
     parse_word,
     query_text,
 )
+from softcosine.index.query.similar_words import neighbors_of, similar_words
 from softcosine.index.requests import (
     Ask,
     ExpandRequest,
@@ -51,9 +52,8 @@ from softcosine.index.search.server_query import ServerQuery, Words, server_quer
 from softcosine.index.search.top_docs import Top, check_k
 from softcosine.index.segment.documents import Document
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.provenance import origins, overruled
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer, shortened
+from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -104,6 +104,16 @@ class Searchable:
     def commit(self) -> str:
         """Checksum of the commit that searches use; empty in memory."""
         return ""
+
+    @property
+    def epoch(self) -> str:
+        """Checksum of everything that scores depend on, except the documents."""
+        return ""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether commits keep the epoch; see `IndexWriter.freeze`."""
+        return self._snapshot.settings.frozen
 
     @property
     def documents(self) -> SegmentedDocuments:
@@ -172,6 +182,37 @@ class Searchable:
         from softcosine.matrix.list_use import list_use
 
         return list_use(self.S, self.source, analyzer=self.analyzer)
+
+    def info(self) -> dict[str, Any]:
+        """Return the contents and the settings of the index, as JSON types.
+
+        Returns
+        -------
+        dict
+            documents, deleted (not merged away yet), segments, counted (documents behind the term
+            weights), terms, postings, generation and commit, epoch, frozen, fields of name and
+            weight, positions and texts (whether stored), ranking, weighting, analyzer, language,
+            note (source of the similarities), meaning (None without encoder), and similarity, the
+            statistics of S.
+        """
+        snapshot, rules = self._snapshot, self.analyzer.to_dict()
+        similarity = self.S.statistics(eigenvalue=False).to_dict()
+        del similarity["smallest_eigenvalue"]
+        similarity["balanced"] = self.S.scales is not None
+        similarity["shrunk"] = float(self.S.settings.get("shrunk", 1.0))
+        rules |= {name: len(rules[name]) for name in ("stop_words", "lemmas") if name in rules}
+        return {
+            "documents": len(self), "deleted": snapshot.n_deleted,
+            "segments": snapshot.n_segments, "counted": snapshot.statistics[0].n_docs,
+            "terms": len(self.vocabulary), "postings": snapshot.n_postings,
+            "generation": snapshot.generation, "commit": self.commit, "epoch": self.epoch,
+            "frozen": self.frozen,
+            "fields": [{"name": one.name, "weight": one.weight} for one in self.fields],
+            "positions": snapshot.settings.positions, "texts": snapshot.settings.texts,
+            "ranking": self.ranking, "weighting": self.weighting.to_dict(), "analyzer": rules,
+            "language": self.language, "note": self.note, "meaning": snapshot.meaning_record,
+            "similarity": similarity,
+        }  # fmt: skip
 
     def get(self, ids: Iterable[str], *, missing_ok: bool = False) -> list[Document]:
         """Return documents by their ids, in the given order.
@@ -607,29 +648,7 @@ class Searchable:
             If `word` contains no term, or several.
         """
         check_k(k)
-        parsed = self.parse_word(word)
-        n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
-        if n_terms != 1:
-            raise InvalidInputError(
-                f"the word {shortened(query_text(word))} holds {n_terms} terms; needed is one. Ask "
-                "for several words one by one."
-            )
-        shown = self.S.representative
-        if parsed.outside:
-            found = parsed.outside[0]
-            pairs = [
-                (shown(int(j)), float(s))
-                for j, s in zip(found.terms, found.similarities, strict=True)
-            ]
-            # Balancing can change the order.
-            return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
-        if not len(parsed.terms):
-            return []
-        term = self.vocabulary.term(int(parsed.terms[0]))
-        return [
-            (shown(self.vocabulary.index(other)), similarity)
-            for other, similarity in self.S.neighbors(term, k=k)
-        ]
+        return neighbors_of(query_text(word), self.parse_word(word), self.S, k=k)
 
     def term(self, word: str, *, k: int = 10) -> dict[str, Any]:
         """Return a word's neighbors, and with a source their origins, and the forbidden words.
@@ -644,28 +663,8 @@ class Searchable:
         ------
         InvalidInputError, UnknownTermError
         """
-        parsed = self.parse_word(word)
-        if parsed.unknown and not len(parsed.terms) and not parsed.outside:
-            raise UnknownTermError(
-                f"{shortened(word)} is in no document, and no source has similar words for it."
-            )
-        pairs: list[dict[str, Any]] = [
-            {"word": other, "similarity": value} for other, value in self.neighbors(word, k=k)
-        ]
-        record: dict[str, Any] = {"word": word, "indexed": not parsed.outside, "neighbors": pairs}
-        if self.source is None:
-            return record
-        # Sources know words, so the representative of the term is looked up.
-        known = parsed.outside[0].word if parsed.outside else None
-        asked = known or self.S.representatives[parsed.terms[0]]
-        forbidden: list[dict[str, Any]] = [
-            {"word": other} for other in overruled(self.source, asked)
-        ]
-        others = [str(one["word"]) for one in (*pairs, *forbidden)]
-        told = origins(self.source, [asked] * len(others), others)
-        for one, origin in zip((*pairs, *forbidden), told, strict=True):
-            one["origin"] = origin.to_dict()
-        return {**record, "forbidden": forbidden}
+        check_k(k)
+        return similar_words(word, self.parse_word(word), self.S, self.source, k=k)
 
     def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
         """Return the terms of a plain query, words outside the vocabulary, and unknown words."""
