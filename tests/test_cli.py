@@ -289,9 +289,9 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
         (["index", "FILE", "-o", "a.index", "--text", "body"], 2, "there is no field 'body'"),
         (["index", "FILE", "-o", "a.index", "--min-df", "few"], 2, "--min-df is 'few'"),
         (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "stemmer is 'klingon'"),
-        (["index", "FILE", "-o", "a.index", "--plain", "--source", "x"], 2, "exclude each other"),
+        (["index", "FILE", "-o", "a.index", "--plain", "--source", "x"], 2, "--plain excludes --s"),
         (["index", "nowhere.txt", "-o", "a.index", "--source", "x"], 2, "'x' is not understood"),
-        (["index", "FILE", "-o", "a.index", "--plain", "--max-neighbors", "3"], 2, "exclude each"),
+        (["index", "FILE", "-o", "a.index", "--plain", "--max-neighbors", "3"], 2, "excludes"),
         (["index", "nowhere.txt", "-o", "a.index", "--join", "x"], 2, "join is 'x'"),
     ],
 )  # fmt: skip

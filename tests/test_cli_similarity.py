@@ -326,9 +326,9 @@ def test_an_index_takes_a_matrix_and_asks_its_sources_for_further_words(run, fol
     ("arguments", "message"),
     [
         (["--stemmer", "english"], "were not stemmed"),
-        (["--plain"], "--similarity and --plain exclude each other"),
-        (["--source", "english"], "--similarity and --source exclude each other"),
-        (["--max-neighbors", "3"], "--similarity and --max-neighbors exclude each other"),
+        (["--plain"], "--similarity excludes --plain"),
+        (["--source", "english"], "--similarity excludes --source"),
+        (["--max-neighbors", "3"], "--similarity excludes --max-neighbors"),
     ],
 )
 def test_what_contradicts_a_matrix_is_refused(run, folder, arguments, message):

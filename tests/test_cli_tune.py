@@ -260,10 +260,10 @@ def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--source", "english"], "--settings cannot be combined with --source"),
-        (["--ranking", "soft_cosine", "--plain"], "with --plain and --ranking;"),
-        (["--join", "mean"], "with --join;"),
-        (["--meaning", 3], "with --meaning;"),
+        (["--source", "english"], "--settings excludes --source"),
+        (["--ranking", "soft_cosine", "--plain"], "excludes --plain and --ranking;"),
+        (["--join", "mean"], "excludes --join;"),
+        (["--meaning", 3], "excludes --meaning;"),
     ],
 )
 def test_settings_exclude_what_they_say(run, folder, options, message):

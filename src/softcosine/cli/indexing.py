@@ -116,7 +116,7 @@ class Making(Sources):
             clash = [f"--{one.replace('_', '-')}" for one in excluded if one in given]
             if name in given and clash:
                 raise InvalidInputError(
-                    f"--{name} and {' and '.join(clash)} exclude each other; give one or the other."
+                    f"--{name} excludes {' and '.join(clash)}; give one or the other."
                 )
 
     def settings(self) -> dict[str, Any]:

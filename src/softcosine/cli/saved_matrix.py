@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from softcosine.cli.completing import stored_kind
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.index.query.query_vectors import ParsedQuery
+    from softcosine.index.soft_index import SoftIndex
     from softcosine.matrix.recipe import BuiltSimilarity
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
     from softcosine.similarity.source import TermSimilaritySource
@@ -80,19 +81,18 @@ class SavedMatrix:
                 f"{_stemmed(self.analyzer.stemmer)}; build the matrix again, for these words."
             )
 
-    def parse_word(self, word: str) -> ParsedQuery:
-        """Return the term of a word; several words can be a term of the matrix."""
-        import numpy as np
-
-        from softcosine.index.query.query_vectors import ParsedQuery, parse_word
+    def index(self, words: Sequence[str]) -> SoftIndex:
+        """Return an index without documents that answers for these words, or terms of words."""
+        from softcosine.index.soft_index import SoftIndex
         from softcosine.text.analyzer import Analyzer
         from softcosine.text.words import normalize
 
-        for term in (word, normalize(word)):
-            if term in self.S.vocabulary:
-                number = np.array([self.S.vocabulary.index(term)], np.int32)
-                return ParsedQuery(number, np.ones(1), (term,))
-        return parse_word(word, self.analyzer or Analyzer(), self.S, self.source)
+        rules = (self.analyzer or Analyzer()).to_dict()
+        terms = [word for word in words if normalize(word) in self.S.vocabulary]
+        phrases = [*rules.get("phrases", ()), *(word for word in terms if " " in word)]
+        analyzer = Analyzer.from_dict({**rules, "phrases": phrases})
+        made = SoftIndex.create(S=self.S, analyzer=analyzer)
+        return made.with_similarity(self.S, source=self.source)
 
     def phrases(self) -> tuple[str, ...]:
         """Return an empty tuple: a saved matrix adds no phrases."""

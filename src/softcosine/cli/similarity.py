@@ -303,12 +303,9 @@ def neighbors(
     Words outside the matrix are looked up in the sources stored with it.
     JSON: as of 'terms'.
     """
-    from softcosine.index.query.similar_words import similar_words
-
-    saved = SavedMatrix.open(matrix)
+    opened = SavedMatrix.open(matrix).index(words)
     for word in words:
-        parsed = saved.parse_word(word)
-        show_neighbors(similar_words(word, parsed, saved.S, saved.source, k=k), origins, as_json)
+        show_neighbors(opened.term(word, k=k), origins, as_json)
 
 
 def check(matrix: Matrix, as_json: Json = False) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import Progress
 from softcosine._validation import check_list
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.index.defaults import Field
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
@@ -23,7 +23,6 @@ from softcosine.index.query.query_vectors import (
     parse_word,
     query_text,
 )
-from softcosine.index.query.similar_words import neighbors_of, similar_words
 from softcosine.index.requests import (
     Ask,
     ExpandRequest,
@@ -52,8 +51,9 @@ from softcosine.index.search.server_query import ServerQuery, Words, server_quer
 from softcosine.index.search.top_docs import Top, check_k
 from softcosine.index.segment.documents import Document
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.provenance import origins, overruled
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer
+from softcosine.text.analyzer import Analyzer, shortened
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -648,7 +648,29 @@ class Searchable:
             If `word` contains no term, or several.
         """
         check_k(k)
-        return neighbors_of(query_text(word), self.parse_word(word), self.S, k=k)
+        parsed = self.parse_word(word)
+        n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
+        if n_terms != 1:
+            raise InvalidInputError(
+                f"the word {shortened(query_text(word))} holds {n_terms} terms; needed is one. Ask "
+                "for several words one by one."
+            )
+        shown = self.S.representative
+        if parsed.outside:
+            found = parsed.outside[0]
+            pairs = [
+                (shown(int(j)), float(s))
+                for j, s in zip(found.terms, found.similarities, strict=True)
+            ]
+            # Balancing can change the order.
+            return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
+        if not len(parsed.terms):
+            return []
+        term = self.vocabulary.term(int(parsed.terms[0]))
+        return [
+            (shown(self.vocabulary.index(other)), similarity)
+            for other, similarity in self.S.neighbors(term, k=k)
+        ]
 
     def term(self, word: str, *, k: int = 10) -> dict[str, Any]:
         """Return a word's neighbors, and with a source their origins, and the forbidden words.
@@ -663,8 +685,28 @@ class Searchable:
         ------
         InvalidInputError, UnknownTermError
         """
-        check_k(k)
-        return similar_words(word, self.parse_word(word), self.S, self.source, k=k)
+        parsed = self.parse_word(word)
+        if parsed.unknown and not len(parsed.terms) and not parsed.outside:
+            raise UnknownTermError(
+                f"{shortened(word)} is not indexed, and no source has similar words for it."
+            )
+        pairs: list[dict[str, Any]] = [
+            {"word": other, "similarity": value} for other, value in self.neighbors(word, k=k)
+        ]
+        record: dict[str, Any] = {"word": word, "indexed": not parsed.outside, "neighbors": pairs}
+        if self.source is None:
+            return record
+        # Sources know words, so the representative of the term is looked up.
+        known = parsed.outside[0].word if parsed.outside else None
+        asked = known or self.S.representatives[parsed.terms[0]]
+        forbidden: list[dict[str, Any]] = [
+            {"word": other} for other in overruled(self.source, asked)
+        ]
+        others = [str(one["word"]) for one in (*pairs, *forbidden)]
+        told = origins(self.source, [asked] * len(others), others)
+        for one, origin in zip((*pairs, *forbidden), told, strict=True):
+            one["origin"] = origin.to_dict()
+        return {**record, "forbidden": forbidden}
 
     def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
         """Return the terms of a plain query, words outside the vocabulary, and unknown words."""
