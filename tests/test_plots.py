@@ -28,10 +28,10 @@ from softcosine.evaluate.plots.document_map import (
     neighborhoods,
 )
 from softcosine.evaluate.plots.heat_maps import grouped
+from softcosine.evaluate.plots.layout import pull, push
 from softcosine.evaluate.plots.regions import regions_of
 from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.soft_index import SoftIndex
-from softcosine.kernels.layout import pull, push
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.plots import (
     HeatMap,

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.source import SourceState
+from softcosine.similarity.source import Neighbors, SourceState
 
 
 class LearnedPairs:

@@ -19,6 +19,7 @@ from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.plots.compared import compared_searcher, document_vectors, snapshot_of
 from softcosine.evaluate.plots.drawing import Picture, columns, label
+from softcosine.evaluate.plots.layout import pull, push
 from softcosine.evaluate.plots.regions import Region, regions_of
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.near_duplicates.all_pairs import NeighborGraph, nearest_neighbors
@@ -27,7 +28,6 @@ from softcosine.index.query.filters import Where
 from softcosine.index.requests import By
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.segment.metadata_columns import MISSING, value_at
-from softcosine.kernels.layout import pull, push
 from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:

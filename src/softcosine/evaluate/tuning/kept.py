@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine import __version__
 from softcosine.errors import AlreadyExistsError
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.storage import write_text
-from softcosine.version import __version__
 
 _FORMAT = "softcosine-tuning"
 

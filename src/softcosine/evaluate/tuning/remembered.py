@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.similarity.composite import SourceOfOne
-from softcosine.similarity.neighbors import Neighbors
-from softcosine.similarity.source import TermSimilaritySource
+from softcosine.similarity.source import Neighbors, TermSimilaritySource
 
 _MOST_QUESTIONS = 2_000  # cached arrays of pair similarities, some hundred numbers each
 
