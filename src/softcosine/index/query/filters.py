@@ -37,12 +37,11 @@ one, however long its list.
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,19 +50,16 @@ from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment.metadata_columns import (
     MAX_DEPTH,
-    MISSING,
     MetadataColumn,
     MetadataColumns,
     Path,
     is_number,
-    key_of,
     value_at,
 )
 from softcosine.index.segment.metadata_values import json_of
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """A comparison operator.
 
     Attributes
@@ -72,37 +68,16 @@ class Operator:
         Description of the values that it accepts, for messages.
     accepts : callable
         Whether it accepts a JSON value in a filter.
-    holds : callable
-        Whether the comparison is true of a document's value (or `MISSING`) and the filter's value.
     table : callable
-        The same for all values of a column.
+        For which values of a column the comparison with the filter's value is true.
     """
 
     wanted: str
     accepts: Callable[[Any], bool]
-    holds: Callable[[Any, Any], bool]
     table: Callable[[MetadataColumn, Any], NDArray[np.bool_]]
 
 
-def _equals(value: Any, wanted: Any) -> bool:
-    return key_of(value) == key_of(wanted)
-
-
-def _is_one_of(value: Any, wanted: list[Any]) -> bool:
-    return any(_equals(value, one) for one in wanted)
-
-
-def _contains(value: Any, wanted: Any) -> bool:
-    if isinstance(value, str):
-        return isinstance(wanted, str) and wanted in value
-    return isinstance(value, list) and any(_equals(one, wanted) for one in value)
-
-
-def _contains_folded(value: Any, wanted: str) -> bool:
-    return isinstance(value, str) and wanted.casefold() in value.casefold()
-
-
-def _anything(value: object) -> bool:
+def _anything(_: object) -> bool:
     return True
 
 
@@ -110,52 +85,25 @@ def _is_ordered(value: object) -> bool:
     return isinstance(value, str) or is_number(value)
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+def _is_a(kind: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, kind)
 
 
-def _order(
-    compare: Callable[[Any, Any], bool], table: Callable[[MetadataColumn, Any], NDArray[np.bool_]]
-) -> Operator:
-    def holds(value: Any, wanted: Any) -> bool:
-        one_type = isinstance(value, str) if isinstance(wanted, str) else is_number(value)
-        return one_type and compare(value, wanted)
-
-    return Operator("a number or a string", _is_ordered, holds, table)
-
-
+_ORDERED = "a number or a string"
 OPERATORS = {
-    "==": Operator("a value", _anything, _equals, lambda column, value: column.equal([value])),
-    "!=": Operator(
-        "a value",
-        _anything,
-        lambda value, wanted: not _equals(value, wanted),
-        lambda column, value: ~column.equal([value]),
-    ),
-    "<": _order(operator.lt, lambda column, value: column.below(value, inclusive=False)),
-    "<=": _order(operator.le, lambda column, value: column.below(value, inclusive=True)),
-    ">": _order(operator.gt, lambda column, value: column.above(value, inclusive=False)),
-    ">=": _order(operator.ge, lambda column, value: column.above(value, inclusive=True)),
-    "in": Operator("a list", _is_list, _is_one_of, lambda column, values: column.equal(values)),
-    "not in": Operator(
-        "a list",
-        _is_list,
-        lambda value, wanted: not _is_one_of(value, wanted),
-        lambda column, values: ~column.equal(values),
-    ),
-    "contains": Operator(
-        "a value", _anything, _contains, lambda column, value: column.holding(value)
-    ),
-    "icontains": Operator(
-        "a string",
-        lambda wanted: isinstance(wanted, str),
-        _contains_folded,
-        lambda column, value: column.containing_folded(value),
-    ),
+    "==": Operator("a value", _anything, lambda column, value: column.equal([value])),
+    "!=": Operator("a value", _anything, lambda column, value: ~column.equal([value])),
+    "<": Operator(_ORDERED, _is_ordered, partial(MetadataColumn.below, inclusive=False)),
+    "<=": Operator(_ORDERED, _is_ordered, partial(MetadataColumn.below, inclusive=True)),
+    ">": Operator(_ORDERED, _is_ordered, partial(MetadataColumn.above, inclusive=False)),
+    ">=": Operator(_ORDERED, _is_ordered, partial(MetadataColumn.above, inclusive=True)),
+    "in": Operator("a list", _is_a(list), MetadataColumn.equal),
+    "not in": Operator("a list", _is_a(list), lambda column, values: ~column.equal(values)),
+    "contains": Operator("a value", _anything, MetadataColumn.holding),
+    "icontains": Operator("a string", _is_a(str), MetadataColumn.containing_folded),
     "exists": Operator(
         "True or False",
-        lambda wanted: isinstance(wanted, bool),
-        lambda value, wanted: (value is not MISSING) == wanted,
+        _is_a(bool),
         lambda column, wanted: ~column.missing() if wanted else column.missing(),
     ),
 }
@@ -199,7 +147,7 @@ class Where:
         if isinstance(where, Where):
             return where
         node = _parse(where, 0, count(1))
-        if (n_keys := len(set(node.paths()))) > MAX_KEYS:
+        if (n_keys := len(node.paths())) > MAX_KEYS:
             raise InvalidInputError(
                 f"the filter has conditions on {n_keys} keys; use at most {MAX_KEYS}."
             )
@@ -207,38 +155,26 @@ class Where:
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
         """Whether the filter matches a document's metadata."""
-        return self._node.matches(dict(metadata))
+        columns = {
+            path: MetadataColumn([value_at(dict(metadata), path)]) for path in self._node.paths()
+        }
+        return bool(self._node.mask(columns, 1)[0])
 
     def mask(self, columns: MetadataColumns) -> NDArray[np.bool_]:
         """Return the documents of a segment that match, shape (n_docs,).
 
         Computed at each call; ``columns.mask(where)`` caches it.
         """
-        paths = set(self._node.paths())
-        return self._node.mask(columns.columns(paths), columns.n_docs)
+        return self._node.mask(columns.columns(self._node.paths()), columns.n_docs)
 
     def required(self) -> Iterable[tuple[dict[str, Any], Path, list[Any]]]:
         """Yield the conditions that are not under a ``not``.
 
         Each with its filter, its key and the values that it compares with.
         """
-        for one in self._node.conditions():
+        for one in self._node.conditions(under_not=False):
             values = one.value if one.operator in ("in", "not in") else [one.value]
             yield one.to_json(), one.path, values
-
-
-class _Node(Protocol):
-    """A node of a filter expression."""
-
-    def matches(self, metadata: dict[str, Any]) -> bool: ...
-
-    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]: ...
-
-    def paths(self) -> Iterable[Path]: ...
-
-    def conditions(self) -> Iterable[_Condition]: ...
-
-    def to_json(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,18 +185,15 @@ class _Condition:
     operator: str
     value: Any
 
-    def matches(self, metadata: dict[str, Any]) -> bool:
-        return OPERATORS[self.operator].holds(value_at(metadata, self.path), self.value)
-
     def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
         check_deadline()
         column = columns[self.path]
         return column.mask(OPERATORS[self.operator].table(column, self.value))
 
-    def paths(self) -> Iterable[Path]:
-        return (self.path,)
+    def paths(self) -> set[Path]:
+        return {self.path}
 
-    def conditions(self) -> Iterable[_Condition]:
+    def conditions(self, *, under_not: bool) -> Iterable[_Condition]:
         return (self,)
 
     def to_json(self) -> dict[str, Any]:
@@ -268,71 +201,33 @@ class _Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class _All:
-    """All operands match; every document if there are none."""
+class _Joint:
+    """All or any of some filters, or not one; all of none is every document, any of none no one."""
 
+    name: str
     parts: tuple[_Node, ...]
 
-    def matches(self, metadata: dict[str, Any]) -> bool:
-        return all(part.matches(metadata) for part in self.parts)
-
     def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
-        masks = (part.mask(columns, n_docs) for part in self.parts)
-        return reduce(np.logical_and, masks, np.ones(n_docs, np.bool_))
+        masks = [part.mask(columns, n_docs) for part in self.parts]
+        if self.name == "not":
+            return ~masks[0]
+        join = np.logical_and if self.name == "all" else np.logical_or
+        return reduce(join, masks, np.full(n_docs, self.name == "all"))
 
-    def paths(self) -> Iterable[Path]:
-        return (path for part in self.parts for path in part.paths())
+    def paths(self) -> set[Path]:
+        return {one.path for one in self.conditions(under_not=True)}
 
-    def conditions(self) -> Iterable[_Condition]:
-        return (one for part in self.parts for one in part.conditions())
+    def conditions(self, *, under_not: bool) -> Iterator[_Condition]:
+        for part in self.parts if under_not or self.name != "not" else ():
+            yield from part.conditions(under_not=under_not)
 
     def to_json(self) -> dict[str, Any]:
-        return {"all": [part.to_json() for part in self.parts]}
+        parts = [part.to_json() for part in self.parts]
+        return {self.name: parts[0] if self.name == "not" else parts}
 
 
-@dataclass(frozen=True, slots=True)
-class _Any:
-    """Some operand matches; no document if there are none."""
-
-    parts: tuple[_Node, ...]
-
-    def matches(self, metadata: dict[str, Any]) -> bool:
-        return any(part.matches(metadata) for part in self.parts)
-
-    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
-        masks = (part.mask(columns, n_docs) for part in self.parts)
-        return reduce(np.logical_or, masks, np.zeros(n_docs, np.bool_))
-
-    def paths(self) -> Iterable[Path]:
-        return (path for part in self.parts for path in part.paths())
-
-    def conditions(self) -> Iterable[_Condition]:
-        return (one for part in self.parts for one in part.conditions())
-
-    def to_json(self) -> dict[str, Any]:
-        return {"any": [part.to_json() for part in self.parts]}
-
-
-@dataclass(frozen=True, slots=True)
-class _Not:
-    """The operand does not match."""
-
-    part: _Node
-
-    def matches(self, metadata: dict[str, Any]) -> bool:
-        return not self.part.matches(metadata)
-
-    def mask(self, columns: _Columns, n_docs: int) -> NDArray[np.bool_]:
-        return np.logical_not(self.part.mask(columns, n_docs))
-
-    def paths(self) -> Iterable[Path]:
-        return self.part.paths()
-
-    def conditions(self) -> Iterable[_Condition]:
-        return ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {"not": self.part.to_json()}
+_Node = _Condition | _Joint
+_JOINTS = ("all", "any", "not")
 
 
 def _parse(where: object, depth: int, numbers: Iterator[int]) -> _Node:
@@ -353,55 +248,34 @@ def _parse(where: object, depth: int, numbers: Iterator[int]) -> _Node:
                 f"the filter has the key {_shown(key)}, of type {type(key).__name__}; keys of "
                 "metadata are strings."
             )
-        join = _JOINTS.get(key)
-        parts.extend(
-            [join(value, depth + 1, numbers)] if join else _conditions(key, value, numbers)
-        )
-    return _joined(_All, parts)
+        if key in _JOINTS:
+            parts.append(_parse_joint(key, value, depth + 1, numbers))
+        else:
+            parts.extend(_conditions(key, value, numbers))
+    return _joined("all", parts)
 
 
-def _parse_all(filters: object, depth: int, numbers: Iterator[int]) -> _Node:
-    return _joined(_All, _listed("all", filters, depth, numbers))
-
-
-def _parse_any(filters: object, depth: int, numbers: Iterator[int]) -> _Node:
-    return _joined(_Any, _listed("any", filters, depth, numbers))
-
-
-def _parse_not(where: object, depth: int, numbers: Iterator[int]) -> _Node:
-    if not isinstance(where, Mapping):
-        raise _misjoined("not", "a filter", where)
-    return _Not(_parse(where, depth, numbers))
-
-
-_JOINTS: dict[str, Callable[[object, int, Iterator[int]], _Node]] = {
-    "all": _parse_all,
-    "any": _parse_any,
-    "not": _parse_not,
-}
-
-
-def _listed(name: str, filters: object, depth: int, numbers: Iterator[int]) -> list[_Node]:
+def _parse_joint(name: str, value: object, depth: int, numbers: Iterator[int]) -> _Node:
+    filters = [value] if name == "not" else value
     if not isinstance(filters, list | tuple) or not all(isinstance(f, Mapping) for f in filters):
-        raise _misjoined(name, "a list of filters", filters)
-    return [_parse(one, depth, numbers) for one in filters]
+        wanted = "a filter" if name == "not" else "a list of filters"
+        raise InvalidInputError(
+            f"{name!r} in a filter stands beside {_shown(value)}; it needs {wanted}. A key of your "
+            f"metadata called {name} is written '\\{name}', in Python source \"\\\\{name}\"."
+        )
+    parts = [_parse(one, depth, numbers) for one in filters]
+    return _Joint(name, tuple(parts)) if name == "not" else _joined(name, parts)
 
 
-def _misjoined(name: str, wanted: str, given: object) -> InvalidInputError:
-    return InvalidInputError(
-        f"{name!r} in a filter stands beside {_shown(given)}; it needs {wanted}. A key of your "
-        f"metadata called {name} is written '\\{name}', in Python source \"\\\\{name}\"."
-    )
-
-
-def _joined(join: type[_All] | type[_Any], parts: list[_Node]) -> _Node:
+def _joined(name: str, parts: list[_Node]) -> _Node:
     """Return the canonical combination: nested ones of the same kind merged, distinct, sorted."""
     flat: dict[str, _Node] = {}
     for part in parts:
-        for one in part.parts if isinstance(part, join) else (part,):
+        nested = isinstance(part, _Joint) and part.name == name
+        for one in part.parts if nested else (part,):  # type: ignore[union-attr]
             flat[_text(one.to_json())] = one
     ordered = tuple(flat[text] for text in sorted(flat))
-    return ordered[0] if len(ordered) == 1 else join(ordered)
+    return ordered[0] if len(ordered) == 1 else _Joint(name, ordered)
 
 
 def _conditions(key: str, value: object, numbers: Iterator[int]) -> list[_Node]:
