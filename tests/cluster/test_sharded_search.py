@@ -150,13 +150,13 @@ def test_equal_scores_go_by_the_order_of_insertion_into_all_shards():
 
 def test_shards_score_only_the_candidates_of_the_whole(monkeypatch):
     scored = []
-    score = FieldsSearcher.second_stage
+    score = FieldsSearcher.scores
 
-    def counting(self, vectors, documents, n):
+    def counting(self, vectors, documents):
         scored.append(len(documents))
-        return score(self, vectors, documents, n)
+        return score(self, vectors, documents)
 
-    monkeypatch.setattr(FieldsSearcher, "second_stage", counting)
+    monkeypatch.setattr(FieldsSearcher, "scores", counting)
     with in_memory(epoch("words"), documents_of("words", np.random.default_rng(1), 60), 4) as many:
         many.search("green tea", k=2, first_stage=sc.FirstStage(2, 5))
     assert len(scored) == 4

@@ -39,15 +39,7 @@ FacetCounts = Mapping[str, Counter[Hashable]]
 def facet_counts(
     snapshot: Snapshot, facets: Sequence[str], documents: NDArray[np.int64]
 ) -> FacetCounts:
-    """Return how often each value of some keys occurs in some documents.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    facets : sequence of str
-    documents : ndarray of shape (n,), int64
-        Numbers.
-    """
+    """Return how often each value of some keys occurs in documents, given by number."""
     return {key: _counted(snapshot, key, documents) for key in facets}
 
 

@@ -13,7 +13,6 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.rankings import Part, check_ranking, prepare
 from softcosine.index.search.approximate_scores import best_by_sums
 from softcosine.index.search.frequency_searcher import searcher_of
-from softcosine.index.search.heaviest_terms import LeftOut
 from softcosine.index.search.plan import FIELDS
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top, check_k
@@ -81,17 +80,6 @@ class FieldsSearcher:
         for searcher, weight, vector in zip(self.searchers, self.weights, vectors, strict=True):
             total += weight * searcher.scores(vector, documents)
         return total
-
-    def second_stage(
-        self, vectors: Sequence[QueryVector], documents: NDArray[np.int64], n: int
-    ) -> tuple[NDArray[np.float64], LeftOut]:
-        """Return the scores of candidates, and what ``limited(n)`` leaves out of the query."""
-        total, left_out = np.zeros(len(documents)), LeftOut()
-        for searcher, weight, vector in zip(self.searchers, self.weights, vectors, strict=True):
-            scores, other = searcher.second_stage(vector, documents, n)
-            total += weight * scores
-            left_out = left_out.plus(other, weight)
-        return total, left_out
 
     def limited(self, n: int) -> FieldsSearcher:
         """Return a searcher by the heaviest terms of each field; see `Searcher.limited`."""

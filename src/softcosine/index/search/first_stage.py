@@ -2,8 +2,8 @@
 
 The candidates are the best documents by the terms of `heaviest_terms`, found by the exact search of
 a shorter query, so they do not depend on segments, batches and threads. The second stage scores
-them as any search does. So each score is exact, but a document that is no candidate is missing; the
-plan of the hits says whether that can be (theory, "First stage by some terms").
+them as any search does. So each score is exact, but a document that is no candidate is missing
+(theory, "First stage by some terms").
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.requests import FirstStage
-from softcosine.index.search.bounds import SUM_MARGIN
 from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.heaviest_terms import LeftOut
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.plan import first_stage_plan
 from softcosine.index.search.top_docs import Allowed, QueryVector, Top
@@ -36,35 +34,29 @@ class Staged:
     Attributes
     ----------
     first : Top
-        Their scores by the terms of the first stage.
+        Their scores by the terms of the first stage, at most `n`.
     scores : ndarray of shape (n_candidates,), float64
     n : int
-        Maximum number of candidates.
+    stage : FirstStage
     least : float
         Minimum score.
-    weight : float
-        Of the query's meaning; 0 without.
-    rounded_one : float
-        See `PreparedRanking`.
-    left_out : LeftOut or None
-        None if the first stage keeps all terms.
+    by_meaning : bool
+        Whether meaning counts.
     """
 
     first: Top
     scores: NDArray[np.float64]
     n: int
+    stage: FirstStage
     least: float
-    weight: float
-    rounded_one: float
-    left_out: LeftOut | None
+    by_meaning: bool
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the candidates among the documents of all, which have different documents."""
-        n = parts[0].n
         first = Top.together([one.first for one in parts])
         scores = np.concatenate([one.scores for one in parts])
-        best = np.lexsort((first.documents, -first.scores))[:n]
+        best = np.lexsort((first.documents, -first.scores))[: parts[0].n]
         return replace(parts[0], first=first.at(best), scores=scores[best])
 
     def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Staged:
@@ -74,22 +66,14 @@ class Staged:
     @property
     def searched_exactly(self) -> bool:
         """Whether no document is a candidate by words, so that meaning must search them all."""
-        return self.weight > 0 and not len(self.scores)
+        return self.by_meaning and not len(self.scores)
 
     def best(self, k: int) -> Top:
-        """Return the k best candidates by their exact scores, and a plan that says what is sure."""
-        documents, scores, left_out = self.first.documents, self.scores, self.left_out or LeftOut()
-        top = Top.of(documents, scores, (scores > 0) & (scores >= self.least), k)
-        # The most that a document can score that is no candidate.
-        most = float(self.first.scores[-1]) if len(documents) == self.n else 0.0
-        most = ((most + left_out.most) * self.rounded_one + self.weight) * SUM_MARGIN
-        enough = float(top.scores[-1]) if len(top.scores) == k else self.least
-        n_terms = None if self.left_out is None else (left_out.n_kept, left_out.n_terms)
-        plan = first_stage_plan(
-            n_terms, len(documents),
-            proven=most < enough or (left_out.most == 0.0 and not self.weight),
-        )  # fmt: skip
-        return replace(top, plan=plan)
+        """Return the k best candidates by their exact scores."""
+        documents, scores = self.first.documents, self.scores
+        proven = self.stage.terms is None and not self.by_meaning
+        plan = first_stage_plan(self.stage, len(documents), proven=proven)
+        return Top.of(documents, scores, (scores > 0) & (scores >= self.least), k, plan)
 
 
 def first_stage(
@@ -123,15 +107,13 @@ def second_stage(
     A query with a meaning is ranked by the sum of both, by `meaning`.
     """
     vectors, meant = query
-    scores, left_out, weight = first.scores, None, 0.0
+    scores = first.scores
     if stage.terms is not None:  # else the first stage was exact
-        scores, left_out = words.second_stage(vectors, first.documents, stage.terms)
+        scores = words.scores(vectors, first.documents)
     if meaning is not None and meant is not None:
-        weight = meant.weight
-        scores = scores + weight * meaning.cosines(meant.unit, first.documents)
-    least, rounded_one = max(float(min_score), 0.0), words.ranking.rounded_one
-    n = n_candidates(stage, k, meant)
-    return Staged(first, scores, n, least, weight, rounded_one, left_out)
+        scores = scores + meant.weight * meaning.cosines(meant.unit, first.documents)
+    least = max(float(min_score), 0.0)
+    return Staged(first, scores, n_candidates(stage, k, meant), stage, least, meant is not None)
 
 
 def n_candidates(stage: FirstStage, k: int, meaning: QueryMeaning | None) -> int:

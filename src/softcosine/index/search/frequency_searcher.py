@@ -22,7 +22,7 @@ from softcosine.index.rankings import Part, PreparedRanking
 from softcosine.index.search.approximate_scores import ApproximateScores, best_by_sums
 from softcosine.index.search.bounds import HUGE, SUM_MARGIN, TINY
 from softcosine.index.search.expansion import Workspace
-from softcosine.index.search.heaviest_terms import LeftOut, heaviest_terms
+from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.plan import ALONE
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import Expanded, Limits, QueryVector, Top
@@ -153,20 +153,6 @@ class FrequencySearcher(Searcher):
         limited = self._copied()
         limited._n_others, limited._last = n, None
         return limited
-
-    def second_stage(
-        self, query: QueryVector, documents: NDArray[np.int64], n: int
-    ) -> tuple[NDArray[np.float64], LeftOut]:
-        """Return the scores of candidates, and what ``limited(n)`` leaves out of the query.
-
-        A saturation of a sum is at most the sum of saturations, so that the bound of the terms that
-        are left out is that of `bounding`.
-        """
-        bound, impacts = self.bounding(query), self.greatest_impacts
-        left_out = LeftOut.of(bound.terms, bound.weights, 1.0, impacts, query.terms, n)
-        if self._words(query).shares.min(initial=0.0) < 0 and left_out.n_kept < left_out.n_terms:
-            left_out = replace(left_out, most=np.inf)  # what lowers a score may be left out
-        return self.scores(query, documents), left_out
 
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the weights of terms where scores are not saturated, for snippets."""

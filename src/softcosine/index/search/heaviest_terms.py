@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,47 +81,3 @@ def impacts_of(parts: Sequence[Part], n_terms: int) -> NDArray[np.float64]:
         present = segment.present_terms
         impacts[present] = np.maximum(impacts[present], found)
     return impacts
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What the first stage leaves out of a query.
-
-    Attributes
-    ----------
-    n_terms : int
-        Number of terms of the expanded query.
-    n_kept : int
-        Number of those that the first stage keeps.
-    most : float
-        The most that the others add to a score, up to rounding; 0 only if they can add nothing, inf
-        if a weight is negative.
-    """
-
-    n_terms: int = 0
-    n_kept: int = 0
-    most: float = 0.0
-
-    @classmethod
-    def of(
-        cls,
-        terms: NDArray[np.int32],
-        weights: NDArray[np.float64],
-        factor: float,
-        impacts: NDArray[np.float64],
-        own: NDArray[np.int32],
-        n: int,
-    ) -> Self:
-        """Return it for the arguments of `heaviest_terms` and the factor of the query's scores."""
-        n_terms = terms.shape[0]
-        others = ~heaviest_terms(terms, weights, impacts, own, n=n)
-        n_kept = n_terms - int(np.count_nonzero(others))
-        parts = weights[others] * impacts[terms[others]]
-        if not parts.any():
-            return cls(n_terms, n_kept)
-        return cls(n_terms, n_kept, np.inf if weights.min() < 0 else factor * float(parts.sum()))
-
-    def plus(self, other: LeftOut, weight: float) -> LeftOut:
-        """Return the sum with what is left out of a query in a field of some weight."""
-        most = self.most + weight * other.most
-        return LeftOut(self.n_terms + other.n_terms, self.n_kept + other.n_kept, most)

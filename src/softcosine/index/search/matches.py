@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.search.facets import FacetCounts, summed_facets
 from softcosine.index.search.first_stage import Staged
-from softcosine.index.search.sorting import SortColumn, SortKey, sort_columns, sorted_places
+from softcosine.index.search.sorting import SortColumn, SortKey, sort_column, sorted_places
 from softcosine.index.search.top_docs import Top
 
 # The best documents of a search, or the candidates among which they are.
@@ -51,7 +51,7 @@ class Matches:
         cls, snapshot: Snapshot, top: Top, keys: Sequence[SortKey], n: int | None
     ) -> Self:
         """Return the first n documents by the values of keys; all for None."""
-        columns = sort_columns(snapshot, keys, top.documents)
+        columns = tuple(sort_column(snapshot, key, top.documents) for key in keys)
         return cls((top,), columns)._in_order(keys, n)
 
     @classmethod

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,17 +30,10 @@ from softcosine.storage import checked_path, naming_a_full_disk, sync, written_b
 _BLOCK = 1024  # queries
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The hits of a query: ids and scores, best first."""
-
-    query: str
-    ids: list[str]
-    scores: list[float]
-
-
+# The id of a query, and the ids and scores of its hits, best first.
+_Ranked = tuple[str, list[str], list[float]]
 # Writes the hits of some queries, given the rank of each first hit.
-_Write = Callable[[Sequence[_Found], int], object]
+_Write = Callable[[Sequence[_Ranked], int], object]
 
 
 def write_hits(
@@ -78,7 +72,7 @@ def write_hits(
     with naming_a_full_disk(target), written_beside(target) as new:
         with opened(new) as write:
             while block := list(islice(left, _BLOCK)):
-                write(_found(search, block, threads), search.request.offset + 1)
+                write(_ranked(search, block, threads), search.request.offset + 1)
                 n_done += len(block)
                 if progress is not None:
                     progress(n_done, total)
@@ -140,7 +134,9 @@ def _paired(queries: Iterable[Query], ids: Iterable[str]) -> Iterator[tuple[str,
         yield id, query  # type: ignore[misc]
 
 
-def _found(search: Search, block: Sequence[tuple[str, Query]], threads: int | None) -> list[_Found]:
+def _ranked(
+    search: Search, block: Sequence[tuple[str, Query]], threads: int | None
+) -> list[_Ranked]:
     for id, _ in block:
         if not isinstance(id, str):
             raise InvalidInputError(f"the id {id!r} of a query is no string.")
@@ -154,36 +150,37 @@ def _found(search: Search, block: Sequence[tuple[str, Query]], threads: int | No
     distinct = np.unique(numbers).tolist()
     known = dict(zip(distinct, search.snapshot.documents.ids_of(distinct), strict=True))
     return [
-        _Found(id, [known[number] for number in page.top.documents.tolist()],
-               page.top.scores.tolist())
-        for (id, _), page in zip(block, pages, strict=True)
-    ]  # fmt: skip
+        (id, [known[number] for number in top.documents.tolist()], top.scores.tolist())
+        for (id, _), top in zip(block, [page.top for page in pages], strict=True)
+    ]
+
+
+def _columns(hits: Sequence[_Ranked], first: int) -> dict[str, list[Any]]:
+    """Return the columns of a table of hits."""
+    return {
+        "query": [query for query, ids, _ in hits for _ in ids],
+        "rank": [rank for _, ids, _ in hits for rank in range(first, first + len(ids))],
+        "document": [id for _, ids, _ in hits for id in ids],
+        "score": [score for _, _, scores in hits for score in scores],
+    }
+
+
+def _json_lines(hits: Sequence[_Ranked], first: int) -> str:
+    columns = _columns(hits, first)
+    rows = zip(*columns.values(), strict=True)
+    return "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+
+
+def _run(hits: Sequence[_Ranked], first: int) -> str:
+    check_trec_ids("query", [query for query, _, _ in hits])
+    check_trec_ids("document", [id for _, ids, _ in hits for id in ids])
+    return trec_run({query: ids for query, ids, _ in hits}, "softcosine", first=first)
 
 
 @contextmanager
-def _json_lines(path: Path) -> Iterator[_Write]:
+def _text(path: Path, lines: Callable[[Sequence[_Ranked], int], str]) -> Iterator[_Write]:
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-
-        def write(found: Sequence[_Found], first: int) -> None:
-            for one in found:
-                for rank, (id, score) in enumerate(zip(one.ids, one.scores, strict=True), first):
-                    row = {"query": one.query, "rank": rank, "document": id, "score": score}
-                    stream.write(json.dumps(row) + "\n")
-
-        yield write
-
-
-@contextmanager
-def _run(path: Path) -> Iterator[_Write]:
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-
-        def write(found: Sequence[_Found], first: int) -> None:
-            check_trec_ids("query", [one.query for one in found])
-            for one in found:
-                check_trec_ids("document", one.ids)
-                stream.write(trec_run({one.query: one.ids}, "softcosine", first=first))
-
-        yield write
+        yield lambda hits, first: stream.write(lines(hits, first))
 
 
 @contextmanager
@@ -191,25 +188,15 @@ def _parquet(path: Path) -> Iterator[_Write]:
     from pyarrow import float64, int32, schema, string, table
     from pyarrow.parquet import ParquetWriter
 
-    columns = schema(
+    kinds = schema(
         [("query", string()), ("rank", int32()), ("document", string()), ("score", float64())]
     )
-    with ParquetWriter(path, columns) as writer:
-
-        def write(found: Sequence[_Found], first: int) -> None:
-            rows = {
-                "query": [one.query for one in found for _ in one.ids],
-                "rank": [rank for one in found for rank in range(first, first + len(one.ids))],
-                "document": [id for one in found for id in one.ids],
-                "score": [score for one in found for score in one.scores],
-            }
-            writer.write_table(table(rows, schema=columns))
-
-        yield write
+    with ParquetWriter(path, kinds) as writer:
+        yield lambda hits, first: writer.write_table(table(_columns(hits, first), schema=kinds))
 
 
 FORMATS: dict[str, Callable[[Path], AbstractContextManager[_Write]]] = {
-    ".jsonl": _json_lines,
+    ".jsonl": partial(_text, lines=_json_lines),
     ".parquet": _parquet,
-    ".run": _run,
+    ".run": partial(_text, lines=_run),
 }

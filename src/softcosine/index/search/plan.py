@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from softcosine.index.requests import FirstStage
+
 # Measured cost of a pass over all documents for a panel of queries, relative to a pass over all
 # postings for one query.
 _PANEL_COST = 12.0
@@ -31,8 +33,7 @@ class Plan:
         Whether the hits are surely those of an exact search; False if a first stage or an engine
         may have missed some, or a shard did not answer.
     n_terms, n_candidates : int or None
-        Of a first stage: number of terms of the expanded query that it kept, over all fields, None
-        for all; number of documents that it found.
+        Number of terms that a server got; number of documents that it, or a first stage, found.
     """
 
     method: str
@@ -82,17 +83,14 @@ def panel_plan(n_queries: int, n_touched: int, n_postings: int) -> Plan:
     return Plan("panel" if share > _PANEL_COST else "terms", told)
 
 
-def first_stage_plan(n_terms: tuple[int, int] | None, n_candidates: int, *, proven: bool) -> Plan:
-    """Return the plan of a search in two stages.
-
-    `n_terms` are the terms that the first stage kept and those of the expanded query, over all
-    fields; None if it kept all.
-    """
-    terms = "all" if n_terms is None else "{:,} of {:,}".format(*n_terms)
+def first_stage_plan(stage: FirstStage, n_candidates: int, *, proven: bool) -> Plan:
+    """Return the plan of a search in two stages."""
+    terms = "all terms of the expanded query"
+    if stage.terms is not None:
+        terms = f"the query's own terms and the {stage.terms:,} heaviest others"
     certainty = "proven equal to" if proven else "not proven equal to"
     reason = (
-        f"{terms} terms of the expanded query, and exact scores of the best {n_candidates:,} "
-        f"documents; {certainty} an exact search"
+        f"{terms}, and exact scores of the best {n_candidates:,} documents; {certainty} an exact "
+        "search"
     )
-    kept = None if n_terms is None else n_terms[0]
-    return Plan("first-stage", reason, proven=proven, n_terms=kept, n_candidates=n_candidates)
+    return Plan("first-stage", reason, proven=proven, n_candidates=n_candidates)

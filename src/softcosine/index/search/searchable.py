@@ -385,8 +385,8 @@ class Searchable:
             Search in two stages: find candidates by the query's own terms and this number of others
             (those of the expanded query that add most to a score), and score the best 100
             of them; with meaning, of the best 1,000. Faster on large indexes. Scores are exact,
-            but a document can be missing unless ``Hits.plan.proven``; it then scores less than the
-            candidates by these terms. `FirstStage` sets both numbers. With meaning, only documents
+            but a document can be missing that scores less than the candidates by these terms.
+            `FirstStage` sets both numbers. With meaning, only documents
             with such a term are found, if there are any. Has no effect with ``expand=False``, and
             cannot be used with `sort`, `facets` and `fill`. The first such search of a ranking
             reads all postings once.

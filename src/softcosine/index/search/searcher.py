@@ -27,7 +27,7 @@ from softcosine.index.rankings import Part
 from softcosine.index.search.approximate_scores import ApproximateScores, matching
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.expansion import Expander, Expansions, Workspace
-from softcosine.index.search.heaviest_terms import LeftOut, impacts_of
+from softcosine.index.search.heaviest_terms import impacts_of
 from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
 from softcosine.index.search.segment_table import SegmentTable
 from softcosine.index.search.top_docs import Allowed, Expanded, Limits, QueryVector, Top, check_k
@@ -279,19 +279,6 @@ class Searcher:
         return self._with_workspace(
             lambda space: self._scores(space, self._expander.expand(space, [query]), documents)
         )
-
-    def second_stage(
-        self, query: QueryVector, documents: NDArray[np.int64], n: int
-    ) -> tuple[NDArray[np.float64], LeftOut]:
-        """Return the scores of candidates, and what ``limited(n)`` leaves out of the query."""
-
-        def work(space: Workspace) -> tuple[NDArray[np.float64], LeftOut]:
-            expanded = self._expander.expand(space, [query])
-            scores = self._scores(space, expanded, documents)
-            terms, weights, impacts = expanded.terms, expanded.weights, self.greatest_impacts
-            return scores, LeftOut.of(terms, weights, expanded.factors[0], impacts, query.terms, n)
-
-        return self._with_workspace(work)
 
     def limited(self, n: int) -> Searcher:
         """Return a searcher by the own and heaviest terms alone; see `heaviest_terms`."""

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +33,9 @@ from softcosine.index.requests import ExpandRequest
 from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.searcher import Searcher
+from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
 
 Words = Literal["terms", "forms", "analyzed"]
 
@@ -98,7 +101,7 @@ class ServerQuery:
     @property
     def json(self) -> bool:
         """Whether the server takes JSON."""
-        return SERVERS[self.to].json
+        return SERVERS[self.to]
 
     def __str__(self) -> str:
         if self.json:
@@ -197,28 +200,8 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Server:
-    """How a server takes a query.
-
-    Attributes
-    ----------
-    json : bool
-        Whether as JSON.
-    k1_factor : bool
-        Whether its BM25 has the factor k1 + 1.
-    """
-
-    json: bool
-    k1_factor: bool
-
-
-SERVERS: dict[str, _Server] = {
-    "elasticsearch": _Server(json=True, k1_factor=True),
-    "opensearch": _Server(json=True, k1_factor=True),  # up to 2; not from 3.0 on
-    "solr": _Server(json=False, k1_factor=False),
-    "lucene": _Server(json=False, k1_factor=False),
-}
+# Servers, and whether they take JSON. Those have the factor k1 + 1 in BM25 (not OpenSearch 3).
+SERVERS = {"elasticsearch": True, "opensearch": True, "solr": False, "lucene": False}
 
 
 def server_query(
@@ -235,9 +218,7 @@ def server_query(
     parsed = parse_clauses(clauses, snapshot, keep_stop_words=request.keep_stop_words)
     weights = searcher.searchers[0].ranking.term_weights[parsed.terms] * parsed.frequencies
     parsed = heaviest(parsed, weights, _MOST_OWN)
-    has_factor = request.k1_factor
-    if has_factor is None:
-        has_factor = SERVERS[request.to].k1_factor
+    has_factor = SERVERS[request.to] if request.k1_factor is None else request.k1_factor
     forms = _Forms(snapshot, request.words, tokens or {})
     found, numbers = list[_Word](), np.zeros(3, int)
     for field_number, (one, weight, name) in enumerate(
@@ -246,10 +227,10 @@ def server_query(
         scale = weight * (1.0 if has_factor else one.ranking.k1 + 1.0)
         weighted, own = _weighted(snapshot, parsed, one, request.max_terms)
         numbers += own
-        idf = _Idf(snapshot, field_number)
+        idf = partial(_idf, snapshot.S.vocabulary, snapshot.statistics[field_number])
         for term, x in weighted:
             for text, share in forms.of(term):
-                if (divisor := idf(term, share)) > 0.0:
+                if (divisor := idf(term, share=share)) > 0.0:
                     found.append(_Word(name, text, scale * x / divisor))
         found += [
             _Word(name, forms.of_word(word), scale * frequency)
@@ -303,33 +284,21 @@ def _names(snapshot: Snapshot, field: str | Mapping[str, str] | None) -> tuple[s
     return tuple(field.get(name, name) for name in own)
 
 
-class _Idf:
-    """The idf that a server has for words of a field.
+def _idf(
+    vocabulary: Vocabulary, statistics: FieldStatistics, term: int, *, share: float = 1.0
+) -> float:
+    """Return the idf that a server has for a word that has a share of a term's documents.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-    number : int
-        Of the field.
+    That of a phrase is the sum over its words, as Lucene has it.
     """
-
-    def __init__(self, snapshot: Snapshot, number: int) -> None:
-        self._vocabulary, self._statistics = snapshot.S.vocabulary, snapshot.statistics[number]
-
-    def __call__(self, term: int, share: float = 1.0) -> float:
-        """Return the idf of a word that has a share of a term's documents.
-
-        That of a phrase is the sum over its words, as Lucene has it.
-        """
-        name = self._vocabulary.term(term)
-        if " " in name:
-            numbers = self._vocabulary.indices(name.split(" ")).tolist()
-            return sum(self(number) for number in numbers if number >= 0)
-        statistics = self._statistics
-        frequency = share * float(statistics.document_frequencies[term])
-        if share < 1.0:
-            frequency = max(frequency, 1.0)
-        return math.log1p((statistics.n_docs - frequency + 0.5) / (frequency + 0.5))
+    name = vocabulary.term(term)
+    if " " in name:
+        numbers = vocabulary.indices(name.split(" ")).tolist()
+        return sum(_idf(vocabulary, statistics, number) for number in numbers if number >= 0)
+    frequency = share * float(statistics.document_frequencies[term])
+    if share < 1.0:
+        frequency = max(frequency, 1.0)
+    return math.log1p((statistics.n_docs - frequency + 0.5) / (frequency + 0.5))
 
 
 def _absent(parsed: ParsedQuery) -> Iterator[tuple[str, float]]:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
-from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.filters import key_path
 from softcosine.index.segment.metadata_columns import Path, order_of
@@ -32,19 +31,8 @@ class SortKey:
 
 
 def parse_sort(sort: str | Sequence[str] | None) -> tuple[SortKey, ...]:
-    """Return the sort keys; empty for None.
-
-    Raises
-    ------
-    InvalidInputError
-        If it is neither a key nor a list of keys.
-    """
-    keys = [] if sort is None else [sort] if isinstance(sort, str) else sort
-    if not isinstance(keys, Sequence) or not all(isinstance(key, str) for key in keys):
-        raise InvalidInputError(
-            f'sort is {sort!r}; pass a key of metadata, such as "year", "-year" for the greatest '
-            "first, or a list of such keys."
-        )
+    """Return the sort keys; empty for None."""
+    keys = [sort] if isinstance(sort, str) else sort or ()
     return tuple(SortKey(key_path(key.removeprefix("-")), key.startswith("-")) for key in keys)
 
 
@@ -82,13 +70,6 @@ class SortColumn:
         rank: dict[tuple[int, Any] | None, int] = {None: len(ascending)}
         rank.update(zip(ascending, range(len(ascending)), strict=True))
         return np.array([rank[one] for one in self.values], np.int64)[self.codes]
-
-
-def sort_columns(
-    snapshot: Snapshot, keys: Sequence[SortKey], documents: NDArray[np.int64]
-) -> tuple[SortColumn, ...]:
-    """Return the values of each key in documents, given by number."""
-    return tuple(_column(snapshot, key, documents) for key in keys)
 
 
 def sorted_places(
@@ -138,7 +119,8 @@ def columns_of(
     return found
 
 
-def _column(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> SortColumn:
+def sort_column(snapshot: Snapshot, key: SortKey, documents: NDArray[np.int64]) -> SortColumn:
+    """Return the values of a key in documents, given by number."""
     codes, values = np.empty(documents.shape[0], np.int64), list[tuple[int, Any] | None]()
     for places, numbers, keys in columns_of(snapshot, key.path, documents):
         codes[places] = numbers + len(values)
