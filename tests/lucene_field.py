@@ -120,13 +120,6 @@ class LuceneField:
         texts = {id: self._text(number) for id, number in self._numbers(ids)}
         return {id: text for id, text in texts.items() if text}
 
-    def stored_tokens(
-        self, ids: Sequence[str], *, timeout: float | None = None
-    ) -> dict[str, list[str]]:
-        vectors = self.reader.termVectors()
-        terms = {id: vectors.get(number, self.name) for id, number in self._numbers(ids)}
-        return {id: _tokens_of(one) for id, one in terms.items() if one is not None}
-
     def search(self, query: ServerQuery, n: int, *, timeout: float | None = None) -> Candidates:
         body = replace(query, to="elasticsearch").body["query"]  # the same clauses, as values
         searcher = self._lucene.search.IndexSearcher(self.reader)
@@ -165,15 +158,3 @@ class LuceneField:
             )
             query = make(name, one["query"]) or search.MatchNoDocsQuery()
         return search.BoostQuery(query, one["boost"]) if "boost" in one else query
-
-
-def _tokens_of(terms: Any) -> list[str]:
-    """The tokens of a term vector, by position."""
-    places = []
-    every = terms.iterator()
-    while (term := every.next()) is not None:
-        postings = every.postings(None)
-        postings.nextDoc()
-        token = str(term.utf8ToString())
-        places += [(int(postings.nextPosition()), token) for _ in range(postings.freq())]
-    return [token for _, token in sorted(places)]

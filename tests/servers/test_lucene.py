@@ -184,8 +184,7 @@ def test_documents_that_the_index_lacks_are_scored_by_what_lucene_stores(field):
     query = '"flat bicycle" tea pot'
     wanted = None
     for options, reason in (
-        ({}, "by their texts or term vectors"),
-        ({"stored": False, "vectors": "positions"}, "by their texts or term vectors"),
+        ({}, "by their texts"),
         ({"stored": False}, "scored by the server alone"),
     ):
         own = field(every, written="standard.StandardAnalyzer", **options)

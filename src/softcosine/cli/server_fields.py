@@ -96,7 +96,7 @@ def search(
 
     The server gets the words of --first-stage [32] as boosted terms, and the index, such as one of
     'server learn', scores the 100 best documents exactly. Documents that it lacks are scored by
-    their texts or term vectors on the server. JSON: as in 'search'.
+    their texts on the server. JSON: as in 'search'.
     """
     from softcosine.servers.field_search import search_field
     from softcosine.servers.text_field import TextField

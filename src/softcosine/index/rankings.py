@@ -48,6 +48,23 @@ class Part:
     first: int = 0
     live: NDArray[np.bool_] | None = None
 
+    def coordinates(self, begin: int, end: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """Return the terms of documents one after the other, and W times their values.
+
+        Without saturation if the ranking is not `linear`: its saturation depends on the query.
+        """
+        segment, ranking = self.segment, self.ranking
+        pointers = segment.pointers[begin : end + 1]
+        own = slice(int(pointers[0]), int(pointers[-1]))
+        terms = segment.terms_of(own)
+        values = segment.reals[own] if segment.real else ranking.table[segment.levels_of(own)]
+        if not ranking.linear:
+            values = values * (ranking.k1 + 1.0)
+        elif ranking.kind == SATURATED:
+            saturation = np.repeat(ranking.saturation[begin:end], np.diff(pointers))
+            values = values * (ranking.k1 + 1.0) / (values + saturation)
+        return terms, values * ranking.term_weights[terms]
+
 
 Ranking = Literal[
     "soft_cosine", "inner_product", "expanded_cosine", "soft_bm25", "soft_tf_bm25"

@@ -24,9 +24,7 @@ from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
 from softcosine.servers.http import TooManyClausesError
 from softcosine.servers.text_field import Candidates, TextField
-from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
-from softcosine.text.vocabulary import Vocabulary
 
 _CANDIDATES = 100
 _OPTIONS = (
@@ -46,9 +44,8 @@ def search_field(
     """Return the best documents by the index among the candidates of a field.
 
     The scores are those of soft BM25 by the index. A candidate that the index lacks gets the score
-    that the index would give its text, or its term vector if the server stores no texts. If there
-    is neither, all hits have the scores of the server, and `Hits.plan` says so. Nothing is proven:
-    the server has its own statistics and rounds lengths.
+    that the index would give its text. If the server stores no texts, all hits have its scores, and
+    `Hits.plan` says so. Nothing is proven: the server has its own statistics and rounds lengths.
 
     Parameters
     ----------
@@ -98,15 +95,9 @@ def search_field(
     hits, scored = _among(numbers, snapshot, query, request), "scored exactly by the index"
     if lacking := [id for id in found.ids if id not in numbers]:
         texts = field.stored_texts(lacking, timeout=timeout)
-        rest = [id for id in lacking if id not in texts]
-        # The index has no terms for the tokens of another stemmer.
-        tokens = {} if words == "analyzed" else field.stored_tokens(rest, timeout=timeout)
-        scored += f" ({len(lacking):,} of them, which it lacks, by their texts or term vectors)"
-        if len(tokens) == len(rest):
-            new = _unindexed(
-                snapshot, texts, tokens,
-                stemmed=words == "terms", words=(*hits.unknown, *hits.outside),
-            )  # fmt: skip
+        scored += f" ({len(lacking):,} of them, which it lacks, by their texts)"
+        if len(texts) == len(lacking):
+            new = _unindexed(snapshot, texts, (*hits.unknown, *hits.outside))
             others = _among(new.documents.numbers_of(lacking), new, query, request)
             hits = _merged(hits, others, snapshot)
         else:
@@ -114,8 +105,8 @@ def search_field(
             known = _among(numbers, snapshot, query, every)
             hits = replace(hits, hits=tuple(_by_the_server(known, found, request, snapshot)))
             scored = (
-                f"scored by the server alone, as {len(rest) - len(tokens):,} of them have neither "
-                "text nor term vector, and are not in the index"
+                f"scored by the server alone, as {len(lacking) - len(texts):,} of them have no "
+                "text, and are not in the index"
             )
     reason = (
         f"{len(sent.words):,} words{' (the server takes no more)' if refused else ''}, "
@@ -190,14 +181,7 @@ def _n_numbers(snapshot: Snapshot) -> int:
     return sum(segment.n_docs for segment in snapshot.segments)
 
 
-def _unindexed(
-    snapshot: Snapshot,
-    texts: Mapping[str, str],
-    tokens: Mapping[str, Sequence[str]],
-    *,
-    stemmed: bool,
-    words: Sequence[str] = (),
-) -> Snapshot:
+def _unindexed(snapshot: Snapshot, texts: Mapping[str, str], words: Sequence[str]) -> Snapshot:
     """Return a snapshot of other documents, in which they get the scores that the index would give.
 
     Statistics are those of the index. Words outside its vocabulary do not count, except for `words`
@@ -208,10 +192,7 @@ def _unindexed(
     snapshot : Snapshot
         Of an index of one field.
     texts : mapping of ids to texts
-    tokens : mapping of ids to tokens
-        Documents without a text; fewer than `MAX_DOCS`, like those with one.
-    stemmed : bool
-        Whether tokens are terms of the index already.
+        Fewer than `MAX_DOCS`.
     words : sequence of str
         Words of the query that the index lacks.
     """
@@ -222,27 +203,12 @@ def _unindexed(
         vocabulary = vocabulary.extended(new, forms=forms)
         source = snapshot.source
         S = S.restricted(vocabulary) if source is None else S.extend(vocabulary, source, warn=False)
-    alone = replace(analyzer, stemmer=None, lemmas=()) if stemmed else analyzer
-    segments = [
-        *([_segment(texts, list(texts.values()), analyzer, vocabulary)] if texts else []),
-        *([_segment(tokens, [""] * len(tokens), alone, vocabulary)] if tokens else []),
-    ]
-    statistics = tuple(one.padded(len(vocabulary)) for one in snapshot.statistics)
-    return snapshot.changed(segments=tuple(segments), S=S, statistics=statistics)
-
-
-def _segment(
-    documents: Mapping[str, str | Sequence[str]],
-    stored: Sequence[str],
-    analyzer: Analyzer,
-    vocabulary: Vocabulary,
-) -> IndexedSegment:
-    values: list[str | Sequence[str]] = list(documents.values())
-    made = invert(
+    values = list(texts.values())
+    (one,) = invert(
         values, analyze(values, analyzer), analyzer, vocabulary,
         n_fields=1, positions=True, frozen=True,
-    )  # fmt: skip
-    (one,) = made.segments
-    return IndexedSegment(
-        one.fields, MemoryDocuments(stored, ids=list(documents)), positions=one.positions
-    )
+    ).segments  # fmt: skip
+    documents = MemoryDocuments(values, ids=list(texts))
+    segment = IndexedSegment(one.fields, documents, positions=one.positions)
+    statistics = tuple(one.padded(len(vocabulary)) for one in snapshot.statistics)
+    return snapshot.changed(segments=(segment,), S=S, statistics=statistics)

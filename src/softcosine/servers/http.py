@@ -175,8 +175,7 @@ class Http:
         method : str
         path : str
             With parameters, quoted.
-        body : JSON value, or list of JSON values, optional
-            A list is sent as JSON lines.
+        body : JSON value, optional
         accept : collection of int
             Statuses from 400 on that are returned, not raised.
         retry : bool
@@ -189,15 +188,12 @@ class Http:
         ------
         ServerError
         """
-        data, headers = None, self._headers
-        if isinstance(body, list):
-            data = "".join(_dumped(one) + "\n" for one in body).encode()
-            headers = {**headers, "Content-Type": "application/x-ndjson"}
-        elif body is not None:
-            data = _dumped(body).encode()
+        data = None
+        if body is not None:  # in ASCII, so that lone surrogates pass
+            data = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
         def once() -> tuple[int, bytes]:
-            status, content = self._sent(method, path, data, headers, timeout)
+            status, content = self._sent(method, path, data, timeout)
             if status in _BUSY:
                 raise _BusyError(status, content)
             return status, content
@@ -254,17 +250,8 @@ class Http:
         """Return an error of this server."""
         return ServerError(self.name, self.address, f"{problem}.")
 
-    def close(self) -> None:
-        """Close idle connections."""
-        _close(self._idle)
-
     def _sent(
-        self,
-        method: str,
-        path: str,
-        data: bytes | None,
-        headers: dict[str, str],
-        timeout: float | None,
+        self, method: str, path: str, data: bytes | None, timeout: float | None
     ) -> tuple[int, bytes]:
         """Return status and content of one attempt."""
         connection = self._idle.pop() if self._idle else self._connection()
@@ -272,7 +259,7 @@ class Http:
             connection.timeout = self._timeout if timeout is None else timeout
             if connection.sock is not None:
                 connection.sock.settimeout(connection.timeout)
-            connection.request(method, path, body=data, headers=headers)
+            connection.request(method, path, body=data, headers=self._headers)
             response = connection.getresponse()
             content = response.read()  # raises IncompleteRead if the reply is cut short
         except BaseException:
@@ -300,11 +287,6 @@ class Http:
         if b"maxClauseCount" in content:
             raise TooManyClausesError(
                 self.name, self.address, _reason(value), "indices.query.bool.max_clause_count"
-            )
-        if status == 403 and (blocked := _block_of(value)):
-            raise self.error(
-                f"it takes no changes ({blocked}: {_reason(value)}); most often its disk is "
-                "nearly full: free some space there, or ask who runs it"
             )
         if status in (401, 403):
             upper = (self._name or _NAMES[0]).upper()
@@ -342,13 +324,6 @@ def _reason(value: Any) -> str:
     return str(error)[:500]
 
 
-def _block_of(value: Any) -> str:
-    # Elasticsearch and OpenSearch block indexes, or the making of new ones, on nearly full disks.
-    error = value.get("error") if isinstance(value, dict) else None
-    kind = str(error.get("type")) if isinstance(error, dict) else ""
-    return kind if kind.endswith("_block_exception") else ""
-
-
 def _authorization(address: ServerAddress, names: Iterable[str]) -> str:
     user, password = address.parts.username, unquote(address.parts.password or "")
     if user is not None:
@@ -363,11 +338,6 @@ def _authorization(address: ServerAddress, names: Iterable[str]) -> str:
 
 def _basic(user: str, password: str) -> str:
     return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}" if user else ""
-
-
-def _dumped(value: Any) -> str:
-    # ASCII, so that lone surrogates pass.
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _told(error: Exception) -> str:

@@ -220,31 +220,6 @@ class TextField:
         texts = {hit["_id"]: _value(hit.get("_source", {}), self.name) for hit in hits}
         return {id: text for id, text in texts.items() if text}
 
-    def stored_tokens(
-        self, ids: Sequence[str], *, timeout: float | None = None
-    ) -> dict[str, list[str]]:
-        """Return the tokens of those documents that have term vectors in the field, by id.
-
-        They are in the order of the text if the server stores positions.
-        """
-        if not ids:
-            return {}
-        path = f"/{self.index}/_mtermvectors?fields={quote(self.name)}&offsets=false&payloads=false"
-        body = {"ids": list(ids)}
-        # One index only: names with a comma or of several indexes are refused.
-        reply = self.http.request("POST", path, body, accept=(400,), timeout=timeout)
-        found = {}
-        for document in reply.json.get("docs", ()):
-            terms = document.get("term_vectors", {}).get(self.name, {}).get("terms", {})
-            places = [
-                (place.get("position", 0), token)
-                for token, facts in terms.items()
-                for place in facts.get("tokens") or [{}] * facts["term_freq"]
-            ]
-            if places:
-                found[document["_id"]] = [token for _, token in sorted(places)]
-        return found
-
     def search(self, query: ServerQuery, n: int, *, timeout: float | None = None) -> Candidates:
         """Return the n documents of greatest score by the server."""
         path = f"/{self.index}/_search{_ALL_SHARDS}"

@@ -244,9 +244,10 @@ def query_vector(
     extra_values = np.concatenate(
         [word.similarities * x for word, x in zip(parsed.outside, absent, strict=True)]
     )
-    # The share of outside words in x'Sx, by the similarities of the source.
-    inner, cross = outside_similarities(S, parsed.outside, parsed.terms, source)
-    norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
+    norm = 0.0
+    if ranking.normalization == "soft":  # of outside words in x'Sx, by the source's similarities
+        inner, cross = outside_similarities(S, parsed.outside, parsed.terms, source)
+        norm = float(absent @ inner @ absent + 2.0 * (absent @ cross @ weights))
     lengths = [len(word.terms) for word in parsed.outside]
     pointers = np.cumsum([0, *lengths], dtype=np.int64)
     return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm, pointers, absent)

@@ -7,9 +7,9 @@ the two-stage search").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from softcosine.index.search.plan import ALL, NOTHING, SHARING, Plan
 from softcosine.index.search.top_docs import Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
+
+if TYPE_CHECKING:
+    from softcosine.index.search.searcher import Searcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +52,9 @@ class ApproximateScores:
     half: bool = False
 
 
-class _FieldSearcher(Protocol):
-    """A `Searcher` of one field, as sums over fields need it."""
-
-    @property
-    def parts(self) -> Sequence[Part]: ...
-    def approximate_scores(
-        self, query: QueryVector, /
-    ) -> AbstractContextManager[ApproximateScores | None]: ...
-
-
 @contextmanager
 def field_sums(
-    searchers: Sequence[_FieldSearcher], weights: Sequence[float], vectors: Sequence[QueryVector]
+    searchers: Sequence[Searcher], weights: Sequence[float], vectors: Sequence[QueryVector]
 ) -> Iterator[ApproximateScores | None]:
     """Yield the weighted sum of the scores in every field; None if float32 cannot decide."""
     with ExitStack() as stack:
@@ -95,7 +88,7 @@ def field_sums(
 
 
 def best_by_sums(
-    searchers: Sequence[_FieldSearcher],
+    searchers: Sequence[Searcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,
@@ -116,7 +109,7 @@ def best_by_sums(
 
 
 def matching(
-    searchers: Sequence[_FieldSearcher], vectors: Sequence[QueryVector], limits: Limits
+    searchers: Sequence[Searcher], vectors: Sequence[QueryVector], limits: Limits
 ) -> list[Mask]:
     """Return the documents of each segment that a query may return.
 
@@ -142,7 +135,7 @@ def documents_in(masks: Sequence[Mask], parts: Sequence[Part]) -> list[NDArray[n
 
 
 def summed_candidates(
-    searchers: Sequence[_FieldSearcher],
+    searchers: Sequence[Searcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,

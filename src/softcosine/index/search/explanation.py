@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from softcosine.index.defaults import Field
 from softcosine.index.query.query_vectors import ParsedQuery
 from softcosine.index.rankings import TITLES
-from softcosine.index.rankings import Part as Searched
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.notebook import bar, escaped, html_table
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
-from softcosine.kernels.documents import REALS, SATURATED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,7 +270,7 @@ def _parts(
     """Return the contribution of each pair of words to the score of one field."""
     S = searcher.S
     part, local = searcher.part_of(document)
-    terms, values = _coordinates(part, local)
+    terms, values = part.coordinates(local, local + 1)
     weights, outside_weights, factor = _weights(searcher, vector, document)
     place = {int(term): position for position, term in enumerate(terms)}
     parts: list[Part] = []
@@ -324,19 +322,3 @@ def _weights(
     )  # fmt: skip
     n = len(vector.terms)
     return saturated[:n], saturated[n:], 1.0
-
-
-def _coordinates(part: Searched, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-    """Return the terms of a document and W times their values, scaled as in the ranking."""
-    segment, ranking = part.segment, part.ranking
-    own = slice(segment.pointers[document], segment.pointers[document + 1])
-    terms = segment.terms_of(own)
-    if ranking.kind == REALS:
-        values = segment.reals[own]
-    else:
-        values = ranking.table[segment.levels_of(own)]
-        if not ranking.linear:
-            values = values * (ranking.k1 + 1.0)
-        elif ranking.kind == SATURATED:
-            values = values * (ranking.k1 + 1.0) / (values + ranking.saturation[document])
-    return terms, values * ranking.term_weights[terms]

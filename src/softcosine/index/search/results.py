@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from softcosine.index.query.suggestions import Suggestion
 from softcosine.index.rankings import TITLES
@@ -105,8 +105,46 @@ def _line(text: str, width: int = 60) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
+_Row = TypeVar("_Row", Hit, Document)
+
+
+class _Rows(Sequence[_Row]):
+    """Hits or documents in order, with ids, on a page that begins at an offset."""
+
+    __slots__ = ()
+
+    @property
+    def _rows(self) -> tuple[_Row, ...]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, position: int) -> _Row: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[_Row, ...]: ...
+    def __getitem__(self, position: int | slice) -> _Row | tuple[_Row, ...]:
+        return self._rows[position]
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the documents, in order."""
+        return [row.id for row in self._rows]
+
+    def _table(self, **columns: Any) -> pd.DataFrame:
+        """Return a table of columns, texts and metadata, renamed if a column has their name."""
+        from softcosine.index.search.frames import data_frame
+
+        columns["text"] = [row.text for row in self]
+        for key in dict.fromkeys(key for row in self for key in row.metadata):
+            name = f"metadata.{key}" if key in columns else key
+            columns[name] = [row.metadata.get(key) for row in self]
+        return data_frame(columns)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Hits(Sequence[Hit]):
+class Hits(_Rows[Hit]):
     """A sequence of `Hit`, by decreasing score (ties: earlier first), or as `sort` orders them.
 
     Prints as a table.
@@ -160,18 +198,9 @@ class Hits(Sequence[Hit]):
         """Return the hits that a server sent."""
         return cls(**values, _suggest=partial(_known, suggestions))
 
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    @overload
-    def __getitem__(self, position: int) -> Hit: ...
-    @overload
-    def __getitem__(self, position: slice) -> tuple[Hit, ...]: ...
-    def __getitem__(self, position: int | slice) -> Hit | tuple[Hit, ...]:
-        return self.hits[position]
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
+    @property
+    def _rows(self) -> tuple[Hit, ...]:
+        return self.hits
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
@@ -182,11 +211,6 @@ class Hits(Sequence[Hit]):
         return self._suggest()
 
     @property
-    def ids(self) -> list[str]:
-        """Ids of the documents, in order."""
-        return [hit.id for hit in self.hits]
-
-    @property
     def title(self) -> str:
         """What the scores are."""
         title = TITLES.get(self.ranking, self.ranking)
@@ -194,14 +218,8 @@ class Hits(Sequence[Hit]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a table, one row per hit: rank (from `offset` + 1), id, score, text, metadata."""
-        from softcosine.index.search.frames import data_frame
-
-        columns: dict[str, Any] = {
-            "rank": list(range(self.offset + 1, self.offset + len(self) + 1)),
-            "id": self.ids,
-            "score": [hit.score for hit in self.hits],
-        }
-        return data_frame(columns | _text_columns(self.hits, columns))
+        ranks = list(range(self.offset + 1, self.offset + len(self) + 1))
+        return self._table(rank=ranks, id=self.ids, score=[hit.score for hit in self.hits])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle the suggestions: the function that computes them refers to the whole index.
@@ -259,7 +277,7 @@ class Hits(Sequence[Hit]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Listing(Sequence[Document]):
+class Listing(_Rows[Document]):
     """A sequence of `Document` that pass a filter, by insertion or as `sort` orders them.
 
     Prints as a table.
@@ -281,30 +299,13 @@ class Listing(Sequence[Document]):
     offset: int = 0
     facets: Facets = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self.documents)
-
-    @overload
-    def __getitem__(self, position: int) -> Document: ...
-    @overload
-    def __getitem__(self, position: slice) -> tuple[Document, ...]: ...
-    def __getitem__(self, position: int | slice) -> Document | tuple[Document, ...]:
-        return self.documents[position]
-
-    def __iter__(self) -> Iterator[Document]:
-        return iter(self.documents)
-
     @property
-    def ids(self) -> list[str]:
-        """Ids of the documents, in order."""
-        return [document.id for document in self.documents]
+    def _rows(self) -> tuple[Document, ...]:
+        return self.documents
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a table, one row per document: id, text, metadata."""
-        from softcosine.index.search.frames import data_frame
-
-        columns: dict[str, Any] = {"id": self.ids}
-        return data_frame(columns | _text_columns(self.documents, columns))
+        return self._table(id=self.ids)
 
     def __repr__(self) -> str:
         shown = self.documents[:_PRINTED]
@@ -335,14 +336,3 @@ class Listing(Sequence[Document]):
 
 def _metadata(document: Document) -> str:
     return ", ".join(f"{key}: {_line(str(value))}" for key, value in document.metadata.items())
-
-
-def _text_columns(
-    documents: Sequence[Hit] | Sequence[Document], before: Container[str]
-) -> dict[str, Any]:
-    """Return the text and metadata columns, renamed if `before` contains their name."""
-    columns: dict[str, Any] = {"text": [document.text for document in documents]}
-    for key in dict.fromkeys(key for document in documents for key in document.metadata):
-        name = key if key != "text" and key not in before else f"metadata.{key}"
-        columns[name] = [document.metadata.get(key) for document in documents]
-    return columns

@@ -27,7 +27,7 @@ class QueryVector:
     extra_values : ndarray of shape (e,), float64
         Their contribution to Sᵀ W x.
     extra_norm : float
-        Their contribution to x'WSWx.
+        Their contribution to x'WSWx, for rankings that divide by a soft norm.
     extra_pointers : ndarray of shape (n_outside + 1,), int64
         Offset of each outside word in `extra_terms`.
     extra_weights : ndarray of shape (n_outside,), float64

@@ -34,7 +34,6 @@ from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.query_encoding import no_coordinates, query_encoding
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
-from softcosine.kernels.documents import SATURATED
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import right_singular_vectors
@@ -281,24 +280,11 @@ class RankedVectors:
         return own[name]
 
     def _vectors(self, part: Part, begin: int, end: int) -> csr_array:
-        segment, ranking = part.segment, part.ranking
-        pointers = segment.pointers[begin : end + 1]
-        own = slice(int(pointers[0]), int(pointers[-1]))
-        terms, counts = segment.terms_of(own), np.diff(pointers)
-        if segment.real:
-            values = segment.reals[own]
-        else:
-            values = ranking.table[segment.levels_of(own)]
-        if ranking.kind == SATURATED:
-            saturation = np.repeat(ranking.saturation[begin:end], counts)
-            values = values * (ranking.k1 + 1.0) / (values + saturation)
-        values = (
-            values * ranking.term_weights[terms] * np.repeat(ranking.factors[begin:end], counts)
-        )
-        return csr_array(
-            (values, terms.astype(np.int64), pointers - pointers[0]),
-            shape=(end - begin, len(self.S)),
-        )
+        pointers = part.segment.pointers[begin : end + 1]
+        terms, values = part.coordinates(begin, end)
+        values = values * np.repeat(part.ranking.factors[begin:end], np.diff(pointers))
+        arrays = (values, terms.astype(np.int64), pointers - pointers[0])
+        return csr_array(arrays, shape=(end - begin, len(self.S)))
 
     def _rows(
         self,
