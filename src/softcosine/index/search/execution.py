@@ -230,10 +230,10 @@ class Search:
 
     def ready(self, query: Query) -> ReadyQuery:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
-        snapshot, shown = self.snapshot, query_text(query)
-        clauses: tuple[Clause, ...] = (Clause(shown),)  # that meaning is about
+        snapshot = self.snapshot
         if isinstance(query, Mapping):
             parsed = [self._parsed([Clause(text)]) for text in _by_field(query, snapshot)]
+            clauses: tuple[Clause, ...] = (Clause(query_text(query)),)
         else:
             clauses = parse_syntax(query, self.request.syntax)
             parsed = [self._parsed(clauses)] * len(snapshot.fields)
@@ -243,7 +243,7 @@ class Search:
         )
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
         constraints = constraints_of(clauses, snapshot)
-        return ReadyQuery(shown, limited, vectors, constraints, meaning, texts)
+        return ReadyQuery(query_text(query), limited, vectors, constraints, meaning, texts)
 
     def _parsed(self, clauses: Iterable[Clause]) -> ParsedQuery:
         """Return clauses as terms, with unknown words respelled if requested."""
