@@ -58,7 +58,9 @@ class Stages:
 
     def expansion(self, query: QueryVector) -> Expansions:
         """Return W S' W x."""
-        return self._searcher.expansions(query)
+        return self._searcher._with_workspace(
+            lambda space: self._searcher._expander.expand(space, [query])
+        )
 
     def candidates(self, expanded: Expansions) -> list[NDArray[np.uint32]]:
         """Add up the postings of one query, scan, and return the candidates of each segment."""

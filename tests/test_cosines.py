@@ -98,7 +98,7 @@ def test_every_way_to_search_clips_to_the_same_bits(ranking, k, min_score):
     index = index_of(texts)
     ask = {"k": k, "min_score": min_score, "ranking": ranking}
     together = index.search_batch(queries, threads=1, **ask)
-    assert any(hits.plan.together for hits in together)
+    assert any(hits.plan.method == "panel" for hits in together)
     with slowly():
         slow = index.search_batch(queries, threads=1, **ask)
     alone = [index.search(query, **ask) for query in queries]

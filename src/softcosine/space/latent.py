@@ -17,8 +17,6 @@ from softcosine._validation import check_whole
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 
-__all__ = ["Blocks", "check_whole", "right_singular_vectors", "signed", "soft_singular_vectors"]
-
 # Yields all documents anew at each call: sparse arrays, one document a row.
 Blocks = Callable[[], Iterable[csr_array]]
 
@@ -78,10 +76,7 @@ def right_singular_vectors(
     >>> V.ravel().round(3), sigma.round(3)
     (array([0.6, 0.8]), array([5.]))
     """
-    check_whole("k", k)
     check_whole("n_terms", n_terms, least=0)
-    check_whole("n_iterations", n_iterations, least=0)
-    check_whole("oversampling", oversampling, least=0)
     return _power_method(
         blocks, n_terms, k, n_iterations, oversampling, random_state,
         image=lambda basis: basis, orthonormal=lambda basis: np.linalg.qr(basis)[0],
@@ -128,9 +123,6 @@ def soft_singular_vectors(
         If S is indefinite in the subspace of the documents.
     """
     checked_similarity(S).require_symmetric("soft singular vectors")
-    check_whole("k", k)
-    check_whole("n_iterations", n_iterations, least=0)
-    check_whole("oversampling", oversampling, least=0)
     matrix = S.to_scipy().astype(np.float64)
     return _power_method(
         blocks, len(S), k, n_iterations, oversampling, random_state,
@@ -151,6 +143,9 @@ def _power_method(
     orthonormal: Callable[[_Dense], _Dense],
 ) -> tuple[_Dense, _Dense]:
     """Return S V and the singular values, V orthonormal in the inner product of S; `image` is S."""
+    check_whole("k", k)
+    check_whole("n_iterations", n_iterations, least=0)
+    check_whole("oversampling", oversampling, least=0)
     width = min(k + oversampling, n_terms)
     if width == n_terms:
         start, n_iterations = np.eye(n_terms), 0

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._validation import check_choice
 from softcosine.index.near_duplicates.all_pairs import PairBlock, similar_pairs
-from softcosine.index.near_duplicates.panels import Comparison
+from softcosine.index.near_duplicates.panels import Comparison, ScoredDocuments
 from softcosine.kernels.groups import follow, roots_of, unite
 
 
@@ -77,19 +76,6 @@ def find_groups(
         progress=progress,
     )  # fmt: skip
     return METHODS[method](documents, pairs)
-
-
-class ScoredDocuments(Protocol):
-    """What groups need to know of a `Comparison`."""
-
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """Document numbers, ascending."""
-        ...
-
-    def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return exact similarities of a document with later ones, by place."""
-        ...
 
 
 def _components(documents: ScoredDocuments, pairs: Iterator[PairBlock]) -> list[DuplicateGroup]:

@@ -100,13 +100,21 @@ class Bars:
         return cls(floor, np.full(n, floor if k else np.inf, np.float32), np.zeros((n, k)))
 
 
-class Comparison(Protocol):
-    """Documents to compare, in order of number; their index here is their *place*."""
+class ScoredDocuments(Protocol):
+    """Documents in order of number; their index here is their *place*."""
 
     @property
     def numbers(self) -> NDArray[np.int64]:
         """Document numbers in the index, ascending."""
         ...
+
+    def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return exact similarities of a document with others, by ascending place."""
+        ...
+
+
+class Comparison(ScoredDocuments, Protocol):
+    """Documents to compare."""
 
     @property
     def panels(self) -> Sequence[tuple[int, int]]:
@@ -131,10 +139,6 @@ class Comparison(Protocol):
             Called any number of times with the first place of the panel and exactly scored pairs,
             each once; these include all pairs that reach the thresholds.
         """
-        ...
-
-    def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return exact similarities of a document with others, by ascending place."""
         ...
 
 

@@ -13,7 +13,6 @@ from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.parser import Clause
 from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_texts, phrase_words
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.vocabulary import Vocabulary
 
 Mask = NDArray[np.bool_]
 
@@ -53,16 +52,38 @@ def all_of(inside: Iterable[Mask | None], outside: Iterable[Mask] = ()) -> Mask 
 
 
 @dataclass(frozen=True, slots=True)
-class _Phrase:
-    """The term numbers of a phrase and its words."""
+class _Constraint:
+    """Words that documents must contain, or not all of: anywhere, or one after the other.
+
+    Attributes
+    ----------
+    words : tuple of str or None
+        See `phrase_words`.
+    numbers : tuple of int
+        Term numbers; `UNKNOWN` for words that are not indexed, which match no document.
+    in_a_row, excluded : bool
+    """
 
     words: tuple[str | None, ...]
     numbers: tuple[int, ...]
+    in_a_row: bool
+    excluded: bool
 
-    @property
-    def terms(self) -> tuple[int, ...]:
-        """The distinct terms of the phrase."""
-        return tuple(sorted(set(self.numbers) - {LEFT_OUT}))
+    def holding(self, segment: IndexedSegment, analyzer: Analyzer, within: Mask | None) -> Mask:
+        """Return the documents that contain the words; if in a row, some of those `within`."""
+        mask = np.ones(segment.n_docs, np.bool_)
+        for term in sorted(set(self.numbers) - {LEFT_OUT}):
+            mask &= _holding(segment, term)
+        if not self.in_a_row:
+            return mask
+        candidates = all_of([mask, within, segment.live])
+        assert candidates is not None
+        if segment.positions is None:
+            return phrase_mask_of_texts(segment.documents.text, analyzer, candidates, self.words)
+        found = np.zeros_like(candidates)
+        for positions in segment.positions:  # within one field
+            found |= positions.mask(candidates, self.numbers)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +92,13 @@ class Constraints:
 
     Attributes
     ----------
-    must : tuple of int
-        Term numbers; `UNKNOWN` for words that are not indexed, which match no document.
-    must_not : tuple of tuple of int
-        Each tuple excludes documents that contain all of its terms.
-    phrases, no_phrases : tuple
+    clauses : tuple
+        Phrases last, because one may have to read the texts of all remaining documents.
     required, excluded : tuple of str
         The clauses, without signs and weights.
     """
 
-    must: tuple[int, ...]
-    must_not: tuple[tuple[int, ...], ...]
-    phrases: tuple[_Phrase, ...]
-    no_phrases: tuple[_Phrase, ...]
+    clauses: tuple[_Constraint, ...]
     required: tuple[str, ...]
     excluded: tuple[str, ...]
 
@@ -91,14 +106,10 @@ class Constraints:
         self, segment: IndexedSegment, analyzer: Analyzer, allowed: Mask | None
     ) -> Mask | None:
         """Return the allowed documents of a segment that meet the constraints; None for all."""
-        inside = [_holding(segment, term) for term in self.must]
-        outside = [_holding_all(segment, terms) for terms in self.must_not]
-        mask = all_of([allowed, *inside], outside)
-        # Last, because a phrase may have to read the texts of all remaining documents.
-        for phrase in self.phrases:
-            mask = all_of([mask, _holding_phrase(segment, phrase, analyzer, mask)])
-        for phrase in self.no_phrases:
-            mask = all_of([mask], [_holding_phrase(segment, phrase, analyzer, mask)])
+        mask = allowed
+        for one in self.clauses:
+            holding = one.holding(segment, analyzer, mask)
+            mask = all_of([mask], [holding]) if one.excluded else all_of([mask, holding])
         return mask
 
 
@@ -113,37 +124,30 @@ def constraints_of(clauses: Iterable[Clause], snapshot: Snapshot) -> Constraints
     InvalidInputError
         If the query has a phrase, and the index stores neither positions nor suitable texts.
     """
-    must: set[int] = set()
-    must_not: list[tuple[int, ...]] = []
-    phrases: list[_Phrase] = []
-    no_phrases: list[_Phrase] = []
-    required: dict[str, None] = {}
-    excluded: dict[str, None] = {}
+    constraints: list[_Constraint] = []
+    shown: dict[bool, dict[str, None]] = {False: {}, True: {}}
     for clause in clauses:
         if clause.kind == "should" and not clause.phrase:
             continue
-        phrase = _phrase(clause.text, snapshot.analyzer, snapshot.S.vocabulary)
-        if not phrase.terms:
+        words = tuple(phrase_words(clause.text, snapshot.analyzer))
+        kept = [word for word in words if word is not None]
+        if not kept:
             continue
-        own = excluded if clause.kind == "must_not" else required
-        own[f'"{clause.text}"' if clause.phrase else str(clause.text)] = None
-        one_after_the_other = clause.phrase and len(phrase.numbers) > 1
-        if clause.kind != "must_not":
-            must.update(phrase.terms)
-            if one_after_the_other:
-                phrases.append(phrase)
-        elif one_after_the_other:
-            no_phrases.append(phrase)
-        else:
-            must_not.append(phrase.terms)
-    if phrases or no_phrases:
+        known = dict(zip(kept, snapshot.S.vocabulary.indices(kept).tolist(), strict=True))
+        numbers = tuple(
+            LEFT_OUT if word is None else UNKNOWN if known[word] < 0 else known[word]
+            for word in words
+        )
+        excluded = clause.kind == "must_not"
+        shown[excluded][f'"{clause.text}"' if clause.phrase else str(clause.text)] = None
+        in_a_row = clause.phrase and len(words) > 1
+        constraints.append(_Constraint(words, numbers, in_a_row, excluded))
+    if any(one.in_a_row for one in constraints):
         _check_phrases(snapshot)
-    if not (must or must_not or no_phrases):
+    if not constraints:
         return None
-    return Constraints(
-        tuple(sorted(must)), tuple(must_not), tuple(phrases), tuple(no_phrases), tuple(required),
-        tuple(excluded),
-    )  # fmt: skip
+    constraints.sort(key=lambda one: (one.in_a_row, one.excluded))
+    return Constraints(tuple(constraints), tuple(shown[False]), tuple(shown[True]))
 
 
 def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:
@@ -158,15 +162,6 @@ def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:
     return masks
 
 
-def _phrase(text: str | Sequence[str], analyzer: Analyzer, vocabulary: Vocabulary) -> _Phrase:
-    words = phrase_words(text, analyzer)
-    numbers = [
-        LEFT_OUT if word is None else (UNKNOWN if (n := vocabulary.get(word)) < 0 else n)
-        for word in words
-    ]
-    return _Phrase(tuple(words), tuple(numbers))
-
-
 def _holding(segment: IndexedSegment, term: int) -> Mask:
     """Return the documents that contain a term in any field."""
     mask = np.zeros(segment.n_docs, np.bool_)
@@ -174,27 +169,6 @@ def _holding(segment: IndexedSegment, term: int) -> Mask:
         for own in segment.fields:
             mask[own.postings(term)] = True
     return mask
-
-
-def _holding_all(segment: IndexedSegment, terms: Sequence[int]) -> Mask:
-    """Return the documents that contain all terms (at least one), each in any field."""
-    mask = all_of(_holding(segment, term) for term in terms)
-    assert mask is not None
-    return mask
-
-
-def _holding_phrase(
-    segment: IndexedSegment, phrase: _Phrase, analyzer: Analyzer, within: Mask | None
-) -> Mask:
-    """Return the documents among `within` that contain a phrase within one field."""
-    candidates = all_of([within, segment.live, _holding_all(segment, phrase.terms)])
-    assert candidates is not None
-    if segment.positions is None:
-        return phrase_mask_of_texts(segment.documents.text, analyzer, candidates, phrase.words)
-    found = np.zeros_like(candidates)
-    for positions in segment.positions:
-        found |= positions.mask(candidates, phrase.numbers)
-    return found
 
 
 def _check_phrases(snapshot: Snapshot) -> None:

@@ -11,8 +11,6 @@ from typing import Literal
 from softcosine.text.analyzer import Analyzer
 
 _Kind = Literal["exact", "near"]
-_Place = tuple[int, int, _Kind]  # start, end
-
 # Maximum length of the searched start of a text, in characters.
 _MAX_TEXT = 200_000
 
@@ -94,7 +92,7 @@ def snippet(
         )
     start, stop = _passage(text, spans[first].start if spans else 0, width)
     marks = _merged(
-        (span.start, span.end, kind)
+        Mark(span.start, span.end, kind)
         for span, (weight, kind) in zip(
             spans[first : last + 1], found[first : last + 1], strict=True
         )
@@ -126,16 +124,15 @@ def _worth(found: tuple[float, _Kind]) -> tuple[bool, float]:
     return weight > 0.0 and kind == "exact", weight
 
 
-def _merged(marks: Iterable[_Place]) -> list[_Place]:
+def _merged(marks: Iterable[Mark]) -> list[Mark]:
     """Return the marks with overlapping ones joined, which scripts without spaces produce."""
-    merged: list[_Place] = []
-    for start, end, kind in marks:
-        if merged and start < merged[-1][1]:
+    merged: list[Mark] = []
+    for mark in marks:
+        if merged and mark.start < merged[-1].end:
             before = merged.pop()
-            joined: _Kind = "exact" if "exact" in (kind, before[2]) else "near"
-            merged.append((before[0], max(end, before[1]), joined))
-        else:
-            merged.append((start, end, kind))
+            kind: _Kind = "exact" if "exact" in (mark.kind, before.kind) else "near"
+            mark = Mark(before.start, max(mark.end, before.end), kind)
+        merged.append(mark)
     return merged
 
 
@@ -178,16 +175,15 @@ def _passage(text: str, start: int, width: int) -> tuple[int, int]:
     return start, stop
 
 
-def _folded(text: str, start: int, stop: int, marks: list[_Place]) -> Snippet:
+def _folded(text: str, start: int, stop: int, marks: list[Mark]) -> Snippet:
     """Return the snippet with white space and control characters folded, and marks shifted."""
     before, after = "…" * (start > 0), "…" * (stop < len(text))
+    marks = [mark for mark in marks if mark.end > mark.start]
     passage = text[start:stop]
     if passage.isprintable() and passage == " ".join(passage.split()):  # as most are
         shift = len(before) - start
-        moved_marks = (
-            Mark(begin + shift, end + shift, kind) for begin, end, kind in marks if end > begin
-        )
-        return Snippet(f"{before}{passage}{after}", tuple(moved_marks))
+        placed = [Mark(one.start + shift, one.end + shift, one.kind) for one in marks]
+        return Snippet(f"{before}{passage}{after}", tuple(placed))
     out = [*before]
     moved: dict[int, int] = {}
     blank = True
@@ -203,7 +199,5 @@ def _folded(text: str, start: int, stop: int, marks: list[_Place]) -> Snippet:
             blank = False
     if out and out[-1] == " ":
         out.pop()
-    placed = tuple(
-        Mark(moved[begin], moved[end - 1] + 1, kind) for begin, end, kind in marks if end > begin
-    )
-    return Snippet("".join(out) + after, placed)
+    placed = [Mark(moved[one.start], moved[one.end - 1] + 1, one.kind) for one in marks]
+    return Snippet("".join(out) + after, tuple(placed))

@@ -43,11 +43,6 @@ class Plan:
     n_terms: int | None = None
     n_candidates: int | None = None
 
-    @property
-    def together(self) -> bool:
-        """Whether many queries are searched in one pass over the documents."""
-        return self.method == "panel"
-
 
 ALONE = Plan("terms", "a single query: the postings of its terms are the least work")
 FIELDS = Plan("fields", "the postings of each field, and the weighted sum of their scores")

@@ -656,20 +656,14 @@ class Searchable:
                 "for several words one by one."
             )
         shown = self.S.representative
-        if parsed.outside:
-            found = parsed.outside[0]
-            pairs = [
-                (shown(int(j)), float(s))
-                for j, s in zip(found.terms, found.similarities, strict=True)
-            ]
+        for own in parsed.outside:
+            rows = zip(own.terms.tolist(), own.similarities.tolist(), strict=True)
             # Balancing can change the order.
-            return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
-        if not len(parsed.terms):
-            return []
-        term = self.vocabulary.term(int(parsed.terms[0]))
+            return sorted(((shown(j), s) for j, s in rows), key=lambda row: (-row[1], row[0]))[:k]
         return [
             (shown(self.vocabulary.index(other)), similarity)
-            for other, similarity in self.S.neighbors(term, k=k)
+            for number in parsed.terms.tolist()
+            for other, similarity in self.S.neighbors(self.vocabulary.term(number), k=k)
         ]
 
     def term(self, word: str, *, k: int = 10) -> dict[str, Any]:
@@ -699,14 +693,14 @@ class Searchable:
         # Sources know words, so the representative of the term is looked up.
         known = parsed.outside[0].word if parsed.outside else None
         asked = known or self.S.representatives[parsed.terms[0]]
-        forbidden: list[dict[str, Any]] = [
-            {"word": other} for other in overruled(self.source, asked)
-        ]
-        others = [str(one["word"]) for one in (*pairs, *forbidden)]
-        told = origins(self.source, [asked] * len(others), others)
-        for one, origin in zip((*pairs, *forbidden), told, strict=True):
-            one["origin"] = origin.to_dict()
-        return {**record, "forbidden": forbidden}
+        record["forbidden"] = [{"word": other} for other in overruled(self.source, asked)]
+        rows = [*pairs, *record["forbidden"]]
+        others = [row["word"] for row in rows]
+        for row, origin in zip(
+            rows, origins(self.source, [asked] * len(others), others), strict=True
+        ):
+            row["origin"] = origin.to_dict()
+        return record
 
     def parse(self, query: str | Sequence[str], *, keep_stop_words: bool = False) -> ParsedQuery:
         """Return the terms of a plain query, words outside the vocabulary, and unknown words."""

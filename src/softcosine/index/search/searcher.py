@@ -182,12 +182,15 @@ class Searcher:
     ----------
     ranking : PreparedRanking
         Of the first segment; all share its term weights and parameters.
+    fitted : dict
+        What is computed once for its documents, such as a basis.
     """
 
     def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
         self.parts = tuple(parts)
         self.S = S
         self.ranking = self.parts[0].ranking
+        self.fitted: dict[str, Any] = {}
         self.table = SegmentTable(self.parts, len(S))
         self._largest = max(part.segment.n_docs for part in self.parts)
         self._n_docs = sum(part.segment.n_docs for part in self.parts)
@@ -345,13 +348,9 @@ class Searcher:
 
     def expanded(self, query: QueryVector) -> Expanded:
         """Return the expansion of a query, for explanations and exports."""
-        whole = self.expansions(query)
+        whole = self._with_workspace(lambda space: self._expander.expand(space, [query]))
         order = np.argsort(whole.terms)
         return Expanded(whole.terms[order], whole.weights[order], float(whole.factors[0]))
-
-    def expansions(self, query: QueryVector) -> Expansions:
-        """Return the expansion of a query, in the order of the kernels."""
-        return self._with_workspace(lambda space: self._expander.expand(space, [query]))
 
     def bounding(self, query: QueryVector) -> Expanded:
         """Return weights whose sum times impacts is at least a score: here, the expansion."""
@@ -388,7 +387,7 @@ class Searcher:
                 reached = reached[np.repeat(chosen, np.diff(expanded.pointers))]
             n_touched = int(self._frequencies[reached].sum())
             plan = panel_plan(sum(chosen), n_touched, self._n_postings)
-        find = self._find_together if plan.together else self._find
+        find = self._find_together if plan.method == "panel" else self._find
         candidates = find(space, expanded, chosen, limits)
         plans = [plan] * len(queries)
         settled = chosen

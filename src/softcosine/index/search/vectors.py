@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import structs
@@ -45,8 +44,6 @@ Vectors: TypeAlias = csr_array | NDArray[np.float32]
 _ROUTES = ("impacts", "unit", "basis", "lsa", "meaning")
 _BLOCK = 8192  # documents
 _PASSES = 3  # of the singular vectors; more passes improve them, but not recall
-# What a route computes once for the documents of a searcher: a basis, singular vectors.
-_FITTED: WeakKeyDictionary[Searcher, dict[str, Any]] = WeakKeyDictionary()
 
 
 def document_vectors(
@@ -274,10 +271,10 @@ class RankedVectors:
         return V
 
     def _fitted(self, name: str, make: Callable[[], Any]) -> Any:
-        own = _FITTED.setdefault(self._searcher, {})
-        if name not in own:
-            own[name] = make()
-        return own[name]
+        fitted = self._searcher.fitted
+        if name not in fitted:
+            fitted[name] = make()
+        return fitted[name]
 
     def _vectors(self, part: Part, begin: int, end: int) -> csr_array:
         pointers = part.segment.pointers[begin : end + 1]
