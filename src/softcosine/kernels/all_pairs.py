@@ -24,13 +24,13 @@ _VALUES = (
 
 
 @inlined
-def _term(kind, entry):  # type: ignore[no-untyped-def]
+def _term(kind, entry):
     """Return the term of an entry; with real weights the entry is the term."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
 @inlined
-def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
+def _level(p, entry, spilled, spilled_levels):
     """Return the frequency level of entry number p."""
     level = np.int64(entry >> np.uint32(24))
     if level == 255:
@@ -39,7 +39,7 @@ def _level(p, entry, spilled, spilled_levels):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):  # type: ignore[no-untyped-def]
+def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, reals):
     """Return the value as in `softcosine.kernels.documents`, bit for bit."""
     if kind == 2:
         return reals[p]
@@ -53,7 +53,7 @@ def _value(kind, p, d, entry, spilled, spilled_levels, table, saturation, k1, re
     f"int64({_VALUES}, int64[::1], int64[::1], uint32[::1], int64[::1], float32[::1],"
     " uint16[::1], int64[::1])"
 )
-def order_values(  # type: ignore[no-untyped-def]
+def order_values(
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
     documents, places, out_terms, out_starts, run_values, run_sizes, run_starts,
 ):  # fmt: skip
@@ -113,7 +113,7 @@ def order_values(  # type: ignore[no-untyped-def]
     " float64[::1], float64[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1],"
     " uint8[:, ::1])"
 )
-def expand_documents(  # type: ignore[no-untyped-def]
+def expand_documents(
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
     scales, documents, s_pointers, s_indices, s_values,
     term_weights, expansion, kept_starts, kept_terms, kept_weights, facts, panel,
@@ -185,7 +185,7 @@ def expand_documents(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _push(heap, value):  # type: ignore[no-untyped-def]
+def _push(heap, value):
     """Replace the smallest value, at the root, by a larger one."""
     size = heap.shape[0]
     parent = 0
@@ -207,7 +207,7 @@ def _push(heap, value):  # type: ignore[no-untyped-def]
     " uint8[:, ::1], int64, int64, int64, float32[::1], float32[::1], float32[::1],"
     " float32[:, ::1], float64, uint8[::1], uint32[::1], float32[::1], int64[::1])"
 )
-def scan_panel(  # type: ignore[no-untyped-def]
+def scan_panel(
     starts, terms, run_starts, run_values, run_sizes, factors, panel, begin, end, first,
     units, own_bars, bars, heaps, slack, out_columns, out_documents, out_bounds, state,
 ):  # fmt: skip
@@ -313,7 +313,7 @@ def scan_panel(  # type: ignore[no-untyped-def]
     "int64(uint8[::1], uint32[::1], float32[::1], int64, float32[::1], float32[::1],"
     " int64[::1], uint32[::1])"
 )
-def gather_pairs(columns, documents, bounds, n, own_bars, bars, out_starts, out_documents):  # type: ignore[no-untyped-def]
+def gather_pairs(columns, documents, bounds, n, own_bars, bars, out_starts, out_documents):
     """Order the first `n` pairs of a scan by column and drop those below both bars.
 
     Returns the number of remaining pairs. `columns` is overwritten. `out_starts` (PANEL + 1,) gets

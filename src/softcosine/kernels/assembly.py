@@ -11,7 +11,7 @@ from softcosine.kernels.jit import kernel
     "void(int64[::1], int32[::1], float32[::1], int32[::1], int64, boolean,"
     " int32[:, ::1], float32[:, ::1], int32[::1], float64[::1])"
 )
-def assemble_symmetric(  # type: ignore[no-untyped-def]
+def assemble_symmetric(
     indptr, indices, similarities, order, limit, dominant, columns, values, counts, sums
 ):
     """Enter pairs greedily so that no column holds more than `limit` off-diagonal entries.

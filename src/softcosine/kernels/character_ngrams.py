@@ -8,7 +8,6 @@ pair has the same bits on every path of computation (up to strings of 100,000 ch
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
@@ -19,7 +18,7 @@ _END = 0x110001
 
 
 @helper
-def _times_plus(a: int, b: int, c: int) -> int:
+def _times_plus(a, b, c):
     """Return a b + c modulo the prime, for non-negative numbers below 2**31."""
     x = int(np.int64(a) * np.int64(b) + np.int64(c))
     x = (x & _PRIME) + (x >> 31)
@@ -27,7 +26,7 @@ def _times_plus(a: int, b: int, c: int) -> int:
 
 
 @helper
-def _sort(values: NDArray[np.int64]) -> None:
+def _sort(values):
     """Sort in place, ascending (Shell's method with gaps of about 2.25**i)."""
     gap = 1
     while gap < values.shape[0]:
@@ -48,19 +47,8 @@ def _sort(values: NDArray[np.int64]) -> None:
     " int64[::1], int32[::1], int64[::1], float64[::1])"
 )
 def write_ngrams(
-    codes: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    min_n: int,
-    max_n: int,
-    weights: NDArray[np.uint8],
-    first: int,
-    last: int,
-    places: NDArray[np.int64],
-    ngrams: NDArray[np.int64],
-    values: NDArray[np.int32],
-    ends: NDArray[np.int64],
-    squares: NDArray[np.float64],
-) -> None:
+    codes, starts, min_n, max_n, weights, first, last, places, ngrams, values, ends, squares
+):
     """Write the distinct n-grams of the strings `first` to `last`, with marks at both ends.
 
     codes, starts read; weights (power of 2,) read: weights by the low bits of an n-gram's hash;
@@ -109,16 +97,8 @@ def write_ngrams(
     " int32[::1], int32[::1])"
 )
 def invert(
-    places: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    ngrams: NDArray[np.int64],
-    values: NDArray[np.int32],
-    mask: int,
-    bucket_starts: NDArray[np.int64],
-    bucket_ngrams: NDArray[np.int64],
-    bucket_strings: NDArray[np.int32],
-    bucket_values: NDArray[np.int32],
-) -> None:
+    places, ends, ngrams, values, mask, bucket_starts, bucket_ngrams, bucket_strings, bucket_values
+):
     """Sort n-grams into buckets by the low bits of their hashes: an inverted index.
 
     places, ends, ngrams, values read: from write_ngrams; mask read: number of buckets, a power of
@@ -144,12 +124,7 @@ def invert(
 
 
 @helper
-def _dot(
-    left: NDArray[np.int64],
-    left_values: NDArray[np.int32],
-    right: NDArray[np.int64],
-    right_values: NDArray[np.int32],
-) -> float:
+def _dot(left, left_values, right, right_values):
     """Sum of the products of the values of common n-grams; exact."""
     total = 0.0
     i = 0
@@ -167,9 +142,7 @@ def _dot(
 
 
 @helper
-def _similarity(
-    dot: float, left: float, right: float, threshold: np.float32, exponent: float
-) -> np.float32:
+def _similarity(dot, left, right, threshold, exponent):
     """Similarity of two different strings with these sums of squares."""
     if dot <= 0.0:
         return np.float32(0.0)
@@ -184,19 +157,9 @@ def _similarity(
     " float32, float64, int64, int64, float32[::1])"
 )
 def measure_cosines(
-    places: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    ngrams: NDArray[np.int64],
-    values: NDArray[np.int32],
-    squares: NDArray[np.float64],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    threshold: np.float32,
-    exponent: float,
-    first: int,
-    last: int,
-    similarities: NDArray[np.float32],
-) -> None:
+    places, ends, ngrams, values, squares, left, right, threshold, exponent, first, last,
+    similarities,
+):  # fmt: skip
     """Similarities of the pairs `first` to `last` of different strings.
 
     places, ends, ngrams, values, squares read: from write_ngrams; left, right (n_pairs,) read:
@@ -218,29 +181,10 @@ def measure_cosines(
     " float64[::1], int32[::1], float32[::1], int64[::1])"
 )
 def find_alike(
-    asked_places: NDArray[np.int64],
-    asked_ends: NDArray[np.int64],
-    asked_ngrams: NDArray[np.int64],
-    asked_values: NDArray[np.int32],
-    asked_squares: NDArray[np.float64],
-    places: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    ngrams: NDArray[np.int64],
-    values: NDArray[np.int32],
-    squares: NDArray[np.float64],
-    bucket_starts: NDArray[np.int64],
-    bucket_ngrams: NDArray[np.int64],
-    bucket_strings: NDArray[np.int32],
-    bucket_values: NDArray[np.int32],
-    threshold: np.float32,
-    exponent: float,
-    first: int,
-    last: int,
-    sums: NDArray[np.float64],
-    found: NDArray[np.int32],
-    similarities: NDArray[np.float32],
-    ends_of_found: NDArray[np.int64],
-) -> int:
+    asked_places, asked_ends, asked_ngrams, asked_values, asked_squares, places, ends, ngrams,
+    values, squares, bucket_starts, bucket_ngrams, bucket_strings, bucket_values, threshold,
+    exponent, first, last, sums, found, similarities, ends_of_found,
+):  # fmt: skip
     """Find the strings similar or equal to the query strings `first` to `last`.
 
     The most frequent n-grams of a query string are skipped as long as they alone cannot raise the

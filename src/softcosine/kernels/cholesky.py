@@ -18,7 +18,7 @@ from softcosine.kernels.jit import kernel
     "int64(int64[::1], int32[::1], float32[::1], int32[::1], int32[::1], int32[::1], boolean[::1],"
     " float64, int64[::1], int32[::1], float64[::1], int64[::1], int64[::1])"
 )
-def factor_outside_core(  # type: ignore[no-untyped-def]
+def factor_outside_core(
     indptr, indices, data, order, rank, parents, core, least, starts, rows, values, splits, ends
 ):
     """Compute the factor row by row, each by a triangular solve with the rows before it.
@@ -90,7 +90,7 @@ def factor_outside_core(  # type: ignore[no-untyped-def]
     "void(int64[::1], int32[::1], float32[::1], int32[::1], int32[::1], int32[::1], int32[::1],"
     " int32[::1], int64[::1], int64[::1], int32[::1], float64[::1], float64[:, ::1])"
 )
-def subtract_from_core(  # type: ignore[no-untyped-def]
+def subtract_from_core(
     indptr, indices, data, order, rank, members, places, columns, splits, ends, rows, values, square
 ):
     """Set up the Schur complement of a core after elimination of the columns outside it.
@@ -121,7 +121,7 @@ def subtract_from_core(  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], int64[::1], int32[::1], int32[::1], int64[::1])")
-def count_outside_core(starts, ends, rows, order, counts):  # type: ignore[no-untyped-def]
+def count_outside_core(starts, ends, rows, order, counts):
     """Count the entries of each row in columns outside the core.
 
     `starts`, `ends`, `rows`, `order` read; `counts` (n,), by row of S, is increased.
@@ -132,7 +132,7 @@ def count_outside_core(starts, ends, rows, order, counts):  # type: ignore[no-un
 
 
 @kernel("void(float64[:, ::1], int32[::1], int32[::1], int64[::1])")
-def count_in_core(square, members, order, counts):  # type: ignore[no-untyped-def]
+def count_in_core(square, members, order, counts):
     """Count the non-zeros on and below the diagonal of a factored core, by row.
 
     `square` (m, m) read, its rows at the positions `members` (m,) of the order; `counts` as above.
@@ -147,9 +147,7 @@ def count_in_core(square, members, order, counts):  # type: ignore[no-untyped-de
     "void(int64[::1], int64[::1], int32[::1], float64[::1], int32[::1],"
     " int64[::1], int32[::1], float64[::1])"
 )
-def lay_out_outside_core(  # type: ignore[no-untyped-def]
-    starts, ends, rows, values, order, places, indices, data
-):
+def lay_out_outside_core(starts, ends, rows, values, order, places, indices, data):
     """Write the entries that `count_outside_core` counted, row by row, columns ascending.
 
     `places` (n,): starts of the rows of S on entry, where they continue on exit; `indices`, `data`
@@ -164,7 +162,7 @@ def lay_out_outside_core(  # type: ignore[no-untyped-def]
 
 
 @kernel("void(float64[:, ::1], int32[::1], int32[::1], int64[::1], int32[::1], float64[::1])")
-def lay_out_core(square, members, order, places, indices, data):  # type: ignore[no-untyped-def]
+def lay_out_core(square, members, order, places, indices, data):
     """Write the entries that `count_in_core` counted, after those of the columns outside it."""
     for a in range(members.shape[0]):
         row = order[members[a]]
@@ -176,7 +174,7 @@ def lay_out_core(square, members, order, places, indices, data):  # type: ignore
 
 
 @kernel("void(int64[::1], int32[::1], float64[::1], int32[::1], float64[:, ::1], float64[:, ::1])")
-def solve_rows(indptr, indices, data, order, Z, solutions):  # type: ignore[no-untyped-def]
+def solve_rows(indptr, indices, data, order, Z, solutions):
     """Solve E x = z for every row z of Z; solutions are in the order of elimination.
 
     `indptr` (n + 1,), `indices`, `data` read: E by rows, columns ascending; row ``order[k]`` ends

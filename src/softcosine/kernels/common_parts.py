@@ -13,7 +13,6 @@ Deng, Wang & Feng 2011). No string within k edits is missed; candidates must sti
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
@@ -23,7 +22,7 @@ _PIECE = 668_265_263
 
 
 @helper
-def _times_plus(a: int, b: int, c: int) -> int:
+def _times_plus(a, b, c):
     """Return a b + c modulo the prime, for non-negative numbers below 2**31."""
     x = int(np.int64(a) * np.int64(b) + np.int64(c))
     x = (x & _PRIME) + (x >> 31)
@@ -31,13 +30,7 @@ def _times_plus(a: int, b: int, c: int) -> int:
 
 
 @helper
-def _write_deletions(
-    string: NDArray[np.int32],
-    n_deletions: int,
-    rests: NDArray[np.int64],
-    powers: NDArray[np.int64],
-    keys: NDArray[np.int32],
-) -> int:
+def _write_deletions(string, n_deletions, rests, powers, keys):
     """Write a hash of each result of at most that many deletions; returns their number.
 
     Of equal neighbours only the first is deleted, because deleting either has the same result.
@@ -76,7 +69,7 @@ def _write_deletions(
 
 
 @helper
-def _piece_key(string: NDArray[np.int32], length: int, piece: int) -> int:
+def _piece_key(string, length, piece):
     """Hash of a slice of a string of that length."""
     key: int = _times_plus(length & _PRIME, _PIECE, piece + 1)
     for i in range(string.shape[0]):
@@ -85,9 +78,7 @@ def _piece_key(string: NDArray[np.int32], length: int, piece: int) -> int:
 
 
 @helper
-def _write_pieces(
-    string: NDArray[np.int32], size: int, k: int, keys: NDArray[np.int32], n_keys: int
-) -> int:
+def _write_pieces(string, size, k, keys, n_keys):
     """Add the hashes by which a string finds longer ones of that size; returns the new total.
 
     Of the k + 1 slices, at least one is unchanged by k edits. Take the first with as many edits
@@ -109,16 +100,7 @@ def _write_pieces(
 
 
 @kernel("void(int32[::1], int64[::1], int64[::1], int64, int64, int64, int64[::1], int32[::1])")
-def write_keys(
-    codes: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    n_deletions: NDArray[np.int64],
-    k: int,
-    first: int,
-    last: int,
-    key_starts: NDArray[np.int64],
-    keys: NDArray[np.int32],
-) -> None:
+def write_keys(codes, starts, n_deletions, k, first, last, key_starts, keys):
     """Write the hashes under which the strings `first` to `last` are stored.
 
     codes, starts read; n_deletions (k + max_deleted + 1,) read: by length, the maximum number of
@@ -147,13 +129,7 @@ def write_keys(
 
 
 @kernel("void(int64[::1], int32[::1], int64, int64[::1], int64[::1])")
-def fill_buckets(
-    key_starts: NDArray[np.int64],
-    keys: NDArray[np.int32],
-    mask: int,
-    bucket_starts: NDArray[np.int64],
-    entries: NDArray[np.int64],
-) -> None:
+def fill_buckets(key_starts, keys, mask, bucket_starts, entries):
     """Sort strings into buckets by the low bits of their hashes.
 
     key_starts, keys read: from write_keys; mask read: number of buckets, a power of two, minus one;
@@ -182,19 +158,9 @@ def fill_buckets(
     " int64, int32[::1], int32[::1], int64[::1])"
 )
 def propose(
-    codes: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    n_deletions: NDArray[np.int64],
-    k: int,
-    n_of_length: NDArray[np.int64],
-    bucket_starts: NDArray[np.int64],
-    entries: NDArray[np.int64],
-    first: int,
-    last: int,
-    seen: NDArray[np.int32],
-    proposed: NDArray[np.int32],
-    ends: NDArray[np.int64],
-) -> int:
+    codes, starts, n_deletions, k, n_of_length, bucket_starts, entries, first, last, seen, proposed,
+    ends,
+):  # fmt: skip
     """Write the candidates of the query strings `first` to `last`, without duplicates.
 
     Returns the first query string without enough space, or `last`.

@@ -7,7 +7,6 @@ BLAS: the same corpus gives the same bits on all machines with the same rounding
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
@@ -16,12 +15,7 @@ _MARKED = 8  # terms per mark
 
 
 @kernel("void(int32[::1], int64[::1], int32[::1], int32[::1])")
-def lay_out(
-    tokens: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    numbers: NDArray[np.int32],
-    stream: NDArray[np.int32],
-) -> None:
+def lay_out(tokens, offsets, numbers, stream):
     """Renumber the running terms, with a mark before, between and after the documents.
 
     tokens (n,), offsets (n_docs + 1,) read: as in AnalyzedTexts; numbers (n_all_terms,) read: new
@@ -38,9 +32,7 @@ def lay_out(
 
 
 @kernel("void(int32[::1], int64[::1], int64[::1])")
-def sort_positions(
-    stream: NDArray[np.int32], ends: NDArray[np.int64], positions: NDArray[np.int64]
-) -> None:
+def sort_positions(stream, ends, positions):
     """List the positions of every term.
 
     stream (n,) read; ends (n_terms,): starts of the terms' lists on entry, their ends on exit;
@@ -54,13 +46,7 @@ def sort_positions(
 
 
 @helper
-def _count_contexts(
-    stream: NDArray[np.int32],
-    positions: NDArray[np.int64],
-    decay: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    met: NDArray[np.int32],
-) -> int:
+def _count_contexts(stream, positions, decay, weights, met):
     """Sum the weights of the terms near the given positions; returns the number of terms.
 
     A term at distance d has weight decay[d - 1]; a term is not a context of itself. `weights` is
@@ -88,16 +74,7 @@ def _count_contexts(
 @kernel(
     "void(int32[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])"
 )
-def context_sizes(
-    stream: NDArray[np.int32],
-    positions: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    decay: NDArray[np.int64],
-    first: int,
-    last: int,
-    sizes: NDArray[np.int64],
-    totals: NDArray[np.int64],
-) -> None:
+def context_sizes(stream, positions, starts, decay, first, last, sizes, totals):
     """Count the distinct contexts of the terms `first` to `last`, and sum their weights.
 
     stream, positions read; starts (n_terms + 1,) read: starts of the terms' positions; decay
@@ -122,17 +99,8 @@ def context_sizes(
     " int32[::1], int64[::1])"
 )
 def fill_contexts(
-    stream: NDArray[np.int32],
-    positions: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    decay: NDArray[np.int64],
-    first: int,
-    last: int,
-    row_starts: NDArray[np.int64],
-    origin: int,
-    columns: NDArray[np.int32],
-    counts: NDArray[np.int64],
-) -> None:
+    stream, positions, starts, decay, first, last, row_starts, origin, columns, counts
+):
     """Write the contexts of the terms `first` to `last` in order of their numbers.
 
     stream, positions, starts, decay: as in context_sizes; row_starts (n_terms + 1,) read:
@@ -164,17 +132,7 @@ def fill_contexts(
     "void(int64[::1], int32[::1], int64[::1], int64, float64[::1], float64, int64, int64,"
     " float32[::1])"
 )
-def positive_information(
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    row: int,
-    surprise: NDArray[np.float64],
-    shift: float,
-    first: int,
-    last: int,
-    values: NDArray[np.float32],
-) -> None:
+def positive_information(starts, columns, counts, row, surprise, shift, first, last, values):
     """Write the shifted positive pointwise mutual information of counted pairs.
 
     starts (n_rows + 1,), columns, counts (n_entries,) read: some rows of the counts, of which the
@@ -193,16 +151,7 @@ def positive_information(
     "void(int64[::1], int64[::1], int32[::1], float32[::1], float32[:, ::1], int64, int64,"
     " float32[:, ::1])"
 )
-def sparse_times_dense(
-    row_starts: NDArray[np.int64],
-    row_ends: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    values: NDArray[np.float32],
-    dense: NDArray[np.float32],
-    first: int,
-    last: int,
-    product: NDArray[np.float32],
-) -> None:
+def sparse_times_dense(row_starts, row_ends, columns, values, dense, first, last, product):
     """Multiply rows `first` to `last` of a sparse matrix by a dense one.
 
     dense (n, c) read; product (n, c) out, these rows. Rows are independent. O(entries c).
@@ -218,9 +167,7 @@ def sparse_times_dense(
 
 
 @kernel("void(float32[:, ::1], float32[:, ::1], float64[:, ::1])")
-def add_gram(
-    left: NDArray[np.float32], right: NDArray[np.float32], gram: NDArray[np.float64]
-) -> None:
+def add_gram(left, right, gram):
     """Add leftᵀ right to `gram`, row by row in float64.
 
     left (n, c), right (n, c) read; gram (c, c) in and out. O(n c²).
@@ -235,13 +182,7 @@ def add_gram(
 
 
 @kernel("void(float32[:, ::1], float64[:, ::1], int64, int64, float32[:, ::1])")
-def combine_columns(
-    dense: NDArray[np.float32],
-    small: NDArray[np.float64],
-    first: int,
-    last: int,
-    product: NDArray[np.float32],
-) -> None:
+def combine_columns(dense, small, first, last, product):
     """Multiply rows `first` to `last` of a dense matrix by a small one, summed in float64.
 
     dense (n, c), small (c, r) read; product (n, r) out, these rows. O(rows c r).
@@ -259,7 +200,7 @@ def combine_columns(
 
 
 @helper
-def _rotate(left: NDArray[np.float64], right: NDArray[np.float64], c: float, s: float) -> None:
+def _rotate(left, right, c, s):
     """Turn two rows into c left - s right and s left + c right."""
     for k in range(left.shape[0]):
         a = left[k]
@@ -269,7 +210,7 @@ def _rotate(left: NDArray[np.float64], right: NDArray[np.float64], c: float, s: 
 
 
 @kernel("void(float64[:, ::1], float64[:, ::1])")
-def diagonalize(matrix: NDArray[np.float64], vectors: NDArray[np.float64]) -> None:
+def diagonalize(matrix, vectors):
     """Eigenvalues and eigenvectors of a small symmetric matrix by cyclic Jacobi rotations.
 
     matrix (n, n) in, symmetric; out: the eigenvalues on the diagonal, unordered, with rounding

@@ -6,22 +6,11 @@ Documents are one flat stream of int32 numbers with offsets: document ``d`` is
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
 from softcosine.kernels.jit import kernel
 
 
 @kernel("void(int32[::1], int64[::1], int64[::1], int32[::1], int32[::1], int64[::1])")
-def expand(
-    pieces: NDArray[Any],
-    piece_offsets: NDArray[Any],
-    starts: NDArray[Any],
-    terms: NDArray[Any],
-    tokens: NDArray[Any],
-    offsets: NDArray[Any],
-) -> None:
+def expand(pieces, piece_offsets, starts, terms, tokens, offsets):
     """Replace every piece by its terms. O(pieces + tokens).
 
     Parameters
@@ -47,13 +36,7 @@ def expand(
 
 
 @kernel("void(int32[::1], int64[::1], int32[::1], int64[::1], int64[::1])")
-def count_documents(
-    tokens: NDArray[Any],
-    offsets: NDArray[Any],
-    last: NDArray[Any],
-    document_frequencies: NDArray[Any],
-    distinct: NDArray[Any],
-) -> None:
+def count_documents(tokens, offsets, last, document_frequencies, distinct):
     """Count the documents of each term and the distinct terms of each document. O(tokens).
 
     Parameters
@@ -83,16 +66,8 @@ def count_documents(
     " int32[::1], int32[::1])"
 )
 def count_terms(
-    tokens: NDArray[Any],
-    offsets: NDArray[Any],
-    term_ends: NDArray[Any],
-    term_starts: NDArray[Any],
-    documents: NDArray[Any],
-    frequencies: NDArray[Any],
-    row_ends: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-) -> None:
+    tokens, offsets, term_ends, term_starts, documents, frequencies, row_ends, indices, data
+):
     """Count each term in each document; rows are sorted by term without a sort.
 
     Documents are distributed to their terms, then read back term by term. O(tokens + pairs).

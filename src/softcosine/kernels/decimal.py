@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
@@ -13,7 +12,7 @@ _DIGITS = 18  # number of digits that always fit into int64
 
 
 @helper
-def _count_spaces(text: NDArray[np.uint8]) -> int:
+def _count_spaces(text):
     """Return the number of spaces, or -1 if two are adjacent; vectorises, unlike a branch."""
     spaces = np.int32(0)
     for i in range(text.shape[0]):
@@ -27,13 +26,7 @@ def _count_spaces(text: NDArray[np.uint8]) -> int:
 
 
 @kernel("void(uint8[::1], int64[::1], int64[::1], int64[::1], int32[::1])")
-def find_words(
-    text: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    word_ends: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    n_spaces: NDArray[np.int32],
-) -> None:
+def find_words(text, starts, word_ends, ends, n_spaces):
     """Find the first word of every line.
 
     text (n_bytes,) read; starts, ends (n_lines,) changed: on entry line ``i`` with its line feed is
@@ -58,7 +51,7 @@ def find_words(
 
 
 @helper
-def _scaled(digits: int, power: int) -> float:
+def _scaled(digits, power):
     """Return ``digits * 10**power``: correctly rounded to float64 up to 2**53 and 10**22."""
     value = float(digits)
     if power < -330 - _DIGITS or digits == 0:
@@ -76,7 +69,7 @@ def _scaled(digits: int, power: int) -> float:
 
 
 @helper
-def _many_digits(text: NDArray[np.uint8]) -> tuple[int, int]:
+def _many_digits(text):
     """Return the first significant digits of a number with a point, and their power of ten."""
     digits = 0
     n_taken = 0
@@ -95,15 +88,7 @@ def _many_digits(text: NDArray[np.uint8]) -> tuple[int, int]:
 
 
 @kernel("void(uint8[::1], int64[::1], int64[::1], int64, int64, float32[:, ::1], int32[::1])")
-def parse_rows(
-    text: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    first: int,
-    last: int,
-    numbers: NDArray[np.float32],
-    n_good: NDArray[np.int32],
-) -> None:
+def parse_rows(text, starts, ends, first, last, numbers, n_good):
     """Parse rows of decimal numbers separated by single spaces.
 
     text (n_bytes,) read; starts, ends (n_rows,) read: row ``i`` is ``text[starts[i]:ends[i]]``,

@@ -37,13 +37,13 @@ _POINTERS, _ENTRIES, _SPILLED, _SPILLED_LEVELS, _REALS, _TABLE, _SATURATION, _FA
 
 
 @inlined
-def _term(kind, entry):  # type: ignore[no-untyped-def]
+def _term(kind, entry):
     """Return the term of an entry; with real weights the entry is the term."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
 @helper
-def _score(  # type: ignore[no-untyped-def]
+def _score(
     kind, d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, factors, rounded_one, expansion, query_factor,
 ):  # fmt: skip
@@ -87,7 +87,7 @@ def _score(  # type: ignore[no-untyped-def]
     " float64, float64[::1], float64[::1], int64[::1], int32[::1], float32[::1], int64, int64,"
     " float64[::1], float64[::1])"
 )
-def soft_norms_squared(  # type: ignore[no-untyped-def]
+def soft_norms_squared(
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1,
     reals, term_weights, s_pointers, s_indices, s_values, start, stop,
     scratch, out,
@@ -127,7 +127,7 @@ def soft_norms_squared(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _arrays(row):  # type: ignore[no-untyped-def]
+def _arrays(row):
     """Return the arrays of a segment in a table that `_score` takes."""
     n_docs, n_postings, kind = row[_N_DOCS], row[_N_POSTINGS], row[_KIND]
     return (
@@ -143,7 +143,7 @@ def _arrays(row):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _rank(  # type: ignore[no-untyped-def]
+def _rank(
     row, k1, rounded_one, expansion, query_factor, candidates, approximate, bound, minimum,
     exclusive, held, out_documents, out_scores,
 ):  # fmt: skip
@@ -174,7 +174,7 @@ def _rank(  # type: ignore[no-untyped-def]
     " int64[::1], uint32[::1], float32[::1], float32[::1], float64, boolean, float64[::1],"
     " int64[::1], int64[::1], int64[::1], float64[::1])"
 )
-def rank_candidates(  # type: ignore[no-untyped-def]
+def rank_candidates(
     segments, k1, rounded_one, query_pointers, query_terms, query_weights, query_factors,
     starts, candidates, approximate, bounds, minimum, exclusive, expansion,
     places, n_ranked, out_documents, out_scores,
@@ -225,9 +225,7 @@ def rank_candidates(  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(int64[:, ::1], float64, float64, float64[::1], float64, int64[::1], float64[::1])")
-def score_documents(  # type: ignore[no-untyped-def]
-    segments, k1, rounded_one, expansion, query_factor, documents, out_scores
-):
+def score_documents(segments, k1, rounded_one, expansion, query_factor, documents, out_scores):
     """Write the scores of documents, equal to those of `rank_candidates` bit for bit.
 
     `documents` are numbered as in the whole table. Returns -1, or the segment of the first document
@@ -258,7 +256,7 @@ def score_documents(  # type: ignore[no-untyped-def]
     "int64(int64[:, ::1], int64, int32[::1], int64[::1], int32[::1], float64[::1], float64[::1],"
     " int64[::1], float64[::1], float64[::1])"
 )
-def score_soft_frequencies(  # type: ignore[no-untyped-def]
+def score_soft_frequencies(
     segments, n_terms, terms, pointers, words, shares, amounts, documents, frequencies, out_scores,
 ):  # fmt: skip
     """Write the BM25 scores of soft frequencies of documents (theory T20), in float64.
@@ -310,7 +308,7 @@ def score_soft_frequencies(  # type: ignore[no-untyped-def]
     " float64, float64[::1], float64[::1], float64, int64[::1], int64, int64, int64[::1],"
     " int32[::1], float64[::1], float64[::1], int64[::1], uint32[::1], float64[::1], float64[::1])"
 )
-def score_pairs(  # type: ignore[no-untyped-def]
+def score_pairs(
     kind, pointers, entries, spilled, spilled_levels, table, saturation, k1, reals,
     factors, rounded_one, local, begin, end, kept_starts, kept_terms, kept_weights,
     query_factors, pair_starts, pair_documents, expansion, scores,
@@ -346,7 +344,7 @@ def score_pairs(  # type: ignore[no-untyped-def]
     "void(int64, int64[::1], uint32[::1], float64[::1], float64, float64[:, ::1], uint32[:, ::1],"
     " int64[::1], float32[::1], float64)"
 )
-def push_pairs(  # type: ignore[no-untyped-def]
+def push_pairs(
     first, pair_starts, pair_documents, scores, minimum, best, others, held, bars, slack
 ):
     """Offer pairs to the heaps of both their documents, and raise their bars.
@@ -372,7 +370,7 @@ def push_pairs(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _offer(scores, documents, held, score, document):  # type: ignore[no-untyped-def]
+def _offer(scores, documents, held, score, document):
     """Offer a document to a heap with the worst at its root; returns the size of the heap."""
     if held < scores.shape[0]:
         child = held
@@ -393,7 +391,7 @@ def _offer(scores, documents, held, score, document):  # type: ignore[no-untyped
 
 
 @helper
-def _sift_down(scores, documents, size, score, document):  # type: ignore[no-untyped-def]
+def _sift_down(scores, documents, size, score, document):
     """Replace the root of the heap (worst first) by the given pair."""
     parent = 0
     while True:

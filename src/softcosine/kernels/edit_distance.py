@@ -8,7 +8,6 @@ is (at least 0), and by distance from 0 to k; 0 if the distance does not count.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
@@ -18,7 +17,7 @@ _SLOTS = 255
 
 
 @helper
-def _limit(scores: NDArray[np.float32]) -> int:
+def _limit(scores):
     """Largest distance whose similarity counts, given the similarities by distance."""
     limit: int = scores.shape[0] - 1
     while limit > 0 and scores[limit] == 0.0:
@@ -27,12 +26,7 @@ def _limit(scores: NDArray[np.float32]) -> int:
 
 
 @helper
-def _distance(
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    limit: int,
-    reach: NDArray[np.int64],
-) -> int:
+def _distance(left, right, limit, reach):
     """Levenshtein distance, or limit + 1 if it is greater (Ukkonen 1985; Landau & Vishkin 1989).
 
     `reach` is scratch of at least 2 limit + 3 places: the furthest position on each diagonal with
@@ -74,9 +68,7 @@ def _distance(
 
 
 @helper
-def _set_letters(
-    string: NDArray[np.int32], letters: NDArray[np.int32], masks: NDArray[np.int64]
-) -> bool:
+def _set_letters(string, letters, masks):
     """Store the positions of each character of a string as bits.
 
     False if the string is too long or two characters collide in the tables.
@@ -95,9 +87,7 @@ def _set_letters(
 
 
 @helper
-def _bit_distance(
-    letters: NDArray[np.int32], masks: NDArray[np.int64], n: int, right: NDArray[np.int32]
-) -> int:
+def _bit_distance(letters, masks, n, right):
     """Levenshtein distance from a string of n characters set by `_set_letters` (Myers 1999).
 
     Processes all cells of a column at once, without a branch (Hyyrö 2003). O(length).
@@ -121,14 +111,7 @@ def _bit_distance(
 
 
 @helper
-def _keep_best(
-    kinds: NDArray[np.uint8],
-    n_of_kind: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    max_kept: int,
-    found: NDArray[np.int32],
-    similarities: NDArray[np.float32],
-) -> int:
+def _keep_best(kinds, n_of_kind, scores, max_kept, found, similarities):
     """Keep the found strings that may be among the best; returns their number.
 
     Strings of one kind are equally similar, and there are few kinds: whole kinds after the best
@@ -159,20 +142,9 @@ def _keep_best(
     " int64, int64, int64, int32[::1], int64[::1], uint8[::1], float32[::1])"
 )
 def measure_found(
-    asked_codes: NDArray[np.int32],
-    asked_starts: NDArray[np.int64],
-    asked_lengths: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    codes: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    max_found: int,
-    first: int,
-    last: int,
-    found: NDArray[np.int32],
-    ends: NDArray[np.int64],
-    kinds: NDArray[np.uint8],
-    similarities: NDArray[np.float32],
-) -> int:
+    asked_codes, asked_starts, asked_lengths, scores, codes, starts, max_found, first, last, found,
+    ends, kinds, similarities,
+):  # fmt: skip
     """Keep the similar ones among the strings found for the query strings `first` to `last`.
 
     Equal strings are dropped, and some that are less similar than `max_found` others. Returns the
@@ -234,16 +206,8 @@ def measure_found(
     " int64, float32[::1])"
 )
 def measure_pairs(
-    left: NDArray[np.int32],
-    left_starts: NDArray[np.int64],
-    left_lengths: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    right: NDArray[np.int32],
-    right_starts: NDArray[np.int64],
-    first: int,
-    last: int,
-    similarities: NDArray[np.float32],
-) -> None:
+    left, left_starts, left_lengths, scores, right, right_starts, first, last, similarities
+):
     """Similarities of the pairs `first` to `last` of strings.
 
     left, left_starts, right, right_starts read; scores, left_lengths read: as scores and

@@ -13,9 +13,7 @@ from softcosine.kernels.jit import helper, inlined, kernel
 
 
 @kernel("void(int64[::1], int32[::1], int32[::1], int32[::1], int32[::1])")
-def elimination_tree(  # type: ignore[no-untyped-def]
-    indptr, indices, order, rank, parents
-):
+def elimination_tree(indptr, indices, order, rank, parents):
     """Parent of every column: the row of the first entry below its diagonal in the factor.
 
     `indptr` (n + 1,), `indices`, `order`, `rank` (n,) read; `parents` (n,) out, -1 for roots.
@@ -40,7 +38,7 @@ def elimination_tree(  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int32[::1], int32[::1])")
-def postorder(parents, sequence):  # type: ignore[no-untyped-def]
+def postorder(parents, sequence):
     """Nodes of a forest in postorder, children by their numbers.
 
     Elimination in this order has the same fill-in. `parents` (n,) read, each larger than its child
@@ -75,9 +73,7 @@ def postorder(parents, sequence):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int32[::1], int64[::1])")
-def column_counts(  # type: ignore[no-untyped-def]
-    indptr, indices, order, rank, parents, sequence, counts
-):
+def column_counts(indptr, indices, order, rank, parents, sequence, counts):
     """Entries of every column of the factor, including the diagonal and coincidental zeros.
 
     A row of the factor is a subtree of the elimination tree. A column's count is the number of rows
@@ -125,7 +121,7 @@ def column_counts(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _found(sets, node):  # type: ignore[no-untyped-def]
+def _found(sets, node):
     """Return the representative of a node's set, with path compression."""
     top = node
     while sets[top] != top:
@@ -143,7 +139,7 @@ _VARIABLE, _ELEMENT, _GONE = np.int8(0), np.int8(1), np.int8(2)
 
 
 @kernel("void(int64[::1], int32[::1], int32[::1])")
-def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
+def minimum_degree(indptr, indices, order):
     """Write an order that always eliminates a variable with the fewest neighbours.
 
     The graph of the remaining variables is never formed. An eliminated variable becomes an
@@ -226,7 +222,7 @@ def minimum_degree(indptr, indices, order):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _copy_links(indptr, indices, lists, begins, lengths):  # type: ignore[no-untyped-def]
+def _copy_links(indptr, indices, lists, begins, lengths):
     """Write the direct neighbours of every variable; returns the start of the free space."""
     free = np.int64(0)
     for i in range(begins.shape[0]):
@@ -240,7 +236,7 @@ def _copy_links(indptr, indices, lists, begins, lengths):  # type: ignore[no-unt
 
 
 @helper
-def _compact(lists, begins, lengths, kinds):  # type: ignore[no-untyped-def]
+def _compact(lists, begins, lengths, kinds):
     """Move the lists in use next to each other; returns the start of the free space."""
     packed = np.empty_like(lists)
     free = np.int64(0)
@@ -256,7 +252,7 @@ def _compact(lists, begins, lengths, kinds):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _eliminate(  # type: ignore[no-untyped-def]
+def _eliminate(
     pivot, free, lists, begins, lengths, n_elements, kinds, weights, sizes,
     degrees, heads, following, preceding,
 ):  # fmt: skip
@@ -290,9 +286,7 @@ def _eliminate(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _count_outside(  # type: ignore[no-untyped-def]
-    pivot, tick, outside, lists, begins, lengths, n_elements, kinds, weights, sizes
-):
+def _count_outside(pivot, tick, outside, lists, begins, lengths, n_elements, kinds, weights, sizes):
     """Count the variables of every other element outside the pivot's, where the two overlap."""
     for p in range(begins[pivot], begins[pivot] + lengths[pivot]):
         i = lists[p]
@@ -305,7 +299,7 @@ def _count_outside(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _update_lists(  # type: ignore[no-untyped-def]
+def _update_lists(
     pivot, tick, outside, lists, begins, lengths, n_elements, kinds, weights, sizes,
     degrees, members, last_members, buckets, beside, hashes,
 ):  # fmt: skip
@@ -359,7 +353,7 @@ def _update_lists(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _merge_equal(  # type: ignore[no-untyped-def]
+def _merge_equal(
     pivot, tick, marks, lists, begins, lengths, n_elements, kinds, weights,
     members, last_members, buckets, beside, hashes,
 ):  # fmt: skip
@@ -396,7 +390,7 @@ def _merge_equal(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _put_back(  # type: ignore[no-untyped-def]
+def _put_back(
     pivot, n_left, lists, begins, lengths, kinds, weights, sizes,
     degrees, heads, following, preceding,
 ):  # fmt: skip
@@ -422,7 +416,7 @@ def _put_back(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _link(i, degree, heads, following, preceding):  # type: ignore[no-untyped-def]
+def _link(i, degree, heads, following, preceding):
     """Put a variable in front of those of its degree."""
     after = heads[degree]
     following[i] = after
@@ -433,7 +427,7 @@ def _link(i, degree, heads, following, preceding):  # type: ignore[no-untyped-de
 
 
 @helper
-def _unlink(i, degree, heads, following, preceding):  # type: ignore[no-untyped-def]
+def _unlink(i, degree, heads, following, preceding):
     """Remove a variable from those of its degree."""
     before, after = preceding[i], following[i]
     if before >= 0:
@@ -445,7 +439,7 @@ def _unlink(i, degree, heads, following, preceding):  # type: ignore[no-untyped-
 
 
 @helper
-def _join(i, to, members, last_members):  # type: ignore[no-untyped-def]
+def _join(i, to, members, last_members):
     """Let one variable stand for another and those that this stands for."""
     members[last_members[to]] = i
     last_members[to] = last_members[i]

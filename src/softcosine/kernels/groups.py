@@ -6,7 +6,7 @@ from softcosine.kernels.jit import kernel
 
 
 @kernel("void(int64[::1], int64[::1], int64[::1])")
-def unite(parents, first, second):  # type: ignore[no-untyped-def]
+def unite(parents, first, second):
     """Join the trees of both ends of every pair; the earliest document is the root.
 
     `parents` (n,), initially each its own, is updated. Nearly O(pairs).
@@ -26,14 +26,14 @@ def unite(parents, first, second):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1])")
-def roots_of(parents):  # type: ignore[no-untyped-def]
+def roots_of(parents):
     """Replace every parent by the root of its tree. Parents come earlier, so one pass is enough."""
     for a in range(parents.shape[0]):
         parents[a] = parents[parents[a]]
 
 
 @kernel("void(int64[::1], int64[::1], float64[::1], int64[::1], float64[::1])")
-def follow(first, second, similarities, leaders, best):  # type: ignore[no-untyped-def]
+def follow(first, second, similarities, leaders, best):
     """Let the second document of each pair follow the first, unless the first follows another.
 
     Pairs are sorted by (first, second), so all pairs of a document with earlier ones precede those

@@ -63,10 +63,10 @@ else:
         return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
 
     @intrinsic
-    def above(context, values, start, bound):  # type: ignore[no-untyped-def]
+    def above(context, values, start, bound):
         """Bit i is whether ``values[start + i]`` is above the bound."""
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):
             array, first, limit = arguments
             lanes = _lanes(context, builder, signature.args[0], array, first, LANES)
             hits = builder.fcmp_ordered(">", lanes, _same(builder, limit, LANES))
@@ -75,10 +75,10 @@ else:
         return types.int64(values, types.int64, types.float32), generate
 
     @intrinsic
-    def above_each(context, values, start, bounds, first):  # type: ignore[no-untyped-def]
+    def above_each(context, values, start, bounds, first):
         """Bit i is whether ``values[start + i]`` is above ``bounds[first + i]``."""
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):
             kinds = signature.args
             lanes = _lanes(context, builder, kinds[0], arguments[0], arguments[1], LANES)
             limits = _lanes(context, builder, kinds[2], arguments[2], arguments[3], LANES)
@@ -87,30 +87,30 @@ else:
         return types.int64(values, types.int64, bounds, types.int64), generate
 
     @intrinsic
-    def lowest_bit(context, mask):  # type: ignore[no-untyped-def]
+    def lowest_bit(context, mask):
         """Return the number of the lowest set bit; there must be one."""
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):
             return builder.cttz(arguments[0], ir.IntType(1)(1))
 
         return types.int64(types.int64), generate
 
     @intrinsic
-    def count_bits(context, mask):  # type: ignore[no-untyped-def]
+    def count_bits(context, mask):
         """Return the number of set bits."""
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):
             return builder.ctpop(arguments[0])
 
         return types.int64(types.uint64), generate
 
     @intrinsic
-    def sum_of_eights(context, left, right, whole):  # type: ignore[no-untyped-def]
+    def sum_of_eights(context, left, right, whole):
         """Sum the first `whole` products, a multiple of 8, in float64: eight partial sums."""
 
         # A product of two float32 numbers is exact in float64, so processors with and without
         # fused multiply-add give the same bits.
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):
             eight = ir.VectorType(_DOUBLE, 8)
             zero = ir.Constant(eight, [0.0] * 8)
             add = cgutils.get_or_insert_function(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
 
 @kernel("void(float32[:,::1], float32[:,::1], float64[:,::1])")
-def project_rows(
-    vectors: NDArray[np.float32], projection: NDArray[np.float32], out: NDArray[np.float64]
-) -> None:
+def project_rows(vectors, projection, out):
     """Product of a matrix of vectors and a projection.
 
     vectors (n, d) read; projection (d, dimensions) read; out (n, dimensions) out. The products of
@@ -29,9 +26,7 @@ def project_rows(
 
 
 @kernel("void(int64[::1], int32[::1], uint8[:,::1], float32[::1], int64[::1], float64[:,::1])")
-def sum_pieces(  # type: ignore[no-untyped-def]
-    indptr, numbers, codes, scales, counts, sums
-):
+def sum_pieces(indptr, numbers, codes, scales, counts, sums):
     """Sum the coordinates ``(code - 8) * scale`` of the pieces of each text.
 
     Those of text t are ``numbers[indptr[t]:indptr[t + 1]]``. codes (n_pieces, dimensions / 2): two
@@ -70,7 +65,7 @@ _BLOCK = 1024  # documents whose bounds stay in the cache
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _approximate_dot(query, row):  # type: ignore[no-untyped-def]
+def _approximate_dot(query, row):
     """Return a dot product in float32, in any order of summation."""
     total = np.float32(0.0)
     for i in range(row.shape[0]):
@@ -79,7 +74,7 @@ def _approximate_dot(query, row):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(float32[::1], int8[:, ::1], float32[::1], float32[::1])")
-def approximate_cosines(query, vectors, inverse_lengths, cosines):  # type: ignore[no-untyped-def]
+def approximate_cosines(query, vectors, inverse_lengths, cosines):
     """Write the cosine of a query of length 1 (d,) with each vector (n, d), in float32.
 
     ``inverse_lengths`` (n,) are 1 / length, 0 for zero vectors. O(n d).
@@ -89,7 +84,7 @@ def approximate_cosines(query, vectors, inverse_lengths, cosines):  # type: igno
 
 
 @kernel("void(float64[::1], int8[:, ::1], int64[::1], float64[::1])")
-def exact_cosines(query, vectors, chosen, cosines):  # type: ignore[no-untyped-def]
+def exact_cosines(query, vectors, chosen, cosines):
     """Write the cosine of a query of length 1 (d,) with chosen vectors, in float64.
 
     The sums are in the order of the dimensions. A zero vector has the cosine 0; rounding beyond 1
@@ -109,7 +104,7 @@ def exact_cosines(query, vectors, chosen, cosines):  # type: ignore[no-untyped-d
 
 
 @helper
-def _push(heap, value):  # type: ignore[no-untyped-def]
+def _push(heap, value):
     """Replace the smallest value, at the root, by a larger one."""
     size, parent = heap.shape[0], 0
     while True:
@@ -129,7 +124,7 @@ def _push(heap, value):  # type: ignore[no-untyped-def]
     "int64(float32[::1], float64, float64, float32[::1], float64, float64, float64, uint8[::1],"
     " float64, float64[::1], uint32[::1])"
 )
-def select_sums(  # type: ignore[no-untyped-def]
+def select_sums(
     words, scale, word_error, cosines, weight, cosine_error, floor, allowed, minimum, heap,
     candidates,
 ):  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
@@ -12,15 +11,13 @@ _DEPTH = 64  # of the stack: the longer half is deferred, so 2**63 entries would
 
 
 @helper
-def _before(value: np.float32, key: int, other: np.float32, other_key: int) -> bool:
+def _before(value, key, other, other_key):
     """Whether an entry comes before another: by value, then by key."""
     return bool(value > other or (value == other and key < other_key))
 
 
 @helper
-def _insert_all(
-    values: NDArray[np.float32], keys: NDArray[np.int64], first: int, last: int
-) -> None:
+def _insert_all(values, keys, first, last):
     """Sort the entries from `first` to `last` by insertion."""
     for i in range(first + 1, last + 1):
         value, key = values[i], keys[i]
@@ -32,13 +29,7 @@ def _insert_all(
 
 
 @helper
-def _order_first(
-    values: NDArray[np.float32],
-    keys: NDArray[np.int64],
-    size: int,
-    k: int,
-    stack: NDArray[np.int64],
-) -> None:
+def _order_first(values, keys, size, k, stack):
     """Sort the first k of all entries into place (Hoare's quicksort without the rest)."""
     top = 0
     first, last = 0, size - 1
@@ -80,17 +71,8 @@ def _order_first(
     " float32[::1], int64[::1], int64[::1])"
 )
 def best_of_rows(
-    starts: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    similarities: NDArray[np.float32],
-    column_keys: NDArray[np.int64],
-    best_starts: NDArray[np.int64],
-    first: int,
-    last: int,
-    best: NDArray[np.float32],
-    keys: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
+    starts, columns, similarities, column_keys, best_starts, first, last, best, keys, counts
+):
     """Sort the entries of the rows `first` to `last`, and keep the best of each.
 
     starts (n_rows + 1,), columns, similarities (n_entries,) read: entries of a row in any order;

@@ -15,7 +15,7 @@ from softcosine.kernels.jit import kernel
     "void(int64[::1], int32[::1], float64[::1], int64[::1], int32[::1], float64[::1],"
     " int64[::1], int64[::1], int64[::1], int32[::1], float64[::1], int64[::1])"
 )
-def count_pair_products(  # type: ignore[no-untyped-def]
+def count_pair_products(
     x_pointers, x_terms, x_values, y_pointers, y_terms, y_values, x_rows, y_rows,
     s_pointers, s_terms, scratch, counts,
 ):  # fmt: skip
@@ -45,7 +45,7 @@ def count_pair_products(  # type: ignore[no-untyped-def]
     " int64[::1], int64[::1], int64[::1], int32[::1], int32[::1], float64[::1], int64[::1],"
     " int32[::1], float64[::1])"
 )
-def fill_pair_products(  # type: ignore[no-untyped-def]
+def fill_pair_products(
     x_pointers, x_terms, x_values, y_pointers, y_terms, y_values, x_rows, y_rows,
     s_pointers, s_terms, s_pairs, scratch, starts, pairs, products,
 ):  # fmt: skip
@@ -75,7 +75,7 @@ def fill_pair_products(  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int32[::1], int32[::1], float64[:, ::1], float64[:, ::1], float64[::1])")
-def sampled_products(rows, columns, left, right, out):  # type: ignore[no-untyped-def]
+def sampled_products(rows, columns, left, right, out):
     """Write ``left[i] @ right[j] + left[j] @ right[i]`` of every pair i, j (theory T16).
 
     These are the entries of ``left right' + right left'`` in a sparse pattern. Cost O(n_pairs k).

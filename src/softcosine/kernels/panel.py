@@ -16,7 +16,7 @@ _FETCH = 16  # number of postings that a row is prefetched ahead
 
 
 @kernel("void(int32[::1], float64[::1], float64, int64, uint16[:, ::1])")
-def fill_panel(terms, weights, scale, column, panel):  # type: ignore[no-untyped-def]
+def fill_panel(terms, weights, scale, column, panel):
     """Write one query's `weights` / `scale` of `terms` into a column of the panel."""
     inverse = 1.0 / scale
     for t in range(terms.shape[0]):
@@ -25,14 +25,14 @@ def fill_panel(terms, weights, scale, column, panel):  # type: ignore[no-untyped
 
 
 @kernel("void(int32[::1], int64, uint16[:, ::1])")
-def clear_panel(terms, column, panel):  # type: ignore[no-untyped-def]
+def clear_panel(terms, column, panel):
     """Set a query's entries of the panel back to zero."""
     for t in range(terms.shape[0]):
         panel[terms[t], column] = 0
 
 
 @inlined
-def _widened(weight):  # type: ignore[no-untyped-def]
+def _widened(weight):
     return np.uint32(np.uint32(weight) << np.uint32(16)).view(np.float32)
 
 
@@ -40,7 +40,7 @@ def _widened(weight):  # type: ignore[no-untyped-def]
     "void(int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float32[::1],"
     " float64[::1], uint16[:, ::1], int64, int64, float32[:, ::1])"
 )
-def score_panel(  # type: ignore[no-untyped-def]
+def score_panel(
     kind, pointers, entries, spilled, spilled_levels, table, saturation, reals, panel,
     start, stop, scores,
 ):  # fmt: skip

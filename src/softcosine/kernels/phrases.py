@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import kernel
 
@@ -13,13 +12,7 @@ from softcosine.kernels.jit import kernel
     "void(Array(int32, 1, 'C', True), Array(int64, 1, 'C', True), Array(boolean, 1, 'C', True),"
     " int32[::1], boolean[::1])"
 )
-def find_phrase(
-    tokens: NDArray[np.int32],
-    token_offsets: NDArray[np.int64],
-    candidates: NDArray[np.bool_],
-    phrase: NDArray[np.int32],
-    holds: NDArray[np.bool_],
-) -> None:
+def find_phrase(tokens, token_offsets, candidates, phrase, holds):
     """Write which candidates contain a phrase; other documents get False.
 
     tokens (n_tokens,), token_offsets (n_docs + 1,), candidates (n_docs,) and phrase (m,), m >= 1,

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import kernel
 
 
 @kernel("void(uint8[::1], int64[::1], int64, int64, int64, int64, int32[::1], int64[::1])")
-def hash_ngrams(
-    text: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    min_n: int,
-    max_n: int,
-    n_buckets: int,
-    first_row: int,
-    rows: NDArray[np.int32],
-    ends: NDArray[np.int64],
-) -> None:
+def hash_ngrams(text, offsets, min_n, max_n, n_buckets, first_row, rows, ends):
     """Row numbers of the n-grams of words.
 
     text (n_bytes,) read: concatenated words in UTF-8 with their boundary marks; offsets
@@ -60,17 +48,7 @@ def hash_ngrams(
     "void(uint8[::1], int64[::1], uint8[::1], int64[::1], int64[::1], uint8[::1], int32[::1],"
     " int64[::1], int64[::1])"
 )
-def number_pieces(
-    text: NDArray[Any],
-    ends: NDArray[Any],
-    classes: NDArray[Any],
-    slots: NDArray[Any],
-    starts: NDArray[Any],
-    arena: NDArray[Any],
-    numbers: NDArray[Any],
-    number_ends: NDArray[Any],
-    state: NDArray[Any],
-) -> None:
+def number_pieces(text, ends, classes, slots, starts, arena, numbers, number_ends, state):
     """Replace each piece of running text by its number; new pieces get the next numbers. O(bytes).
 
     A hash table with open addressing. If it is half full, or the arena has no space for a piece,
@@ -161,7 +139,7 @@ def number_pieces(
 
 
 @kernel("void(int64[::1], int64[::1])")
-def reinsert(entries: NDArray[Any], slots: NDArray[Any]) -> None:
+def reinsert(entries, slots):
     """Put the entries of a hash table into a larger, empty one. O(entries).
 
     Parameters
@@ -185,17 +163,9 @@ def reinsert(entries: NDArray[Any], slots: NDArray[Any]) -> None:
     " int32[::1], int64[::1])"
 )
 def split_words(
-    words: NDArray[Any],
-    starts: NDArray[Any],
-    max_characters: int,
-    slots: NDArray[Any],
-    token_starts: NDArray[Any],
-    tokens: NDArray[Any],
-    token_numbers: NDArray[Any],
-    longest: int,
-    found: NDArray[Any],
-    bounds: NDArray[Any],
-) -> None:
+    words, starts, max_characters, slots, token_starts, tokens, token_numbers, longest, found,
+    bounds,
+):  # fmt: skip
     """Split words into the longest tokens of a vocabulary, from left to right. O(bytes longest).
 
     Parameters

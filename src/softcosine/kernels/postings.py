@@ -13,7 +13,7 @@ _ROUNDED = 1.0 + 2.0**-23  # real weights of postings are rounded to float32
     "void(int64, uint32[::1], uint32[::1], uint16[::1], float64[::1], uint16[::1], float32[::1],"
     " float64[::1], float64, float64[::1], float64[::1])"
 )
-def greatest_impacts(  # type: ignore[no-untyped-def]
+def greatest_impacts(
     kind, term_groups, group_starts, group_levels, table, documents, posting_weights, saturation,
     k1, factors, impacts,
 ):  # fmt: skip
@@ -46,7 +46,7 @@ def greatest_impacts(  # type: ignore[no-untyped-def]
     "int64(int64[::1], uint32[::1], uint16[::1], int64[::1], int64[::1],"
     " uint16[::1], int64[::1], int64[::1], uint16[::1])",
 )
-def invert_counts(  # type: ignore[no-untyped-def]
+def invert_counts(
     pointers, terms, levels, level_starts, term_starts,
     documents, term_groups, group_starts, group_levels,
 ):  # fmt: skip
@@ -90,7 +90,7 @@ def invert_counts(  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[::1], uint32[::1], float64[::1], int64[::1], uint16[::1], float32[::1])")
-def invert_reals(pointers, terms, reals, term_starts, documents, weights):  # type: ignore[no-untyped-def]
+def invert_reals(pointers, terms, reals, term_starts, documents, weights):
     """Sort real-valued postings by term, then document. Overwrites `term_starts` (n_terms,)."""
     for d in range(pointers.shape[0] - 1):
         for p in range(pointers[d], pointers[d + 1]):

@@ -16,10 +16,10 @@ else:
     from llvmlite import ir
 
     @intrinsic
-    def prefetch(context, array, index):  # type: ignore[no-untyped-def]
+    def prefetch(context, array, index):
         """Prefetch ``array[index]``, for reading, into all caches. The index must be 0 or more."""
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):
             data = context.make_array(array)(context, builder, arguments[0]).data
             byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
             address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)

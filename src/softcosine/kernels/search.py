@@ -33,7 +33,7 @@ _BLOCK = 1024  # documents per block of the scan: 4 KiB of scores fit into the f
 
 
 @helper
-def _expand(  # type: ignore[no-untyped-def]
+def _expand(
     query_terms, query_weights, s_pointers, s_indices, s_values,
     extra_terms, extra_values, term_weights, expansion, seen, touched, facts,
 ):  # fmt: skip
@@ -93,7 +93,7 @@ def _expand(  # type: ignore[no-untyped-def]
     " int64[::1], int32[::1], float64[::1], float64[::1], float64[::1], uint8[::1], int32[::1],"
     " float64[:, ::1], int64[::1], int32[::1], float64[::1])"
 )
-def expand_queries(  # type: ignore[no-untyped-def]
+def expand_queries(
     query_pointers, query_terms, query_weights, s_pointers, s_indices, s_values,
     extra_pointers, extra_terms, extra_values, term_weights, expansion, seen, touched,
     facts, pointers, terms, weights,
@@ -129,7 +129,7 @@ def expand_queries(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _scaled(pointers, weights, scales, chosen):  # type: ignore[no-untyped-def]
+def _scaled(pointers, weights, scales, chosen):
     """Divide the weights of each chosen query by its scale."""
     scaled = np.empty(weights.shape[0], np.float32)
     for q in range(scales.shape[0]):
@@ -142,7 +142,7 @@ def _scaled(pointers, weights, scales, chosen):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _look_up(terms, weights, present_bits, present_before, slots, slot_weights):  # type: ignore[no-untyped-def]
+def _look_up(terms, weights, present_bits, present_before, slots, slot_weights):
     """Write the positions of terms in a segment's term directory, and their weights.
 
     Returns how many terms the segment has. Bit i of ``present_bits[w]`` is set if it has the term
@@ -160,9 +160,7 @@ def _look_up(terms, weights, present_bits, present_before, slots, slot_weights):
 
 
 @helper
-def _add_groups(  # type: ignore[no-untyped-def]
-    first, last, group_starts, group_levels, table, documents, weight, scores
-):
+def _add_groups(first, last, group_starts, group_levels, table, documents, weight, scores):
     for g in range(first, last):
         w = weight * table[group_levels[g]]
         for p in range(group_starts[g], group_starts[g + 1]):
@@ -170,7 +168,7 @@ def _add_groups(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _add_saturated(  # type: ignore[no-untyped-def]
+def _add_saturated(
     first, last, group_starts, group_levels, table, documents, weight, saturation, scores
 ):
     one = np.float32(1.0)
@@ -187,13 +185,13 @@ def _add_saturated(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _add_reals(start, stop, documents, weights, weight, scores):  # type: ignore[no-untyped-def]
+def _add_reals(start, stop, documents, weights, weight, scores):
     for p in range(start, stop):
         scores[documents[p]] += weight * weights[p]
 
 
 @helper
-def _push(heap, value):  # type: ignore[no-untyped-def]
+def _push(heap, value):
     """Replace the smallest value, at the root, by a larger one."""
     size = heap.shape[0]
     parent = 0
@@ -211,7 +209,7 @@ def _push(heap, value):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _add_columns(rows, row_weights, columns, n_docs, begin, part):  # type: ignore[no-untyped-def]
+def _add_columns(rows, row_weights, columns, n_docs, begin, part):
     """Add the columns of frequent terms, four at a time, to the scores from `begin`."""
     size = part.shape[0]
     sixteen = np.uint32(16)
@@ -229,7 +227,7 @@ def _add_columns(rows, row_weights, columns, n_docs, begin, part):  # type: igno
 
 
 @helper
-def _add_postings(  # type: ignore[no-untyped-def]
+def _add_postings(
     kind, slots, weights, term_groups, group_starts, group_levels, table, documents,
     posting_weights, saturation, longest_list, column_slots, rows, row_weights, scores,
 ):  # fmt: skip
@@ -274,7 +272,7 @@ def _add_postings(  # type: ignore[no-untyped-def]
 
 
 @helper
-def _scale(part, factors, heap, least, floor):  # type: ignore[no-untyped-def]
+def _scale(part, factors, heap, least, floor):
     """Multiply scores by factors, push the largest on the heap; returns the least that counts."""
     above = np.int32(0)
     for i in range(part.shape[0]):
@@ -290,7 +288,7 @@ def _scale(part, factors, heap, least, floor):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _collect(scores, bound, first, candidates, approximate):  # type: ignore[no-untyped-def]
+def _collect(scores, bound, first, candidates, approximate):
     """Write the documents and scores that reach the bound, and set all scores to zero."""
     n = 0
     zero = np.float32(0.0)
@@ -310,7 +308,7 @@ def _collect(scores, bound, first, candidates, approximate):  # type: ignore[no-
 
 
 @helper
-def find_in_segment(  # type: ignore[no-untyped-def]
+def find_in_segment(
     kind, terms, weights, present_bits, present_before, term_groups,
     group_starts, group_levels, table, documents, posting_weights, saturation, longest_list,
     column_slots, columns, factors, floor, heap, slack, scores, candidates, approximate,
@@ -346,7 +344,7 @@ def find_in_segment(  # type: ignore[no-untyped-def]
     " uint8[::1], float32[::1], float32[:, ::1], float64[::1], float32[::1], int64, int64[::1],"
     " uint32[::1], float32[::1])"
 )
-def find_candidates(  # type: ignore[no-untyped-def]
+def find_candidates(
     segments, factors, pointers, terms, weights, scales, chosen, floors, heaps, slacks, scores,
     begin, starts, candidates, approximate,
 ):  # fmt: skip
@@ -412,7 +410,7 @@ def find_candidates(  # type: ignore[no-untyped-def]
     "void(int64[:, ::1], int64[::1], int32[::1], float64[::1], float64, float32, float32[::1],"
     " float32[::1])"
 )
-def add_scores(segments, factors, terms, weights, scale, weight, scores, total):  # type: ignore[no-untyped-def]
+def add_scores(segments, factors, terms, weights, scale, weight, scores, total):
     """Add `weight` times the scores of one query, as in `find_candidates`, to `total`.
 
     `total` holds the documents of all segments of the table, one after the other.
@@ -458,7 +456,7 @@ def add_scores(segments, factors, terms, weights, scale, weight, scores, total):
     "void(int64[:, ::1], int64[::1], int32[::1], float32[::1], float32[::1], float32, float32[::1],"
     " uint32[::1], float32[::1])"
 )
-def add_soft_frequency_scores(  # type: ignore[no-untyped-def]
+def add_soft_frequency_scores(
     segments, pointers, terms, shares, amounts, weight, frequencies, touched, total
 ):
     """Add `weight` times the BM25 scores of soft frequencies to `total` (theory T20), in float32.
@@ -525,9 +523,7 @@ def add_soft_frequency_scores(  # type: ignore[no-untyped-def]
     "int64(float32[::1], float32[::1], int64, float32[::1], float32, float64, uint32[::1],"
     " float32[::1])",
 )
-def select_candidates(  # type: ignore[no-untyped-def]
-    scores, factors, first, heap, floor, slack, candidates, approximate
-):
+def select_candidates(scores, factors, first, heap, floor, slack, candidates, approximate):
     """Select candidates as `find_candidates` does, from given scores of some documents.
 
     The documents are numbered from `first`; `factors` are theirs. `heap` (k,) float32 holds the

@@ -6,8 +6,6 @@ A row of the table is a segment: sizes, and addresses of arrays. The caller keep
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import config, types
 from numba.extending import intrinsic
 
@@ -29,7 +27,7 @@ if config.DISABLE_JIT:
     import numpy as np
 
     @inlined
-    def array_at(address: int, size: int, dtype: Any) -> Any:
+    def array_at(address, size, dtype):
         """Return the flat array at an address."""
         if size == 0:
             return np.empty(0, dtype)
@@ -41,13 +39,13 @@ else:
     from numba import carray
 
     @intrinsic
-    def _pointer(context, address):  # type: ignore[no-untyped-def]
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def _pointer(context, address):
+        def generate(context, builder, signature, arguments):
             return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
 
         return types.voidptr(types.int64), generate
 
     @inlined
-    def array_at(address: int, size: int, dtype: Any) -> Any:
+    def array_at(address, size, dtype):
         """Return the flat array at an address."""
         return carray(_pointer(address), size, dtype)

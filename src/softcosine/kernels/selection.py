@@ -8,7 +8,6 @@ numbers are exact in float64, so s_ij and s_ji agree to the bit.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.lanes import LANES, above, above_each, lowest_bit, sum_of_eights
@@ -20,7 +19,7 @@ _HALVINGS = 24  # of the range that contains the k-th largest value
 
 
 @helper
-def _dot(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
+def _dot(left, right):
     """Sum of products in float64."""
     n = left.shape[0]
     whole = n - n % 8
@@ -31,7 +30,7 @@ def _dot(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
 
 
 @helper
-def _similarity(dot: float, scale: float, threshold: np.float32, exponent: float) -> np.float32:
+def _similarity(dot, scale, threshold, exponent):
     """Similarity of a pair: its scaled cosine raised to the exponent, 0 below the threshold."""
     cosine = min(dot * scale, 1.0)
     if cosine <= 0.0 or np.float32(cosine) < threshold:
@@ -44,12 +43,7 @@ def _similarity(dot: float, scale: float, threshold: np.float32, exponent: float
 
 
 @kernel("void(float32[:, ::1], float64[::1], float32[:, ::1], float64[::1])")
-def unit_rows(
-    vectors: NDArray[np.float32],
-    weights: NDArray[np.float64],
-    units: NDArray[np.float32],
-    scales: NDArray[np.float64],
-) -> None:
+def unit_rows(vectors, weights, units, scales):
     """Scale every row to the length of its weight.
 
     vectors (n, d) read; weights (n,) read, in (0, 1]; units (n, d) out: zero rows stay zero;
@@ -68,15 +62,7 @@ def unit_rows(
 @kernel(
     "void(float32[:, ::1], float64[::1], int32[::1], int32[::1], float32, float64, float32[::1])"
 )
-def pair_similarities(
-    units: NDArray[np.float32],
-    scales: NDArray[np.float64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    threshold: np.float32,
-    exponent: float,
-    similarities: NDArray[np.float32],
-) -> None:
+def pair_similarities(units, scales, left, right, threshold, exponent, similarities):
     """Similarities of chosen pairs of rows.
 
     units (n, d) read; scales (n,) read: a cosine is the dot product times both rows' scales;
@@ -91,7 +77,7 @@ def pair_similarities(
 
 
 @helper
-def _worse(similarity: np.float32, rank: int, than_similarity: np.float32, than_rank: int) -> bool:
+def _worse(similarity, rank, than_similarity, than_rank):
     """Whether the first candidate ranks after the second: by similarity, then by rank."""
     if similarity == than_similarity:
         return rank > than_rank
@@ -99,7 +85,7 @@ def _worse(similarity: np.float32, rank: int, than_similarity: np.float32, than_
 
 
 @helper
-def _sift_down(values: NDArray[np.float32], keys: NDArray[np.int64], size: int, root: int) -> None:
+def _sift_down(values, keys, size, root):
     """Restore the heap below `root`; the worst candidate is at the top."""
     while True:
         child = 2 * root + 1
@@ -116,13 +102,7 @@ def _sift_down(values: NDArray[np.float32], keys: NDArray[np.int64], size: int, 
 
 
 @helper
-def _offer(
-    values: NDArray[np.float32],
-    keys: NDArray[np.int64],
-    size: int,
-    value: np.float32,
-    key: int,
-) -> int:
+def _offer(values, keys, size, value, key):
     """Put a candidate into the heap, replacing the worst if full; returns the new size."""
     if size < values.shape[0]:
         values[size] = value
@@ -144,7 +124,7 @@ def _offer(
 
 
 @helper
-def _best_first(values: NDArray[np.float32], keys: NDArray[np.int64], size: int) -> None:
+def _best_first(values, keys, size):
     """Turn a heap into a list, best first, by moving the worst to the end repeatedly."""
     for end in range(size - 1, 0, -1):
         values[0], values[end] = values[end], values[0]
@@ -153,7 +133,7 @@ def _best_first(values: NDArray[np.float32], keys: NDArray[np.int64], size: int)
 
 
 @helper
-def _count_from(values: NDArray[np.float32], bound: np.float32) -> np.int32:
+def _count_from(values, bound):
     """Count the values of at least the bound; a branchless sum vectorises."""
     count = np.int32(0)
     for i in range(values.shape[0]):
@@ -162,7 +142,7 @@ def _count_from(values: NDArray[np.float32], bound: np.float32) -> np.int32:
 
 
 @helper
-def _kth_greatest(values: NDArray[np.float32], k: int, low: np.float32) -> np.float32:
+def _kth_greatest(values, k, low):
     """Return a number at or just below the k-th largest value; `low` is below all values."""
     high = np.float32(2.0)  # above every cosine
     for _ in range(_HALVINGS):
@@ -178,17 +158,7 @@ def _kth_greatest(values: NDArray[np.float32], k: int, low: np.float32) -> np.fl
 
 
 @helper
-def _exact(
-    unit: NDArray[np.float32],
-    scale: float,
-    units: NDArray[np.float32],
-    scales: NDArray[np.float64],
-    others: NDArray[np.int32],
-    threshold: np.float32,
-    exponent: float,
-    similarities: NDArray[np.float32],
-    keys: NDArray[np.int64],
-) -> int:
+def _exact(unit, scale, units, scales, others, threshold, exponent, similarities, keys):
     """Find the best of `others`, best first, by similarities computed anew; returns their number.
 
     A key is the vector's number times 2**32 plus its position in `others`.
@@ -213,29 +183,10 @@ def _exact(
     " float32[:, ::1], int32[:, ::1], int32[::1], float32[::1])"
 )
 def keep_candidates(
-    block: NDArray[np.float32],
-    row_start: int,
-    column_start: int,
-    first_row: int,
-    last_row: int,
-    first_column: int,
-    last_column: int,
-    by_column: bool,
-    row_units: NDArray[np.float32],
-    row_scales: NDArray[np.float64],
-    row_strings: NDArray[np.int32],
-    column_units: NDArray[np.float32],
-    column_scales: NDArray[np.float64],
-    column_strings: NDArray[np.int32],
-    k: int,
-    threshold: np.float32,
-    exponent: float,
-    margin: np.float32,
-    values: NDArray[np.float32],
-    others: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    bounds: NDArray[np.float32],
-) -> None:
+    block, row_start, column_start, first_row, last_row, first_column, last_column, by_column,
+    row_units, row_scales, row_strings, column_units, column_scales, column_strings, k, threshold,
+    exponent, margin, values, others, sizes, bounds,
+):  # fmt: skip
     """Add the candidates of a tile of approximate cosines to the lists of their owners.
 
     The owners are the rows and their candidates the columns, or vice versa with `by_column`. A
@@ -316,21 +267,9 @@ def keep_candidates(
     " float32, int64, int64, float32[:, ::1], int32[:, ::1], int32[::1], float32[::1])"
 )
 def rank_candidates(
-    row_units: NDArray[np.float32],
-    row_scales: NDArray[np.float64],
-    column_units: NDArray[np.float32],
-    column_scales: NDArray[np.float64],
-    k: int,
-    threshold: np.float32,
-    exponent: float,
-    margin: np.float32,
-    first: int,
-    last: int,
-    values: NDArray[np.float32],
-    others: NDArray[np.int32],
-    sizes: NDArray[np.int32],
-    bounds: NDArray[np.float32],
-) -> None:
+    row_units, row_scales, column_units, column_scales, k, threshold, exponent, margin, first, last,
+    values, others, sizes, bounds,
+):  # fmt: skip
     """Turn the candidates of the rows `first` to `last` into their exact neighbours, best first.
 
     Arguments as in keep_candidates. On exit `values` are similarities and `sizes` at most k; ties

@@ -8,19 +8,18 @@ the stored float32 numbers, so s_ij and s_ji agree to the bit.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.kernels.jit import helper, kernel
 
 
 @helper
-def _shared(weight: np.float32, left: np.float32, right: np.float32) -> np.float32:
+def _shared(weight, left, right):
     """Return the similarity of two terms by one common concept."""
     return np.float32(2.0 * np.float64(weight) / (np.float64(left) + np.float64(right)))
 
 
 @helper
-def _similarity(shared: np.float32, threshold: np.float32, exponent: float) -> np.float32:
+def _similarity(shared, threshold, exponent):
     """Similarity from the largest value of a common concept."""
     if shared < threshold:
         return np.float32(0.0)
@@ -35,24 +34,9 @@ def _similarity(shared: np.float32, threshold: np.float32, exponent: float) -> n
     " int32[::1], float32[::1], int64[::1])"
 )
 def members_by_concepts(
-    starts: NDArray[np.int64],
-    firsts: NDArray[np.int64],
-    lasts: NDArray[np.int64],
-    costs: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    members: NDArray[np.int32],
-    member_costs: NDArray[np.float32],
-    rows: NDArray[np.int32],
-    member_rows: NDArray[np.int32],
-    places: NDArray[np.int64],
-    threshold: np.float32,
-    exponent: float,
-    first: int,
-    last: int,
-    columns: NDArray[np.int32],
-    similarities: NDArray[np.float32],
-    counts: NDArray[np.int64],
-) -> None:
+    starts, firsts, lasts, costs, weights, members, member_costs, rows, member_rows, places,
+    threshold, exponent, first, last, columns, similarities, counts,
+):  # fmt: skip
     """Columns that share a concept with the query terms `first` to `last`, without duplicates.
 
     starts (n_asked + 1,) read: entries of each query term; firsts, lasts, costs, weights
@@ -95,16 +79,8 @@ def members_by_concepts(
     " float32, float64, float32[::1])"
 )
 def similarities_by_concepts(
-    starts: NDArray[np.int64],
-    concepts: NDArray[np.int32],
-    costs: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    threshold: np.float32,
-    exponent: float,
-    similarities: NDArray[np.float32],
-) -> None:
+    starts, concepts, costs, weights, left, right, threshold, exponent, similarities
+):
     """Similarities of chosen pairs of rows.
 
     starts (n_rows + 1,), concepts, costs (n_entries,) read: the concepts of each row, ascending,
