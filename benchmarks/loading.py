@@ -68,7 +68,7 @@ def by_pandas(path: Path) -> tuple[list[str], NDArray[np.float32]]:
 def check(path: Path) -> None:
     """Exit unless all read the same words and numbers."""
     table = read_vectors(path)
-    mine = table.arrays()["vectors"]
+    mine = table.state()[1]["vectors"]
     for read in (by_gensim, by_pandas):
         words, vectors = read(path)
         if tuple(words) != table.words:

@@ -81,11 +81,9 @@ def test_similarities_are_those_of_the_definition(terms, given_settings) -> None
     np.testing.assert_allclose(source.similarities(left, right), truth, rtol=1e-6)
 
 
-@given(some, some, settings, st.sampled_from([1, 3, 100]), st.booleans())
-def test_neighbors_are_those_of_all_pairs(terms, among, given_settings, k, weighted) -> None:
+@given(some, some, settings, st.sampled_from([1, 3, 100]))
+def test_neighbors_are_those_of_all_pairs(terms, among, given_settings, k) -> None:
     source = CharacterNgramSimilarity(**given_settings)
-    if weighted:
-        source = CharacterNgramSimilarity.fit(among, **given_settings)
     truth = by_pairs(source, terms, among, k)
     assert rows_of(source.neighbors(terms, among, max_neighbors=k)) == truth
     assert rows_of(source.neighbors(terms, tuple(among), max_neighbors=k)) == truth
@@ -98,29 +96,10 @@ def test_leaving_common_ngrams_out_misses_nothing(threshold: float) -> None:
     sizes = generator.integers(1, 6, 300 if JIT else 40)
     words = {"".join(generator.choice(pieces, size)) for size in sizes}
     words = sorted(words | {word + "s" for word in words})
-    for source in (
-        CharacterNgramSimilarity(threshold=threshold),
-        CharacterNgramSimilarity.fit(words, threshold=threshold),
-    ):
-        truth = by_pairs(source, words, words, 20)
-        assert rows_of(source.neighbors(words, words, max_neighbors=20)) == truth
-        assert any(truth)
-
-
-def test_rare_ngrams_count_more_after_fit() -> None:
-    words = ["walking", "talking", "baking", "making", "walker", "walked", "sing", "ring"]
-    plain, fitted = (
-        CharacterNgramSimilarity(threshold=0.0),
-        CharacterNgramSimilarity.fit(words, threshold=0.0),
-    )
-    # The ending is common, the stem is not.
-    assert plain.weighted is False
-    assert fitted.weighted is True
-    ratio = [
-        np.divide(*source.similarities(["walking"] * 2, ["walker", "baking"]))
-        for source in (plain, fitted)
-    ]
-    assert ratio[1] > ratio[0]
+    source = CharacterNgramSimilarity(threshold=threshold)
+    truth = by_pairs(source, words, words, 20)
+    assert rows_of(source.neighbors(words, words, max_neighbors=20)) == truth
+    assert any(truth)
 
 
 def test_short_terms_are_known_by_their_marks() -> None:
@@ -154,35 +133,32 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     words = tuple(
         "".join(generator.choice(list("abc"), size)) for size in generator.integers(1, 9, 100)
     )
-    source = CharacterNgramSimilarity.fit(words, threshold=0.2)
+    source = CharacterNgramSimilarity(threshold=0.2)
     before = source.neighbors(words, words, max_neighbors=7)
     for n_threads in (1, 2, 5):
         monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_threads))
         monkeypatch.setattr(module, "_CHUNK_TERMS", 16)
-        again = CharacterNgramSimilarity.fit(words, threshold=0.2)
+        again = CharacterNgramSimilarity(threshold=0.2)
         after = again.neighbors(words, words, max_neighbors=7)
         for name in ("indptr", "indices", "similarities"):
             assert getattr(after, name).tobytes() == getattr(before, name).tobytes()
 
 
-def test_settings_and_weights_are_kept() -> None:
-    words = ["walking", "talking", "walker"]
-    source = CharacterNgramSimilarity.fit(words, min_n=2, max_n=4, threshold=0.25, exponent=1.5)
+def test_settings_are_kept_and_so_are_the_weights_of_earlier_versions() -> None:
+    source = CharacterNgramSimilarity(min_n=2, max_n=4, threshold=0.0, exponent=1.5)
     again = source_from_state(source.state())
     assert (
         repr(again)
         == repr(source)
-        == ("CharacterNgramSimilarity(tf-idf, min_n=2, max_n=4, threshold=0.25, exponent=1.5)")
+        == "CharacterNgramSimilarity(min_n=2, max_n=4, threshold=0, exponent=1.5)"
     )
-    pairs = words, words[::-1]
-    assert again.similarities(*pairs).tobytes() == source.similarities(*pairs).tobytes()
-
-
-def test_fit_of_nothing_weighs_all_alike() -> None:
-    source = CharacterNgramSimilarity.fit([])
-    plain = CharacterNgramSimilarity()
-    pair = ["database"], ["databases"]
-    assert source.similarities(*pair).tolist() == plain.similarities(*pair).tolist()
+    pairs = ["walking", "talking"], ["talking", "walker"]
+    same = source.similarities(*pairs).tobytes()
+    assert again.similarities(*pairs).tobytes() == same
+    weights = np.random.default_rng(0).integers(1, 256, 1 << 20).astype(np.uint8)
+    weighed = source_from_state(replace(source.state(), arrays={"weights": weights}))
+    assert weighed.similarities(*pairs).tobytes() != same
+    assert weighed.state().arrays["weights"].tobytes() == weights.tobytes()
 
 
 @pytest.mark.parametrize("weights", [[0], [1, 2, 3], []])

@@ -42,8 +42,8 @@ def test_arrays_that_gensim_saves_apart_are_found(tmp_path: Path) -> None:
     beside = tmp_path / "big.kv.vectors.npy"
     assert beside.exists()
     table = read_vectors(path)
-    assert table.arrays()["vectors"].tobytes() == vectors.vectors.tobytes()
-    assert read_vectors(path, words=["w7"]).arrays()["vectors"].tolist() == [
+    assert table.state()[1]["vectors"].tobytes() == vectors.vectors.tobytes()
+    assert read_vectors(path, words=["w7"]).state()[1]["vectors"].tolist() == [
         vectors.vectors[7].tolist()
     ]
     beside.write_bytes(beside.read_bytes()[:100])

@@ -170,7 +170,6 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "edit distance": EditDistanceSimilarity,
     "three edits": lambda: EditDistanceSimilarity(max_distance=3, threshold=0.0),
     "character n-grams": lambda: CharacterNgramSimilarity(min_n=2, threshold=0.1),
-    "rare character n-grams": lambda: CharacterNgramSimilarity.fit(AMONG, min_n=1, threshold=0.05),
     "phonetic": lambda: phonetic("metaphone"),
     "phonetic, tempered": lambda: phonetic("soundex", tempered=True),
     "cooccurrence": cooccurrence,

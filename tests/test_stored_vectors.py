@@ -41,22 +41,22 @@ def test_words_are_found_in_any_letter_case(n, words, others):
     table = table_of(words)
     terms = [*words, *others]
     expected = found_one_by_one(words, terms)
-    earlier = table.arrays()
+    earlier = table.state()[1]
     del earlier["word_order"], earlier["cased_words"]
     with patch("softcosine.text.terms._READ_MEANWHILE", n):
         for same in (
-            table, WordVectors.from_arrays(table.arrays()), WordVectors.from_arrays(earlier)
+            table, WordVectors.from_arrays(table.state()[1]), WordVectors.from_arrays(earlier)
         ):  # fmt: skip
             assert same.find(terms).tolist() == expected
             assert [same.find([term]).item() for term in terms] == expected
             assert same.words == tuple(dict.fromkeys(words))
-            for name, array in table.arrays().items():
-                np.testing.assert_array_equal(same.arrays()[name], array)
+            for name, array in table.state()[1].items():
+                np.testing.assert_array_equal(same.state()[1][name], array)
 
 
 def test_a_look_up_in_a_stored_table_reads_no_other_word():
     table = WordVectors(["Tyre", "moon", "tyre", "Moons"], np.eye(4, dtype=np.float32) + 1)
-    arrays = table.arrays()
+    arrays = table.state()[1]
     with (
         patch("softcosine.text.terms._READ_MEANWHILE", 0),
         patch("softcosine.text.packing.unpack_strings", side_effect=AssertionError("all read")),

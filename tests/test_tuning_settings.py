@@ -292,12 +292,14 @@ def test_a_source_is_asked_once_for_what_several_settings_want(toy):
     asked = []
 
     class Counted(SourceOfOne):
+        kind = "counted"
+
         def neighbors(self, terms, among, *, max_neighbors):
             asked.append(len(terms))
-            return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
+            return self.source.neighbors(terms, among, max_neighbors=max_neighbors)
 
         def similarities(self, left, right):
-            return self._source.similarities(left, right)
+            return self.source.similarities(left, right)
 
     source = Counted(sc.EmbeddingSimilarity.english())
     bench = Workbench(toy.documents, queries=toy.queries.texts, longest=50)

@@ -95,9 +95,7 @@ def _compares_vectors(source: object) -> bool:
     """
     if type(source).__name__ in _BY_VECTORS:
         return True
-    inner = [getattr(source, name, None) for name in ("source", "raw")]
-    parts = [*inner, *getattr(source, "sources", ())]
-    return any(_compares_vectors(part) for part in parts if isinstance(part, TermSimilaritySource))
+    return any(map(_compares_vectors, getattr(source, "sources", ())))
 
 
 def checked_answer(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.matrix.rules import Rules
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.in_terms import are_pinned
@@ -53,10 +52,10 @@ def outside_rows(
     """
     if not words:  # avoid preparing the source
         return []
-    rules = _rules(S)
-    found = rules.admitted(
-        neighbors_by(source, words, S.representatives, max_neighbors=rules.max_neighbors)
+    found = neighbors_by(
+        source, words, S.representatives, max_neighbors=S.settings.get("max_neighbors", 100)
     )
+    found = found.where(found.similarities >= _least(S), max_neighbors=len(S))
     rows = []
     for i, word in enumerate(words):
         terms, given = found.of(i)
@@ -126,11 +125,17 @@ def outside_similarities(
     if known.any():
         assert source is not None
         words = [row.word for row in rows if not row.spelled]
-        scales = np.array([row.scale for row in rows if not row.spelled], np.float64)
-        inner[np.ix_(known, known)] = _scaled(S, source, words, scales, words, scales)
-        others = [S.representative(term) for term in terms.tolist()]
-        factors = np.ones(len(terms)) if S.scales is None else S.scales[terms].astype(np.float64)
-        cross[known] = _scaled(S, source, words, scales, others, factors)
+        others = [*words, *map(S.representative, terms.tolist())]
+        left, right = [word for word in words for _ in others], others * len(words)
+        values = similarities_by(source, left, right).astype(np.float64)
+        values[values < _least(S)] = 0.0
+        if S.scales is not None:
+            scales = np.array([row.scale for row in rows if not row.spelled], np.float64)
+            factors = np.concatenate((scales, S.scales[terms].astype(np.float64)))
+            scaled = values * np.outer(scales, factors).ravel()
+            values = np.where(are_pinned(source, left, right), values, scaled)
+        found = (values * _factor(S)).reshape(len(words), len(others))
+        inner[np.ix_(known, known)], cross[known] = np.split(found, [len(words)], axis=1)
     for number, row in enumerate(rows):
         if row.spelled:
             _, own, places = np.intersect1d(row.terms, terms, return_indices=True)
@@ -139,29 +144,9 @@ def outside_similarities(
     return inner, cross
 
 
-def _scaled(
-    S: TermSimilarityMatrix,
-    source: TermSimilaritySource,
-    left: list[str],
-    left_scales: NDArray[np.float64],
-    right: list[str],
-    right_scales: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Similarities of every left word with every right word, scaled like S."""
-    if not right:
-        return np.zeros((len(left), 0))
-    rows, columns = [word for word in left for _ in right], right * len(left)
-    given = similarities_by(source, rows, columns)
-    admitted = given >= np.float32(_rules(S).min_similarity)
-    values = np.where(admitted, given.astype(np.float64), 0.0)
-    if S.scales is not None:
-        scaled = values * np.outer(left_scales, right_scales).ravel()
-        values = np.where(are_pinned(source, rows, columns), values, scaled)
-    return np.asarray(values * _factor(S)).reshape(len(left), len(right))
-
-
-def _rules(S: TermSimilarityMatrix) -> Rules:
-    return Rules(S.settings.get("max_neighbors", 100), S.settings.get("min_similarity", 0.0))
+def _least(S: TermSimilarityMatrix) -> float:
+    """Return the least similarity that counts, rounded like those of a source."""
+    return float(np.float32(S.settings.get("min_similarity", 0.0)))
 
 
 def _factor(S: TermSimilarityMatrix) -> float:

@@ -95,17 +95,10 @@ class TermKeys:
 class PersonsList(TermSimilaritySource):
     """Base of sources that hold a list written by hand."""
 
-    __slots__ = ()
+    __slots__ = ("listed", "pinned")
 
-    @property
-    def listed(self) -> bool:
-        """Whether the source is such a list; a thesaurus such as WordNet is not."""
-        raise NotImplementedError
-
-    @property
-    def pinned(self) -> bool:
-        """Whether balancing S leaves its pairs unchanged."""
-        raise NotImplementedError
+    listed: bool  # whether the source is such a list; a thesaurus such as WordNet is not
+    pinned: bool  # whether balancing S leaves its pairs unchanged
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.embeddings.english import BundledTable, english_table
+from softcosine.similarity.embeddings.english import english_table
 from softcosine.similarity.in_terms import ListInTerms
 from softcosine.similarity.source import TermSimilaritySource
 
@@ -47,7 +48,7 @@ def name_of(source: TermSimilaritySource) -> str:
 
 def _is_english(source: EmbeddingSimilarity) -> bool:
     """Whether a source uses the bundled English table, or a copy of it."""
-    if isinstance(source.table, BundledTable):
+    if isinstance(source.table, DeferredTable) and source.table.bundled:
         return True
     table = english_table()
     return len(source) == len(table) and source.words == table.words

@@ -117,7 +117,7 @@ class PairSimilarity(PersonsList):
     [0.8999999761581421, 0.0]
     """
 
-    __slots__ = ("_kept", "_order", "_pinned", "_searched")
+    __slots__ = ("_kept", "_order", "_searched")
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class PairSimilarity(PersonsList):
 
     def _set(self, kept: _Table | Deferred[_Table], *, pinned: bool = True) -> None:
         self._kept = kept
-        self._pinned = bool(pinned)
+        self.listed, self.pinned = True, bool(pinned)
         self._order = StringOrder()
         self._searched = LastTuple[_Searched]()
 
@@ -198,16 +198,6 @@ class PairSimilarity(PersonsList):
         return source
 
     @property
-    def listed(self) -> bool:
-        """True: the source is a list of pairs."""
-        return True
-
-    @property
-    def pinned(self) -> bool:
-        """Whether balancing S leaves the pairs unchanged."""
-        return self._pinned
-
-    @property
     def _table(self) -> _Table:
         return self._kept.get() if isinstance(self._kept, Deferred) else self._kept
 
@@ -253,7 +243,7 @@ class PairSimilarity(PersonsList):
         again, right = slices(starts, to[entry])
         made = type(self).__new__(type(self))
         S = _symmetric(own[left[again]], own[right], weights[entry[again]], len(numbers))
-        made._set(_Table(numbers, S), pinned=self._pinned)
+        made._set(_Table(numbers, S), pinned=self.pinned)
         return made
 
     def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
@@ -348,7 +338,7 @@ class PairSimilarity(PersonsList):
         """State from which an equal source can be built."""
         kept = self._kept
         arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
-        return SourceState("pairs", {} if self._pinned else {"pinned": False}, arrays)
+        return SourceState("pairs", {} if self.pinned else {"pinned": False}, arrays)
 
     @classmethod
     def from_state(cls, state: SourceState) -> PairSimilarity:

@@ -17,6 +17,7 @@ from softcosine.similarity.combine.combined import (
     ScaledSimilarity,
     StrongestSimilarity,
 )
+from softcosine.similarity.composite import SourceOfSources
 from softcosine.similarity.naming import name_of
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
 from softcosine.similarity.overrides.guard import Guarded
@@ -174,12 +175,8 @@ class _Names:
 
 
 def _parts(source: TermSimilaritySource) -> tuple[TermSimilaritySource, ...]:
-    """Return the sources directly inside a source of the library."""
-    if isinstance(source, tuple(_JOINED)):
-        return tuple(source.sources)  # type: ignore[attr-defined]
-    if isinstance(source, ScaledSimilarity | Guarded | DecidedSimilarity):
-        return (source.source,)
-    return ()
+    """Return the sources directly inside a source."""
+    return source.sources if isinstance(source, SourceOfSources) else ()
 
 
 def _explain(

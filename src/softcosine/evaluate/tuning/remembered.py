@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ class Remembered(SourceOfOne):
         Words outside the terms, such as those of queries, whose lists are computed in one batch.
     """
 
+    kind = "remembered"
     __slots__ = ("_among", "_limit", "_lists", "_numbers", "_pairs", "_singles", "_words")
 
     def __init__(
@@ -44,15 +46,15 @@ class Remembered(SourceOfOne):
         self._singles: Neighbors | None = None
         self._pairs: dict[tuple[tuple[str, ...], tuple[str, ...]], NDArray[np.float32]] = {}
 
-    def _over(self, source: TermSimilaritySource) -> Remembered:
-        return Remembered(source, limit=self._limit, words=self._words)
+    def _settings(self) -> dict[str, Any]:
+        return {"limit": self._limit, "words": self._words}
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term."""
         if not isinstance(among, tuple) or max_neighbors > self._limit:
-            return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
+            return self.source.neighbors(terms, among, max_neighbors=max_neighbors)
         if terms is among:
             return _shortened(self._whole(among), max_neighbors)
         if among == self._among:
@@ -60,7 +62,7 @@ class Remembered(SourceOfOne):
             if all(term in self._numbers for term in terms):
                 rows = np.array([self._numbers[term] for term in terms], np.int64)
                 return _taken(self._outside(among), rows, max_neighbors)
-        return self._source.neighbors(terms, among, max_neighbors=max_neighbors)
+        return self.source.neighbors(terms, among, max_neighbors=max_neighbors)
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Return the similarities of the pairs ``(left[i], right[i])``, shape (n_pairs,)."""
@@ -69,20 +71,20 @@ class Remembered(SourceOfOne):
         if answer is None:
             if len(self._pairs) >= _MOST_QUESTIONS:
                 self._pairs.clear()
-            answer = self._pairs[question] = self._source.similarities(left, right)
+            answer = self._pairs[question] = self.source.similarities(left, right)
         return answer
 
     def _whole(self, among: tuple[str, ...]) -> Neighbors:
         """Return the neighbour lists of all terms."""
         if self._lists is None or self._among != among:
-            self._lists = self._source.neighbors(among, among, max_neighbors=self._limit)
+            self._lists = self.source.neighbors(among, among, max_neighbors=self._limit)
             self._among, self._singles = among, None
         return self._lists
 
     def _outside(self, among: tuple[str, ...]) -> Neighbors:
         """Return the neighbour lists of `words`."""
         if self._singles is None:
-            self._singles = self._source.neighbors(self._words, among, max_neighbors=self._limit)
+            self._singles = self.source.neighbors(self._words, among, max_neighbors=self._limit)
         return self._singles
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,22 +13,19 @@ from softcosine._validation import check_number, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
 from softcosine.similarity.composite import (
-    MappedSource,
     Settled,
+    SourceOfOne,
     SourceOfSources,
     neighbors_in_rounds,
 )
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import are_pinned
-from softcosine.similarity.neighbors import NO_PAIRS, Neighbors, Pairs, StringOrder
+from softcosine.similarity.neighbors import NO_PAIRS, Neighbors, Pairs
 from softcosine.similarity.source import (
-    SourceState,
     TermSimilaritySource,
     check_limit,
     check_pairs,
     equal_strings,
-    source_from_state,
-    state_of,
 )
 
 
@@ -140,82 +137,7 @@ class FirstSimilarity(SourceOfSources):
         return bits
 
 
-# Maps the similarities by each source, of shape (n_pairs,), to the joint one: 0 where all are 0,
-# and never decreasing in any of them, rounding included.
-Join = Callable[[Sequence[NDArray[np.float32]]], NDArray[np.float32]]
-
 _BLOCK_PAIRS = 1 << 21  # neighbours per source and chunk
-
-
-def joined_neighbors(
-    sources: Sequence[TermSimilaritySource],
-    join: Join,
-    terms: Sequence[str],
-    among: Sequence[str],
-    *,
-    max_neighbors: int,
-    order: StringOrder,
-) -> Neighbors:
-    """Return the neighbours under a join of several sources; exact if the sources are.
-
-    The joint similarity of a pair that is in no source's list of neighbours is at most the join of
-    the last similarities of these lists. So the lists, at first twice as long as requested, are
-    extended term by term until the last neighbour is above that bound (threshold algorithm of
-    Fagin, Lotem & Naor 2003). In the worst case, where all similarities are nearly equal, they
-    contain all strings.
-
-    Parameters
-    ----------
-    sources : sequence of TermSimilaritySource
-    join : callable
-    terms, among, max_neighbors
-        As for each source.
-    order : StringOrder
-        Caches the order of the strings of `among`.
-    """
-    if max_neighbors == 0 or len(terms) == 0:
-        return Neighbors.none(len(terms))
-
-    def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
-        limit = min(limit, max(len(among), 1))
-        step = max(1, _BLOCK_PAIRS // limit)
-        parts, settled = [], []
-        for start in range(0, len(words), step):
-            block = words[start : start + step]
-            listed, bound = _from_lists(sources, join, block, among, limit)
-            found = Neighbors.from_pairs(
-                *listed, n_terms=len(block), among=among, max_neighbors=max_neighbors, order=order
-            )
-            last = np.zeros(len(block), np.float32)
-            full = np.diff(found.indptr) == max_neighbors
-            last[full] = found.similarities[found.indptr[1:][full] - 1]
-            parts.append(found)
-            settled.append((bound == 0.0) | (last > bound))
-        return Neighbors.concatenated(parts), np.concatenate(settled)
-
-    return neighbors_in_rounds(best, terms, [(np.arange(len(terms)), 2 * max_neighbors)])
-
-
-def _from_lists(
-    sources: Sequence[TermSimilaritySource],
-    join: Join,
-    terms: Sequence[str],
-    among: Sequence[str],
-    limit: int,
-) -> tuple[Pairs, NDArray[np.float32]]:
-    """All pairs in the lists, joined; and for each term an upper bound of all other pairs."""
-    lists = [neighbors_by(source, terms, among, max_neighbors=limit) for source in sources]
-    rows, columns, values = _union(lists, len(among))
-    lasts = []
-    for source, part, value in zip(sources, lists, values, strict=True):
-        last = np.zeros(len(terms), np.float32)
-        # A list that is not full, or has room for all strings, omits no pair.
-        full = (np.diff(part.indptr) == limit) & (limit < len(among))
-        if full.any():
-            last[full] = part.similarities[part.indptr[1:][full] - 1]
-            _fill_in(source, value, terms, among, rows, columns, (value == 0.0) & full[rows])
-        lasts.append(last)
-    return (rows, columns, join(list(values))), join(lasts)
 
 
 def _union(
@@ -284,7 +206,82 @@ def scaled(source: TermSimilaritySource, factor: float) -> ScaledSimilarity:
     return ScaledSimilarity(source, factor)
 
 
-class StrongestSimilarity(SourceOfSources):
+class JoinedSimilarity(SourceOfSources):
+    """Base of joins that compute the similarity of a pair from those by each source.
+
+    Neighbours are exact if those of the joined sources are. The joint similarity of a pair that is
+    in no source's list of neighbours is at most the join of the last similarities of these lists.
+    So the lists, at first twice as long as requested, are extended term by term until the last
+    neighbour is above that bound (threshold algorithm of Fagin, Lotem & Naor 2003). In the worst
+    case, where all similarities are nearly equal, they contain all strings.
+    """
+
+    __slots__ = ()
+
+    def _join(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the joint similarities from those by each source, each of shape (n_pairs,).
+
+        They are 0 where all are 0, and never decrease in any of them, rounding included.
+        """
+        raise NotImplementedError
+
+    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        """Joint similarity of the pairs ``(left[i], right[i])``."""
+        check_pairs(left, right)
+        answer = self._join([similarities_by(source, left, right) for source in self.sources])
+        answer[equal_strings(left, right)] = 1.0
+        return answer
+
+    def neighbors(
+        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
+    ) -> Neighbors:
+        """Return the most similar strings of `among` of every term."""
+        check_limit(max_neighbors)
+        if max_neighbors == 0 or len(terms) == 0:
+            return Neighbors.none(len(terms))
+
+        def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
+            limit = min(limit, max(len(among), 1))
+            step = max(1, _BLOCK_PAIRS // limit)
+            parts, settled = [], []
+            for start in range(0, len(words), step):
+                block = words[start : start + step]
+                listed, bound = self._from_lists(block, among, limit)
+                found = Neighbors.from_pairs(
+                    *listed,
+                    n_terms=len(block),
+                    among=among,
+                    max_neighbors=max_neighbors,
+                    order=self._order,
+                )
+                last = np.zeros(len(block), np.float32)
+                full = np.diff(found.indptr) == max_neighbors
+                last[full] = found.similarities[found.indptr[1:][full] - 1]
+                parts.append(found)
+                settled.append((bound == 0.0) | (last > bound))
+            return Neighbors.concatenated(parts), np.concatenate(settled)
+
+        return neighbors_in_rounds(best, terms, [(np.arange(len(terms)), 2 * max_neighbors)])
+
+    def _from_lists(
+        self, terms: Sequence[str], among: Sequence[str], limit: int
+    ) -> tuple[Pairs, NDArray[np.float32]]:
+        """All pairs in the lists, joined; and for each term an upper bound of all other pairs."""
+        lists = [neighbors_by(source, terms, among, max_neighbors=limit) for source in self.sources]
+        rows, columns, values = _union(lists, len(among))
+        lasts = []
+        for source, part, value in zip(self.sources, lists, values, strict=True):
+            last = np.zeros(len(terms), np.float32)
+            # A list that is not full, or has room for all strings, omits no pair.
+            full = (np.diff(part.indptr) == limit) & (limit < len(among))
+            if full.any():
+                last[full] = part.similarities[part.indptr[1:][full] - 1]
+                _fill_in(source, value, terms, among, rows, columns, (value == 0.0) & full[rows])
+            lasts.append(last)
+        return (rows, columns, self._join(list(values))), self._join(lasts)
+
+
+class StrongestSimilarity(JoinedSimilarity):
     """The greatest similarity of several sources.
 
     Neighbours are exact if those of the joined sources are. The join does not preserve positive
@@ -299,13 +296,8 @@ class StrongestSimilarity(SourceOfSources):
     __slots__ = ()
     kind = "strongest"
 
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Greatest similarity of the pairs ``(left[i], right[i])``."""
-        check_pairs(left, right)
-        answer = np.zeros(len(left), np.float32)
-        for source in self.sources:
-            np.maximum(answer, similarities_by(source, left, right), out=answer)
-        return answer
+    def _join(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        return np.asarray(np.maximum.reduce(values))
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
@@ -329,12 +321,11 @@ class StrongestSimilarity(SourceOfSources):
         )
 
 
-class MeanSimilarity(SourceOfSources):
+class MeanSimilarity(JoinedSimilarity):
     """The weighted mean of the similarities of several sources.
 
     A source that does not know a term counts as 0, so the mean of positive semidefinite matrices is
-    positive semidefinite. Neighbours are exact if those of the joined sources are (see
-    `joined_neighbors`).
+    positive semidefinite. Neighbours are exact if those of the joined sources are.
 
     Parameters
     ----------
@@ -349,7 +340,7 @@ class MeanSimilarity(SourceOfSources):
         If a weight is not a number above 0, or there is not one for each source.
     """
 
-    __slots__ = ("_weights",)
+    __slots__ = ("weights",)
     kind = "mean"
 
     def __init__(
@@ -366,47 +357,22 @@ class MeanSimilarity(SourceOfSources):
                 f"weights are {given}; needed are {len(self.sources)} numbers above 0, one for "
                 "each source, whose sum is finite."
             )
-        self._weights = tuple(map(float, given))
-
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """Weight of each source."""
-        return self._weights
+        self.weights = tuple(map(float, given))
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, weights={list(self._weights)})"
+        return f"{super().__repr__()[:-1]}, weights={list(self.weights)})"
 
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Mean similarity of the pairs ``(left[i], right[i])``."""
-        check_pairs(left, right)
-        answer = self._mean([similarities_by(source, left, right) for source in self.sources])
-        answer[equal_strings(left, right)] = 1.0
-        return answer
+    def _settings(self) -> dict[str, Any]:
+        return {"weights": list(self.weights)}
 
-    def _of(self, sources: Sequence[TermSimilaritySource]) -> MeanSimilarity:
-        return MeanSimilarity(sources, weights=self._weights)
-
-    def _mean(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    def _join(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         total = np.zeros(len(values[0]))
-        for weight, value in zip(self._weights, values, strict=True):
+        for weight, value in zip(self.weights, values, strict=True):
             total += weight * value.astype(np.float64)
-        return np.minimum(total / sum(self._weights), 1.0).astype(np.float32)
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term."""
-        check_limit(max_neighbors)
-        return joined_neighbors(
-            self.sources, self._mean, terms, among, max_neighbors=max_neighbors, order=self._order
-        )
-
-    def state(self) -> SourceState:
-        """State from which an equal source can be built."""
-        return replace(super().state(), settings={"weights": list(self._weights)})
+        return np.minimum(total / sum(self.weights), 1.0).astype(np.float32)
 
 
-class NoisyOrSimilarity(SourceOfSources):
+class NoisyOrSimilarity(JoinedSimilarity):
     r"""Join of several sources as independent evidence (Pearl 1988).
 
     .. math:: s_{ij} = 1 - \prod_k \left(1 - s^{(k)}_{ij}\right)
@@ -417,7 +383,7 @@ class NoisyOrSimilarity(SourceOfSources):
     on which 0 means "not similar" (`scaled`). The join does not preserve positive
     semidefiniteness.
 
-    Neighbours are exact if those of the joined sources are (see `joined_neighbors`).
+    Neighbours are exact if those of the joined sources are.
 
     Parameters
     ----------
@@ -438,33 +404,14 @@ class NoisyOrSimilarity(SourceOfSources):
     __slots__ = ()
     kind = "noisy_or"
 
-    def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """Joint similarity of the pairs ``(left[i], right[i])``."""
-        check_pairs(left, right)
-        values = [similarities_by(source, left, right) for source in self.sources]
-        answer = _independent(values)
-        answer[equal_strings(left, right)] = 1.0
-        return answer
-
-    def neighbors(
-        self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
-    ) -> Neighbors:
-        """Return the most similar strings of `among` of every term."""
-        check_limit(max_neighbors)
-        return joined_neighbors(
-            self.sources, _independent, terms, among, max_neighbors=max_neighbors, order=self._order
-        )
+    def _join(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        rest = np.ones(len(values[0]))
+        for value in values:
+            rest *= 1.0 - value.astype(np.float64)
+        return np.minimum((1.0 - rest).astype(np.float32), _MOST)
 
 
-def _independent(values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Join similarities; never decreasing in any of them, rounding included."""
-    rest = np.ones(len(values[0]))
-    for value in values:
-        rest *= 1.0 - value.astype(np.float64)
-    return np.minimum((1.0 - rest).astype(np.float32), _MOST)
-
-
-class ScaledSimilarity(MappedSource):
+class ScaledSimilarity(SourceOfOne, JoinedSimilarity):
     """The similarities of a source times a factor; equal terms keep similarity 1.
 
     Parameters
@@ -479,37 +426,19 @@ class ScaledSimilarity(MappedSource):
         If the factor is out of range.
     """
 
-    __slots__ = ("_factor",)
+    __slots__ = ("factor",)
+    kind = "scaled"
 
     def __init__(self, source: TermSimilaritySource, factor: float) -> None:
         super().__init__(source)
         check_number("factor", factor, above=0, most=1)
-        self._factor = float(factor)
-
-    @property
-    def source(self) -> TermSimilaritySource:
-        """The scaled source."""
-        return self._source
-
-    @property
-    def factor(self) -> float:
-        """The factor."""
-        return self._factor
+        self.factor = float(factor)
 
     def __repr__(self) -> str:
-        return f"scaled({self._source!r}, {self._factor:g})"
+        return f"scaled({self.source!r}, {self.factor:g})"
 
-    def _over(self, source: TermSimilaritySource) -> ScaledSimilarity:
-        return ScaledSimilarity(source, self._factor)
+    def _settings(self) -> dict[str, Any]:
+        return {"factor": self.factor}
 
-    def _mapped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        return (values.astype(np.float64) * self._factor).astype(np.float32)
-
-    def state(self) -> SourceState:
-        """State from which an equal source can be built."""
-        return SourceState("scaled", {"factor": self._factor}, parts=(state_of(self._source),))
-
-    @classmethod
-    def from_state(cls, state: SourceState) -> ScaledSimilarity:
-        """Build the source from its state."""
-        return cls(source_from_state(state.parts[0]), **state.settings)
+    def _join(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        return (values[0].astype(np.float64) * self.factor).astype(np.float32)

@@ -23,7 +23,6 @@ from softcosine.kernels.cooccurrence import (
 from softcosine.similarity.cooccurrence.counts import Nearness, cooccurrence_counts
 from softcosine.similarity.cooccurrence.pair_counts import PairCounts
 from softcosine.similarity.embeddings.compared_vectors import ComparedVectors, check_scale
-from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -332,7 +331,7 @@ class CooccurrenceSimilarity(ComparedVectors):
             rows=known.rows,
             weights=np.sqrt(known.frequencies / (known.frequencies + evidence)),
         )
-        return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
+        return cls.of_table(table, threshold=threshold, exponent=exponent)
 
     @property
     def usual_neighbors(self) -> int:

@@ -15,8 +15,6 @@ from softcosine.encoders.encoder import Encode, Encoder
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded, unit
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.embeddings.compared_vectors import ComparedVectors, check_scale
-from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
@@ -105,7 +103,7 @@ class DistilledSimilarity(ComparedVectors):
         vectors = distilled_vectors(corpus, encodings, penalty=penalty, progress=progress)
         names, rows = names_of(corpus.vocabulary)
         table = WordVectors(names, unit(vectors).astype(np.float16), rows=rows)
-        return cls(EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent))
+        return cls.of_table(table, threshold=threshold, exponent=exponent)
 
     @classmethod
     @takes_threads
@@ -153,8 +151,3 @@ class DistilledSimilarity(ComparedVectors):
             threshold=threshold,
             exponent=exponent,
         )
-
-    @property
-    def table(self) -> VectorTable:
-        """The unit vectors of the terms."""
-        return self._space.table

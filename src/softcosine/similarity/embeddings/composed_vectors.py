@@ -172,24 +172,20 @@ class ComposedVectors:
             vectors[part] = sums
         return WordVectors([terms[i] for i in known.tolist()], vectors)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the table, for storage."""
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the settings of the composition as JSON types, and the arrays of the table."""
         arrays = {**self._composer.arrays(), "vectors": self._vectors}
         if self._weights is not None:
             arrays["weights"] = self._weights
         if self._rows is not None:
             arrays["rows"] = self._rows
-        return arrays
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of the composition as JSON types."""
-        return {"kind": self._composer.kind, **self._composer.settings()}
+        return {"composed": {"kind": self._composer.kind, **self._composer.settings()}}, arrays
 
     @classmethod
     def from_state(
         cls, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> ComposedVectors:
-        """Return the table from the results of `settings` and `arrays`."""
+        """Return the table from the settings under ``composed`` and the arrays of `state`."""
         kind = settings["kind"]
         if kind not in _COMPOSERS:
             raise InvalidInputError(f"words composed by {kind!r} were saved; no such way is known.")

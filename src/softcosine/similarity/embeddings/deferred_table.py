@@ -9,65 +9,79 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.similarity.deferred import Deferred
 from softcosine.similarity.embeddings.vector_table import UnitRows, VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
+
+_ENGLISH = "english.npz"
 
 
 class DeferredTable:
     """A stored table. Opening an index does not read it, and many queries never use it.
 
+    The bundled table of English words is stored by name and checksum only.
+
     Parameters
     ----------
-    arrays : mapping of str to ndarray
-        Result of `VectorTable.arrays`.
-    settings : mapping
-        Result of `VectorTable.settings`.
+    settings, arrays : mapping
+        Result of `VectorTable.state`.
 
     Raises
     ------
+    IndexFormatError
+        If this version of the package has another bundled table.
     InvalidInputError, CorruptIndexError
         On first use, if the arrays are damaged.
     """
 
     __slots__ = ("_settings", "_table")
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        if "table" in settings:
+            check_reference(settings["table"], _ENGLISH)
         self._settings = dict(settings)
-        build = partial(_composed, self._settings) if settings else WordVectors.from_arrays
-        self._table: Deferred[VectorTable] = Deferred(arrays, build)
+        self._table = Deferred(arrays, partial(_built, self._settings))
+
+    @classmethod
+    def english(cls) -> DeferredTable:
+        """Return the bundled table of English words."""
+        return cls({"table": reference_to(_ENGLISH)}, {})
+
+    @property
+    def bundled(self) -> bool:
+        """Whether it is the bundled table of English words."""
+        return "table" in self._settings
 
     @property
     def words(self) -> tuple[str, ...]:
         """Words that have their own vector."""
-        return self.whole().words
+        return self._table.get().words
 
     @property
     def dimensions(self) -> int:
         """Number of components of each vector."""
-        return self.whole().dimensions
+        return self._table.get().dimensions
 
     def __len__(self) -> int:
-        return len(self.whole())
+        return len(self._table.get())
 
     def look_up(self, terms: Sequence[str]) -> tuple[UnitRows, NDArray[np.int32]]:
         """See `VectorTable.look_up`."""
-        return self.whole().look_up(terms)
+        return self._table.get().look_up(terms)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the stored arrays, without building the table."""
-        return dict(self._table.arrays)
-
-    def settings(self) -> dict[str, Any]:
-        """Return the stored settings."""
-        return dict(self._settings)
-
-    def whole(self) -> VectorTable:
-        """Return the table, built on first use."""
-        return self._table.get()
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the stored settings and arrays, without building the table."""
+        return dict(self._settings), dict(self._table.arrays)
 
 
-def _composed(settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> VectorTable:
-    from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+def _built(settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> VectorTable:
+    if "table" in settings:
+        from softcosine.similarity.embeddings.english import english_table
 
-    return ComposedVectors.from_state(settings, arrays)
+        return english_table()
+    if "composed" in settings:
+        from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+
+        return ComposedVectors.from_state(settings["composed"], arrays)
+    return WordVectors.from_arrays(arrays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from softcosine._progress import Progress
 from softcosine.encoders.encoder import Encode
 from softcosine.encoders.encoding import encoded_batches
 from softcosine.encoders.vector_cache import VectorCache
-from softcosine.errors import InvalidInputError
 from softcosine.kernels.selection import unit_rows
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 
@@ -146,35 +145,14 @@ class EncodedVectors:
             self._vectors = grown
         self._vectors[size:needed] = vectors[usable]
         kept = [terms[i] for i in np.flatnonzero(usable).tolist()]
-        self._number(kept, size)
-        self._zero.update(terms[i] for i in np.flatnonzero(~usable).tolist())
-
-    def _number(self, terms: Sequence[str], first: int) -> None:
-        for row, term in enumerate(terms, first):
+        for row, term in enumerate(kept, size):
             self._rows[term] = row
             self._folded.setdefault(term.casefold(), row)
+        self._zero.update(terms[i] for i in np.flatnonzero(~usable).tolist())
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return terms and vectors in the form of `WordVectors`."""
-        return WordVectors(self.words, self._vectors[: len(self)]).arrays()
-
-    def settings(self) -> dict[str, Any]:
-        """Return {}, because stored vectors need no settings."""
-        return {}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncodedVectors:
-        """Return the table from the result of `arrays`, without an encoder."""
-        table = cls(None)
-        given = WordVectors.from_arrays(arrays)
-        table._vectors = np.asarray(arrays["vectors"], np.float32)
-        if len(given.words) != len(table._vectors):
-            raise InvalidInputError(
-                f"there are {len(given.words)} terms but {len(table._vectors)} vectors; the table "
-                "is damaged."
-            )
-        table._number(given.words, 0)
-        return table
+        return WordVectors(self.words, self._vectors[: len(self)]).state()
 
 
 class _Encoded:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 from numpy.typing import ArrayLike
 
@@ -15,7 +16,6 @@ from softcosine.encoders.loading import canonical_name, encode_function, load_en
 from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
-from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoded_vectors import EncodedVectors
 from softcosine.similarity.source import SourceState
 
@@ -64,7 +64,7 @@ class EncoderSimilarity(ComparedVectors):
     [1.0, 0.03999999910593033]
     """
 
-    __slots__ = ("_name", "_table")
+    __slots__ = ("name",)
 
     kind: ClassVar[str] = "encoder"
 
@@ -91,35 +91,12 @@ class EncoderSimilarity(ComparedVectors):
         encode = _encode_by(model)
         stored = None if cache is None or name is None else VectorCache(cache, name)
         table = EncodedVectors(encode, stored, batch_size=batch_size, progress=progress)
-        self._set(table, name, threshold, exponent)
-
-    def _set(
-        self, table: EncodedVectors, name: str | None, threshold: float, exponent: float
-    ) -> None:
-        self._name = name
-        self._table = table
-        super().__init__(
-            EmbeddingSimilarity.of_table(table, threshold=threshold, exponent=exponent)
-        )
-
-    @property
-    def name(self) -> str | None:
-        """Name of the model."""
-        return self._name
-
-    @property
-    def table(self) -> EncodedVectors:
-        """The table of vectors."""
-        return self._table
-
-    @property
-    def dimensions(self) -> int:
-        """Number of components of each vector; 0 before the first."""
-        return self._table.dimensions
+        self.name = name
+        self._set(table, threshold, exponent)
 
     def __repr__(self) -> str:
         return (
-            f"EncoderSimilarity({self._name!r}, {len(self)} terms x {self.dimensions}, "
+            f"EncoderSimilarity({self.name!r}, {len(self)} terms x {self.dimensions}, "
             f"threshold={self.threshold:g}, exponent={self.exponent:g})"
         )
 
@@ -131,7 +108,7 @@ class EncoderSimilarity(ComparedVectors):
         EncoderSimilarity
             Itself.
         """
-        self._table.look_up(terms)
+        self.table.look_up(terms)
         return self
 
     def state(self) -> SourceState:
@@ -139,18 +116,16 @@ class EncoderSimilarity(ComparedVectors):
 
         The model is not included, so the built source knows these terms only.
         """
-        settings: dict[str, Any] = {
-            "name": self._name,
-            "threshold": self.threshold,
-            "exponent": self.exponent,
-        }
-        return SourceState(self.kind, settings, self._table.arrays())
+        state = super().state()
+        return replace(state, settings={"name": self.name, **state.settings})
 
     @classmethod
-    def from_state(cls, state: SourceState) -> EncoderSimilarity:
+    def from_state(cls, state: SourceState) -> Self:
         """Build the source from its state, without a model."""
-        source = cls.__new__(cls)
-        source._set(EncodedVectors.from_arrays(state.arrays), **state.settings)
+        settings = dict(state.settings)
+        name = settings.pop("name")
+        source = super().from_state(replace(state, settings=settings))
+        source.name = name
         return source
 
 
@@ -167,10 +142,10 @@ class _Named:
     """A model by name, loaded on the first call."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
         self._model: NamedEncoder | None = None
 
     def __call__(self, terms: list[str]) -> ArrayLike:
         if self._model is None:
-            self._model = load_encoder(self._name)
+            self._model = load_encoder(self.name)
         return self._model.encode(terms)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import as_file, files
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softcosine.similarity.bundled import check_reference, reference_to
-from softcosine.similarity.embeddings.deferred_table import DeferredTable
-from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.text.vocabulary import Vocabulary
 
@@ -31,39 +25,6 @@ def english_table() -> WordVectors:
         table = read_vectors(path)
     assert isinstance(table, WordVectors)  # no word is a suffix piece
     return table
-
-
-class BundledTable(DeferredTable):
-    """The bundled table, read on first use, and stored by name and checksum only."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__({}, {})
-
-    @classmethod
-    def referred_to(cls, reference: Mapping[str, Any]) -> BundledTable:
-        """Return the table of a stored reference.
-
-        Raises
-        ------
-        IndexFormatError
-            If this version of the package has another table.
-        """
-        check_reference(reference, "english.npz")
-        return cls()
-
-    def reference(self) -> dict[str, str]:
-        """Return the reference that is stored instead of the table."""
-        return reference_to("english.npz")
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the table."""
-        return english_table().arrays()
-
-    def whole(self) -> VectorTable:
-        """Return the table."""
-        return english_table()
 
 
 def english_share(vocabulary: Vocabulary) -> float:

@@ -44,10 +44,6 @@ class VectorTable(Protocol):
         """
         ...
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the table, for storage."""
-        ...
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of the composition as JSON types; empty for stored vectors."""
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return settings as JSON types (empty for stored vectors) and arrays, for storage."""
         ...

@@ -15,115 +15,9 @@ from softcosine.text.packing import PackedStrings
 from softcosine.text.terms import Terms
 
 
-class NamedRows:
-    """Distinct words, and the row of each.
-
-    Parameters
-    ----------
-    names : Terms
-    rows : ndarray of shape (n_words,), int32
-    cased : ndarray of shape (n_cased,), int32, optional
-        Numbers of the words that casefolding changes, ascending; computed from all words if not
-        given.
-    """
-
-    __slots__ = ("_cased", "_folded", "_names", "rows")
-
-    def __init__(
-        self, names: Terms, rows: NDArray[np.int32], cased: NDArray[np.int32] | None = None
-    ) -> None:
-        self._names = names
-        self.rows = rows
-        self._cased = cased
-        self._folded: dict[str, int] | None = None
-
-    @classmethod
-    def of(cls, found: Mapping[str, int]) -> NamedRows:
-        """Return the rows of some words."""
-        return cls(
-            Terms(PackedStrings.of(found)), np.fromiter(found.values(), np.int32, len(found))
-        )
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NamedRows:
-        """Return the rows from the result of `arrays`; almost nothing is read from mapped arrays.
-
-        Raises
-        ------
-        CorruptIndexError
-            If there is not one row per word.
-        """
-        # Earlier versions stored neither the order of the words nor `cased`.
-        names = Terms(
-            PackedStrings(arrays["words"], arrays["word_offsets"]), arrays.get("word_order")
-        )
-        rows = np.asarray(arrays["rows"])
-        if rows.shape != (len(names),) or rows.dtype != np.int32:
-            raise _changed(f"there are {len(names)} words but rows of shape {rows.shape}")
-        return cls(names, rows, arrays.get("cased_words"))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that `from_arrays` reads."""
-        packed = self._names.packed
-        return {
-            "words": packed.blob,
-            "word_offsets": packed.offsets,
-            "word_order": self._names.order(),
-            "cased_words": self._cased_words(),
-            "rows": self.rows,
-        }
-
-    def words(self) -> tuple[str, ...]:
-        """All words, in order."""
-        return self._names.strings()
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def find(self, terms: Sequence[str]) -> NDArray[np.int32]:
-        """Return the row of each term, or -1, shape (n_terms,).
-
-        A term is looked up as written, then casefolded, then ignoring letter case (the first such
-        word).
-        """
-        places = self._names.indices(terms)
-        if len(places) and places.min() < 0:
-            get, folded = self._names.get, self._by_folded()
-            for i in np.flatnonzero(places < 0).tolist():
-                term = terms[i]
-                key = term.casefold()
-                place = get(key) if key != term else -1
-                places[i] = place if place >= 0 else folded.get(key, -1)
-        there = places >= 0
-        rows = np.full(len(places), -1, np.int32)
-        rows[there] = self.rows[places[there]]
-        return rows
-
-    def _by_folded(self) -> dict[str, int]:
-        """Return the number of the first word per casefolded form that is not itself a word."""
-        if self._folded is None:
-            folded: dict[str, int] = {}
-            for i in self._cased_words().tolist():
-                key = self._names[i].casefold()
-                if self._names.get(key) < 0:
-                    folded.setdefault(key, i)
-            self._folded = folded
-        return self._folded
-
-    def _cased_words(self) -> NDArray[np.int32]:
-        if self._cased is None:
-            numbers = [i for i, word in enumerate(self.words()) if word.casefold() != word]
-            self._cased = np.array(numbers, np.int32)
-        elif (
-            self._cased.ndim != 1
-            or self._cased.dtype != np.int32
-            or (
-                len(self._cased)
-                and not 0 <= int(self._cased.min()) <= int(self._cased.max()) < len(self)
-            )
-        ):
-            raise _changed("words are called cased that are not there")
-        return self._cased
+def _inside(numbers: NDArray[np.integer[Any]], limit: int) -> bool:
+    """Whether all numbers are at least 0 and below a limit."""
+    return not len(numbers) or bool(0 <= numbers.min() <= numbers.max() < limit)
 
 
 def _changed(what: str) -> CorruptIndexError:
@@ -164,7 +58,9 @@ class WordVectors:
         word.
     """
 
-    __slots__ = ("_names", "_scales", "_unread", "_vectors", "_weights")
+    __slots__ = (
+        "_cased", "_folded", "_names", "_rows", "_scales", "_unread", "_vectors", "_weights",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -184,7 +80,7 @@ class WordVectors:
             raise InvalidInputError(
                 f"there are {len(words)} words but {len(numbers)} vectors; give one for each."
             )
-        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(given):
+        if not _inside(numbers, len(given)):
             raise InvalidInputError(
                 f"rows run from {numbers.min()} to {numbers.max()}, "
                 f"but there are {len(given)} vectors."
@@ -197,13 +93,16 @@ class WordVectors:
         for word, row in zip(words, numbers.tolist(), strict=True):
             if usable[row]:
                 found.setdefault(word, row)
-        self._names = NamedRows.of(found)
+        self._names = Terms(PackedStrings.of(found))
+        self._rows = np.fromiter(found.values(), np.int32, len(found))
+        self._cased: NDArray[np.int32] | None = None
+        self._folded: dict[str, int] | None = None
         self._unread = False
 
     @property
     def words(self) -> tuple[str, ...]:
         """The distinct words with a vector other than zero."""
-        return self._names.words()
+        return self._names.strings()
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -220,7 +119,42 @@ class WordVectors:
         A term is looked up as written, then casefolded, then ignoring letter case (the first such
         word).
         """
-        return self._names.find(terms)
+        places = self._names.indices(terms)
+        if len(places) and places.min() < 0:
+            get, folded = self._names.get, self._by_folded()
+            for i in np.flatnonzero(places < 0).tolist():
+                term = terms[i]
+                key = term.casefold()
+                place = get(key) if key != term else -1
+                places[i] = place if place >= 0 else folded.get(key, -1)
+        there = places >= 0
+        rows = np.full(len(places), -1, np.int32)
+        rows[there] = self._rows[places[there]]
+        return rows
+
+    def _by_folded(self) -> dict[str, int]:
+        """Return the number of the first word per casefolded form that is not itself a word."""
+        if self._folded is None:
+            folded: dict[str, int] = {}
+            for i in self._cased_words().tolist():
+                key = self._names[i].casefold()
+                if self._names.get(key) < 0:
+                    folded.setdefault(key, i)
+            self._folded = folded
+        return self._folded
+
+    def _cased_words(self) -> NDArray[np.int32]:
+        """Return the numbers of the words that casefolding changes, ascending."""
+        if self._cased is None:
+            numbers = [i for i, word in enumerate(self.words) if word.casefold() != word]
+            self._cased = np.array(numbers, np.int32)
+        elif (
+            self._cased.ndim != 1
+            or self._cased.dtype != np.int32
+            or not _inside(self._cased, len(self))
+        ):
+            raise _changed("words are called cased that are not there")
+        return self._cased
 
     def look_up(self, terms: Sequence[str]) -> tuple[WordVectors, NDArray[np.int32]]:
         """Return this table and the result of `find`."""
@@ -259,7 +193,7 @@ class WordVectors:
         """Return a table of the given words only, in any letter case."""
         keep = frozenset(word.casefold() for word in words)
         kept = [i for i, word in enumerate(self.words) if word.casefold() in keep]
-        used, rows = np.unique(self._names.rows[kept], return_inverse=True)
+        used, rows = np.unique(self._rows[kept], return_inverse=True)
         return WordVectors(
             [self.words[i] for i in kept],
             np.array(self._rows_of(used)),
@@ -268,22 +202,26 @@ class WordVectors:
             rows=rows,
         )
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that `from_arrays` reads."""
-        arrays = {**self._names.arrays(), "vectors": self._vectors}
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return no settings, and the arrays that `from_arrays` reads."""
+        packed = self._names.packed
+        arrays: dict[str, NDArray[Any]] = {
+            "words": packed.blob,
+            "word_offsets": packed.offsets,
+            "word_order": self._names.order(),
+            "cased_words": self._cased_words(),
+            "rows": self._rows,
+            "vectors": self._vectors,
+        }
         if self._scales is not None:
             arrays["scales"] = self._scales
         if self._weights is not None:
             arrays["weights"] = self._weights
-        return arrays
-
-    def settings(self) -> dict[str, Any]:
-        """Return {}, because stored vectors need no settings."""
-        return {}
+        return {}, arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
-        """Return the table from the result of `arrays`; vectors are read and checked on use.
+        """Return the table from the arrays of `state`; vectors are read and checked on use.
 
         Raises
         ------
@@ -296,25 +234,25 @@ class WordVectors:
         scales, weights = arrays.get("scales"), arrays.get("weights")
         table._scales = None if scales is None else checked_scales(scales, vectors.shape[1])
         table._weights = None if weights is None else _checked_weights(weights, len(vectors))
-        table._names = NamedRows.from_arrays(arrays)
+        # Earlier versions stored neither the order of the words nor which are cased.
+        words = PackedStrings(arrays["words"], arrays["word_offsets"])
+        table._names = names = Terms(words, arrays.get("word_order"))
+        table._rows = rows = np.asarray(arrays["rows"])
+        if rows.shape != (len(names),) or rows.dtype != np.int32:
+            raise _changed(f"there are {len(names)} words but rows of shape {rows.shape}")
+        table._cased, table._folded = arrays.get("cased_words"), None
         table._unread = True
         return table
 
     def _rows_of(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return vectors; those of a stored table are checked now."""
         n = len(self._vectors)
-        if self._unread and len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n:
-            raise _damaged(f"rows run from {rows.min()} to {rows.max()}, but there are {n} vectors")
+        if self._unread and not _inside(rows, n):
+            raise _changed(f"rows run from {rows.min()} to {rows.max()}, but there are {n} vectors")
         vectors: NDArray[Any] = self._vectors[rows]
         if self._unread and not np.isfinite(vectors).all():
-            raise _damaged("a vector holds NaN or infinity")
+            raise _changed("a vector holds NaN or infinity")
         return vectors
-
-
-def _damaged(what: str) -> CorruptIndexError:
-    return CorruptIndexError(
-        f"{what}: a file has changed since it was written. `softcosine admin check` tells which."
-    )
 
 
 def checked_words(words: Sequence[str]) -> Sequence[str]:

@@ -17,13 +17,9 @@ from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.in_terms import (
     PersonsList,
     TermKeys,
-    are_pinned,
-    have_pins,
     in_terms,
-    known_as_written,
-    lists_in,
 )
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
 from softcosine.similarity.pairs import PairSimilarity
@@ -117,38 +113,24 @@ class DecisionTable:
         get = self.numbers.get
         return np.fromiter((get(term.casefold(), -1) for term in terms), np.int64, len(terms))
 
-    def _pairs(
+    def decide(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which pairs have decisions, and their positions in `keys`."""
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Return the pinned similarity of each pair of words (-1: not pinned), and its factor.
+
+        The factor of a pair is its own weight times those of both words.
+        """
+        pins = np.full(len(rows), -1.0, np.float32)
+        weights: NDArray[np.float64] = self.weights[rows] * self.weights[columns]
         asked = np.flatnonzero((self.n_pairs[rows] > 0) & (self.n_pairs[columns] > 0))
         keys = rows[asked] * self.n_words + columns[asked]
         places = np.searchsorted(self.keys, keys)
         there = places < len(self.keys)
         there[there] = self.keys[places[there]] == keys[there]
-        return asked[there], places[there]
-
-    def pins(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the pinned similarity of each pair of words, -1 if it is not pinned."""
-        answer = np.full(len(rows), -1.0, np.float32)
-        pairs, places = self._pairs(rows, columns)
-        answer[pairs] = self.pair_pins[places]
-        return answer
-
-    def pair_weight(
-        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Return the factor of each pair: its own weight times those of both words."""
-        weights: NDArray[np.float64] = self.weights[rows] * self.weights[columns]
-        pairs, places = self._pairs(rows, columns)
+        pairs, places = asked[there], places[there]
+        pins[pairs] = self.pair_pins[places]
         weights[pairs] *= self.pair_weights[places]
-        return weights
-
-    def weigh(
-        self, raw: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """Multiply similarities by the weights of their pairs."""
-        return (raw.astype(np.float64) * self.pair_weight(rows, columns)).astype(np.float32)
+        return pins, weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +225,7 @@ class DecidedSimilarity(SourceOfOne):
     [0.75, 0.0, 1.0]
     """
 
-    __slots__ = ("_keys", "_order", "_searched", "_table", "_written")
+    __slots__ = ("_keys", "_searched", "_table", "decisions")
 
     def __init__(self, source: TermSimilaritySource, decisions: Decisions) -> None:
         super().__init__(source)
@@ -252,73 +234,61 @@ class DecidedSimilarity(SourceOfOne):
                 f"the decisions are {decisions!r}; needed is Decisions.of(...) or what "
                 "read_decisions(path) gives."
             )
-        self._written = decisions
+        self.decisions = decisions
         self._table = DecisionTable.of(decisions)
         self._keys: TermKeys | None = None
-        self._order = StringOrder()
         self._searched = LastTuple[Searched]()
-
-    @property
-    def source(self) -> TermSimilaritySource:
-        """The source without decisions."""
-        return self._source
-
-    @property
-    def decisions(self) -> Decisions:
-        """The decisions."""
-        return self._written
 
     def in_terms(self, keys: TermKeys) -> DecidedSimilarity:
         """Return the source with its decisions, and all lists inside, extended to terms.
 
         A decision about a word then holds for every form of its term.
         """
-        source = in_terms(self._source, keys)
+        source = in_terms(self.source, keys)
         if self._keys is not None and not keys.replaces(self._keys):
-            if source is self._source:
+            if source is self.source:
                 return self
             keys = self._keys
         return self._carried(source, keys)
 
-    def over(self, source: TermSimilaritySource) -> DecidedSimilarity:
+    def over(self, *sources: TermSimilaritySource) -> DecidedSimilarity:
         """Return the same decisions applied to another source."""
+        (source,) = sources
         if self._keys is None:
-            return DecidedSimilarity(source, self._written)
+            return DecidedSimilarity(source, self.decisions)
         return self._carried(source, self._keys)
 
     def _carried(self, source: TermSimilaritySource, keys: TermKeys) -> DecidedSimilarity:
-        made = DecidedSimilarity(source, self._written.in_terms(keys))
-        made._keys, made._written = keys, self._written
+        made = DecidedSimilarity(source, self.decisions.in_terms(keys))
+        made._keys, made.decisions = keys, self.decisions
         return made
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source, or a decision not in terms, knows exactly this form."""
-        known = known_as_written(self._source, terms)
+        known = super().known_as_written(terms)
         return known if self._keys is not None else known | self._pinned_words(terms)
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether balancing S leaves some pair of each word unchanged."""
-        return have_pins(self._source, terms) | self._pinned_words(terms)
+        return super().have_pins(terms) | self._pinned_words(terms)
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether balancing S leaves the pairs unchanged: pinned here, or in a list inside."""
-        rows, columns = self._find(left), self._find(right)
-        pins = self._table.pins(rows, columns)
-        below = are_pinned(self._source, left, right)
-        below &= self._table.pair_weight(rows, columns) > 0.0
+        pins, weights = self._table.decide(self._find(left), self._find(right))
+        below = super().are_pinned(left, right) & (weights > 0.0)
         return np.where(pins >= 0.0, pins > 0.0, below)
 
     def lists(self) -> Iterator[PersonsList]:
         """Yield the pinned pairs as a list, then the lists of the source."""
-        pins = self._written.pins()
+        pins = self.decisions.pins()
         if pins:
             yield PairSimilarity(pins)
-        yield from lists_in(self._source)
+        yield from super().lists()
 
     def forbidden(self, word: str) -> set[str]:
         """Return the casefolded words that are forbidden as neighbours of a word."""
         own, found = self._names(word), set()
-        for line in self._written:
+        for line in self.decisions:
             if line.other is not None and line.verdict == ("pinned", 0.0):
                 for one, other in ((line.word, line.other), (line.other, line.word)):
                     if not own.isdisjoint(self._names(one)):
@@ -342,7 +312,7 @@ class DecidedSimilarity(SourceOfOne):
         return numbers
 
     def __repr__(self) -> str:
-        return f"decided({self._source!r}, {len(self._written)} decisions)"
+        return f"decided({self.source!r}, {len(self.decisions)} decisions)"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the source knows each term or a decision pins it, shape (n_terms,)."""
@@ -351,10 +321,9 @@ class DecidedSimilarity(SourceOfOne):
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``, with decisions applied."""
         check_pairs(left, right)
-        rows, columns = self._find(left), self._find(right)
-        raw = similarities_by(self._source, left, right)
-        pins = self._table.pins(rows, columns)
-        answer = np.where(pins >= 0.0, pins, self._table.weigh(raw, rows, columns))
+        pins, weights = self._table.decide(self._find(left), self._find(right))
+        weighed = _weighed(similarities_by(self.source, left, right), weights)
+        answer = np.where(pins >= 0.0, pins, weighed)
         answer[equal_strings(left, right)] = 1.0
         return answer
 
@@ -368,11 +337,9 @@ class DecidedSimilarity(SourceOfOne):
             "weighed" and the factor, 1 without a decision.
         """
         check_pairs(left, right)
-        rows, columns = self._find(left), self._find(right)
-        pins = self._table.pins(rows, columns).tolist()
-        weights = self._table.pair_weight(rows, columns).tolist()
+        decided = self._table.decide(self._find(left), self._find(right))
         answer = []
-        for pin, weight in zip(pins, weights, strict=True):
+        for pin, weight in zip(*(values.tolist() for values in decided), strict=True):
             if pin >= 0.0:
                 answer.append(("pinned" if pin else "forbidden", pin))
             else:
@@ -424,10 +391,11 @@ class DecidedSimilarity(SourceOfOne):
         table = self._table
         found = Neighbors.none(len(terms))
         if limit and len(searched.free):
-            found = neighbors_by(self._source, terms, searched.free, max_neighbors=limit)
+            found = neighbors_by(self.source, terms, searched.free, max_neighbors=limit)
         rows, places = found.rows(), searched.positions[found.indices]
-        weighed = table.weigh(found.similarities, words[rows], searched.words[places])
-        weighed[table.pins(words[rows], searched.words[places]) >= 0.0] = 0.0
+        decided, weights = table.decide(words[rows], searched.words[places])
+        weighed = _weighed(found.similarities, weights)
+        weighed[decided >= 0.0] = 0.0
         pin_rows, pin_places, pins = searched.pinned_to(words, table)
         best = Neighbors.from_pairs(
             np.concatenate((rows, pin_rows)),
@@ -456,7 +424,7 @@ class DecidedSimilarity(SourceOfOne):
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
-        lines = self._written.lines
+        lines = self.decisions.lines
         strings = sorted({word for line in lines for word in (line.word, line.other) if word})
         number = {string: i for i, string in enumerate(strings)}
         blob, offsets = pack_strings(strings)
@@ -469,7 +437,7 @@ class DecidedSimilarity(SourceOfOne):
             "signs": np.array([_SIGNS.index(line.sign) for line in lines], np.uint8),
             "values": np.array([line.value for line in lines], np.float64),
         }
-        return SourceState("decided", {}, arrays, (state_of(self._source),))
+        return SourceState("decided", {}, arrays, (state_of(self.source),))
 
     @classmethod
     def from_state(cls, state: SourceState) -> DecidedSimilarity:
@@ -482,3 +450,7 @@ class DecidedSimilarity(SourceOfOne):
             for word, sign, other, value in zip(*columns, strict=True)
         )
         return cls(source_from_state(state.parts[0]), Decisions(lines))
+
+
+def _weighed(raw: NDArray[np.float32], weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (raw.astype(np.float64) * weights).astype(np.float32)

@@ -108,7 +108,7 @@ class Guarded(SourceOfOne):
     [False, True]
     """
 
-    __slots__ = ("_antonyms", "_free", "_isolate_digits", "_separate_pieces")
+    __slots__ = ("_antonyms", "_free", "isolate_digits", "separate_pieces")
 
     def __init__(
         self,
@@ -126,14 +126,9 @@ class Guarded(SourceOfOne):
         self._antonyms: Antonyms | PackedStrings | Literal["english"] = (
             Antonyms(()) if antonyms is None else antonyms
         )
-        self._isolate_digits = isolate_digits
-        self._separate_pieces = separate_pieces
+        self.isolate_digits = isolate_digits
+        self.separate_pieces = separate_pieces
         self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
-
-    @property
-    def source(self) -> TermSimilaritySource:
-        """The source without the guard."""
-        return self._source
 
     @property
     def antonyms(self) -> Antonyms:
@@ -150,46 +145,33 @@ class Guarded(SourceOfOne):
                 ) from error
         return self._antonyms
 
-    @property
-    def isolate_digits(self) -> bool:
-        """Whether terms with digits are similar to themselves only."""
-        return self._isolate_digits
-
-    @property
-    def separate_pieces(self) -> bool:
-        """Whether character pairs that share a character or have no meaning get similarity 0."""
-        return self._separate_pieces
-
     def __repr__(self) -> str:
-        pieces = ", separate_pieces=True" if self._separate_pieces else ""
+        pieces = ", separate_pieces=True" if self.separate_pieces else ""
         return (
-            f"Guarded({self._source!r}, antonyms={self.antonyms!r}, "
-            f"isolate_digits={self._isolate_digits}{pieces})"
+            f"Guarded({self.source!r}, antonyms={self.antonyms!r}, "
+            f"isolate_digits={self.isolate_digits}{pieces})"
         )
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``; 0 where the guard applies."""
         check_pairs(left, right)
-        answer = similarities_by(self._source, left, right).copy()
+        answer = similarities_by(self.source, left, right).copy()
         answer[self.apart(left, right)] = 0.0
         return answer
 
-    def over(self, source: TermSimilaritySource) -> Guarded:
+    def over(self, *sources: TermSimilaritySource) -> Guarded:
         """Return the same guard over another source."""
-        made = Guarded(
-            source,
-            antonyms=None,
-            isolate_digits=self._isolate_digits,
-            separate_pieces=self._separate_pieces,
-        )
+        made = Guarded(*sources, antonyms=None, **self._settings())
         made._antonyms = self._antonyms
         return made
 
-    _over = over
+    def _settings(self) -> dict[str, Any]:
+        settings = {"isolate_digits": self.isolate_digits}
+        return settings | ({"separate_pieces": True} if self.separate_pieces else {})
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether balancing S leaves the pairs unchanged; false where the guard applies."""
-        return are_pinned(self._source, left, right) & ~self.apart(left, right)
+        return are_pinned(self.source, left, right) & ~self.apart(left, right)
 
     def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the guard sets ``left[i]``, ``right[i]`` to 0, shape (n_pairs,)."""
@@ -210,7 +192,7 @@ class Guarded(SourceOfOne):
 
         def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
             opposites = n_opposites[asked]
-            found = neighbors_by(self._source, words, free, max_neighbors=limit)
+            found = neighbors_by(self.source, words, free, max_neighbors=limit)
             stay = self._may_stay(words, free, found, opposites)
             kept = found.where(stay, max_neighbors=max_neighbors)
             # Request more neighbours for terms whose list was full but has too few after the guard.
@@ -239,13 +221,13 @@ class Guarded(SourceOfOne):
 
     def _n_opposites(self, term: str) -> int:
         """Estimated number of strings that the guard separates from a term."""
-        of_pieces = _MORE_ASKED if self._separate_pieces and pair_in_run(term) else 0
+        of_pieces = _MORE_ASKED if self.separate_pieces and pair_in_run(term) else 0
         return len(self.antonyms.of(term)) + of_pieces
 
     def _opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the strings of each pair are antonyms, or overlapping character pairs."""
         opposed = self.antonyms.opposed(left, right)
-        if self._separate_pieces:
+        if self.separate_pieces:
             for i, (a, b) in enumerate(zip(left, right, strict=True)):
                 if a != b and not set(pair_in_run(a)).isdisjoint(pair_in_run(b)):
                     opposed[i] = True
@@ -253,8 +235,8 @@ class Guarded(SourceOfOne):
 
     def _alone(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is similar to itself only."""
-        alone = _have_digits(terms) if self._isolate_digits else np.zeros(len(terms), np.bool_)
-        if self._separate_pieces:
+        alone = _have_digits(terms) if self.isolate_digits else np.zeros(len(terms), np.bool_)
+        if self.separate_pieces:
             alone |= np.fromiter(map(_means_nothing, terms), np.bool_, len(terms))
         return alone
 
@@ -267,9 +249,7 @@ class Guarded(SourceOfOne):
 
     def state(self) -> SourceState:
         """State from which an equal source can be built, with the antonyms."""
-        settings: dict[str, Any] = {"isolate_digits": self._isolate_digits}
-        if self._separate_pieces:
-            settings["separate_pieces"] = True
+        settings = self._settings()
         arrays: dict[str, NDArray[Any]] = {}
         if self._antonyms == "english" or self.antonyms == Antonyms.english():
             settings["antonyms"] = reference_to("antonyms_en.txt")
@@ -277,7 +257,7 @@ class Guarded(SourceOfOne):
             pairs = sorted(self.antonyms.pairs)
             blob, offsets = pack_strings([word for pair in pairs for word in pair])
             arrays = {"antonyms": blob, "antonym_offsets": offsets}
-        return SourceState("guarded", settings, arrays, (state_of(self._source),))
+        return SourceState("guarded", settings, arrays, (state_of(self.source),))
 
     @classmethod
     def from_state(cls, state: SourceState) -> Guarded:

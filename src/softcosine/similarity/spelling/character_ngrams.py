@@ -22,6 +22,7 @@ from softcosine.similarity.spelling.nearby_strings import CodePoints
 
 _CHUNK_TERMS = 512
 _ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
+_SETTINGS = ("min_n", "max_n", "threshold", "exponent")
 _WEIGHTS = 1 << 20  # number of weights; n-grams with equal hash values modulo this share one
 _MOST = 255
 
@@ -66,8 +67,7 @@ class CharacterNgramSimilarity:
 
     g_i counts the n-grams of `min_n` to `max_n` code points in term i, with boundary marks at both
     ends, like the subwords of fastText (Bojanowski et al. 2017). In contrast to edit distance, long
-    words and compounds can be similar. Strings are compared as written. With `fit`, n-grams of many
-    words have a lower weight (tf-idf).
+    words and compounds can be similar. Strings are compared as written.
 
     A term is known if it is not empty and has at least `min_n` - 2 characters.
 
@@ -96,15 +96,7 @@ class CharacterNgramSimilarity:
     [0.6428999900817871, 0.0]
     """
 
-    __slots__ = (
-        "_exponent",
-        "_inverted",
-        "_max_n",
-        "_min_n",
-        "_order",
-        "_threshold",
-        "_weights",
-    )
+    __slots__ = (*_SETTINGS, "_inverted", "_order", "_weights")
 
     def __init__(
         self,
@@ -118,85 +110,27 @@ class CharacterNgramSimilarity:
         check_whole("max_n", max_n, least=min_n)
         check_number("threshold", threshold, least=0, most=1)
         check_number("exponent", exponent, above=0)
-        self._min_n, self._max_n = int(min_n), int(max_n)
-        self._threshold, self._exponent = float(threshold), float(exponent)
-        self._weights = np.ones(1, np.uint8)
+        self.min_n, self.max_n = int(min_n), int(max_n)
+        self.threshold, self.exponent = float(threshold), float(exponent)
+        self._weights = np.ones(1, np.uint8)  # earlier versions learned weights of n-grams
         self._inverted = LastTuple[_Inverted]()
         self._order = StringOrder()
 
-    @classmethod
-    def fit(
-        cls,
-        words: Sequence[str],
-        *,
-        min_n: int = 3,
-        max_n: int = 5,
-        threshold: float = 0.4,
-        exponent: float = 2.0,
-    ) -> CharacterNgramSimilarity:
-        r"""Return a source with n-gram weights learned from words.
-
-        An n-gram that occurs in df of N words has weight :math:`\ln\frac{N+1}{df+1} / \ln(N+1)`, in
-        steps of 1/255, at least 1/255.
-
-        Parameters
-        ----------
-        words : sequence of str
-            For example the terms of the vocabulary.
-        min_n, max_n, threshold, exponent
-            As for the class.
-        """
-        source = cls(min_n=min_n, max_n=max_n, threshold=threshold, exponent=exponent)
-        ngrams = source._ngrams(words)
-        frequencies = np.zeros(_WEIGHTS, np.int64)
-        for begin, end in zip(ngrams.places[:-1].tolist(), ngrams.ends.tolist(), strict=True):
-            frequencies[ngrams.hashes[begin:end] & (_WEIGHTS - 1)] += 1
-        rarity = np.log((len(words) + 1) / (frequencies + 1)) / np.log(max(len(words), 1) + 1)
-        source._weights = np.clip(np.rint(_MOST * rarity), 1, _MOST).astype(np.uint8)
-        return source
-
-    @property
-    def min_n(self) -> int:
-        """Length of the shortest n-grams."""
-        return self._min_n
-
-    @property
-    def max_n(self) -> int:
-        """Length of the longest n-grams."""
-        return self._max_n
-
-    @property
-    def threshold(self) -> float:
-        """Lower cosines count as 0."""
-        return self._threshold
-
-    @property
-    def exponent(self) -> float:
-        """Power that cosines are raised to."""
-        return self._exponent
-
-    @property
-    def weighted(self) -> bool:
-        """Whether n-grams of many words have a lower weight."""
-        return len(self._weights) > 1
-
     def __repr__(self) -> str:
-        return (
-            f"CharacterNgramSimilarity({'tf-idf, ' if self.weighted else ''}min_n={self._min_n}, "
-            f"max_n={self._max_n}, threshold={self._threshold:g}, exponent={self._exponent:g})"
-        )
+        settings = ", ".join(f"{name}={getattr(self, name):g}" for name in _SETTINGS)
+        return f"CharacterNgramSimilarity({settings})"
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term has an n-gram, shape (n_terms,)."""
         lengths = np.fromiter(map(len, terms), np.int64, len(terms))
-        return lengths >= max(1, self._min_n - 2)
+        return lengths >= max(1, self.min_n - 2)
 
     def _ngrams(self, strings: Sequence[str]) -> _Ngrams:
         """Distinct n-grams of strings; the empty string has none."""
         points = CodePoints.of(strings)
         sizes = np.zeros(len(strings), np.int64)
         longest = int(points.lengths.max(initial=0)) + 2
-        for n in range(self._min_n, min(self._max_n, longest) + 1):
+        for n in range(self.min_n, min(self.max_n, longest) + 1):
             sizes += np.maximum(points.lengths + 2 - n + 1, 0)
         places = running_sum(sizes)
         ends = np.empty(len(strings), np.int64)
@@ -205,7 +139,7 @@ class CharacterNgramSimilarity:
 
         def work(first: int, last: int) -> None:
             write_ngrams(
-                points.codes, points.starts, self._min_n, self._max_n, self._weights, first, last,
+                points.codes, points.starts, self.min_n, self.max_n, self._weights, first, last,
                 places, hashes, values, ends, squares,
             )  # fmt: skip
 
@@ -228,7 +162,7 @@ class CharacterNgramSimilarity:
         def work(first: int, last: int) -> None:
             measure_cosines(
                 *ngrams.arrays, pairs[:n_pairs], pairs[n_pairs:],
-                np.float32(self._threshold), self._exponent, first, last, answer,
+                np.float32(self.threshold), self.exponent, first, last, answer,
             )  # fmt: skip
 
         for_each_chunk(work, n_pairs, chunk=65_536)
@@ -264,7 +198,7 @@ class CharacterNgramSimilarity:
         while first < last:
             stop = find_alike(
                 *asked.arrays, *inverted.ngrams.arrays, *inverted.arrays,
-                np.float32(self._threshold), self._exponent, first, last,
+                np.float32(self.threshold), self.exponent, first, last,
                 sums, columns, similarities, ends,
             )  # fmt: skip
             pairs = slice(0, ends[stop - 1])
@@ -300,12 +234,7 @@ class CharacterNgramSimilarity:
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
-        settings: dict[str, Any] = {
-            "min_n": self._min_n,
-            "max_n": self._max_n,
-            "threshold": self._threshold,
-            "exponent": self._exponent,
-        }
+        settings = {name: getattr(self, name) for name in _SETTINGS}
         return SourceState("character_ngrams", settings, {"weights": self._weights})
 
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from softcosine.similarity.spelling.nearby_strings import (
 )
 
 _CHUNK_TERMS = 512
+_SETTINGS = ("alpha", "beta", "max_distance", "threshold", "cap")
 _NEVER = 2**62  # longer than any string
 _Prepared = tuple[tuple[str, ...], NearbyStrings]
 
@@ -69,16 +69,7 @@ class EditDistanceSimilarity:
     (['similarity'], [0.949999988079071])
     """
 
-    __slots__ = (
-        "_alpha",
-        "_beta",
-        "_cap",
-        "_least",
-        "_max_distance",
-        "_order",
-        "_prepared",
-        "_threshold",
-    )
+    __slots__ = (*_SETTINGS, "_least", "_order", "_prepared")
 
     def __init__(
         self,
@@ -95,44 +86,16 @@ class EditDistanceSimilarity:
         check_number("threshold", threshold, least=0, most=1)
         if not (is_number(cap) and 0.0 < np.float32(cap) < 1.0):
             raise must_be("cap", cap, "a number above 0 and below 1")
-        self._alpha, self._beta = float(alpha), float(beta)
-        self._threshold, self._cap = float(threshold), float(cap)
-        self._max_distance = int(max_distance)
+        self.alpha, self.beta = float(alpha), float(beta)
+        self.threshold, self.cap = float(threshold), float(cap)
+        self.max_distance = int(max_distance)
         self._least = self._least_lengths()
         self._prepared = LastTuple[_Prepared]()
         self._order = StringOrder()
 
-    @property
-    def alpha(self) -> float:
-        """Factor `alpha` of the formula."""
-        return self._alpha
-
-    @property
-    def beta(self) -> float:
-        """Exponent `beta` of the formula."""
-        return self._beta
-
-    @property
-    def max_distance(self) -> int:
-        """Greatest number of edits with a similarity above 0."""
-        return self._max_distance
-
-    @property
-    def threshold(self) -> float:
-        """Lower similarities count as 0."""
-        return self._threshold
-
-    @property
-    def cap(self) -> float:
-        """Maximum similarity of two different strings."""
-        return self._cap
-
     def __repr__(self) -> str:
-        return (
-            f"EditDistanceSimilarity(alpha={self._alpha:g}, beta={self._beta:g}, "
-            f"max_distance={self._max_distance}, threshold={self._threshold:g}, "
-            f"cap={self._cap:g})"
-        )
+        settings = ", ".join(f"{name}={getattr(self, name):g}" for name in _SETTINGS)
+        return f"EditDistanceSimilarity({settings})"
 
     def value(self, distance: int, longer: int) -> float:
         """Return the similarity at a distance, given the length of the longer string."""
@@ -142,8 +105,8 @@ class EditDistanceSimilarity:
             return 0.0
         # Scalar powers: vectorised ones may round differently depending on the position.
         share = 1.0 - distance / longer
-        value = np.float32(min(self._cap, self._alpha * share**self._beta))
-        return float(value) if value >= np.float32(self._threshold) else 0.0
+        value = np.float32(min(self.cap, self.alpha * share**self.beta))
+        return float(value) if value >= np.float32(self.threshold) else 0.0
 
     def _least_lengths(self) -> NDArray[np.int64]:
         """For each distance, the least length of the longer string with a similarity above 0.
@@ -151,7 +114,7 @@ class EditDistanceSimilarity:
         Distances without such a length are omitted.
         """
         least = [0]
-        for distance in range(1, self._max_distance + 1):
+        for distance in range(1, self.max_distance + 1):
             if self.value(distance, _NEVER) == 0.0:
                 break
             low, high = 0, 1
@@ -208,13 +171,7 @@ class EditDistanceSimilarity:
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
-        settings: dict[str, Any] = {
-            "alpha": self._alpha,
-            "beta": self._beta,
-            "max_distance": self._max_distance,
-            "threshold": self._threshold,
-            "cap": self._cap,
-        }
+        settings = {name: getattr(self, name) for name in _SETTINGS}
         return SourceState("edit_distance", settings)
 
     @classmethod

@@ -204,15 +204,13 @@ class ThesaurusSimilarity(PersonsList):
     """
 
     __slots__ = (
-        "_exponent",
         "_kept",
-        "_listed",
-        "_name",
         "_numbers",
         "_order",
-        "_pinned",
         "_searched",
-        "_threshold",
+        "exponent",
+        "name",
+        "threshold",
     )
 
     def __init__(
@@ -227,11 +225,11 @@ class ThesaurusSimilarity(PersonsList):
     ) -> None:
         _check_settings(threshold, exponent)
         self._kept: Concepts | Deferred[Concepts] = concepts
-        self._name = name
-        self._threshold = float(threshold)
-        self._exponent = float(exponent)
-        self._listed = bool(listed)
-        self._pinned = bool(pinned)
+        self.name = name
+        self.threshold = float(threshold)
+        self.exponent = float(exponent)
+        self.listed = bool(listed)
+        self.pinned = bool(pinned)
         self._numbers: dict[str, int] | None = None
         self._order = StringOrder()
         self._searched = LastTuple[Searched]()
@@ -380,34 +378,9 @@ class ThesaurusSimilarity(PersonsList):
         return cls(concepts, name="wordnet by path", threshold=threshold, exponent=exponent)
 
     @property
-    def name(self) -> str:
-        """Name of the file, or the WordNet measure, such as "wordnet by path"."""
-        return self._name
-
-    @property
     def words(self) -> tuple[str, ...]:
         """The terms that the source knows."""
         return self._concepts.words
-
-    @property
-    def listed(self) -> bool:
-        """Whether it is a list of synonyms."""
-        return self._listed
-
-    @property
-    def pinned(self) -> bool:
-        """Whether balancing S leaves the similarities of the list unchanged."""
-        return self._pinned
-
-    @property
-    def threshold(self) -> float:
-        """Lower similarities count as 0."""
-        return self._threshold
-
-    @property
-    def exponent(self) -> float:
-        """Power that similarities are raised to."""
-        return self._exponent
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -415,8 +388,8 @@ class ThesaurusSimilarity(PersonsList):
 
     def __repr__(self) -> str:
         return (
-            f"ThesaurusSimilarity({self._name!r}, {len(self)} words, "
-            f"threshold={self._threshold:g}, exponent={self._exponent:g})"
+            f"ThesaurusSimilarity({self.name!r}, {len(self)} words, "
+            f"threshold={self.threshold:g}, exponent={self.exponent:g})"
         )
 
     def renamed(self, names: Callable[[str], Sequence[str]]) -> ThesaurusSimilarity:
@@ -439,15 +412,15 @@ class ThesaurusSimilarity(PersonsList):
             table.concepts[entry],
             table.costs[entry],
             table.weights,
-            threshold=self._threshold,
+            threshold=self.threshold,
         )
         return ThesaurusSimilarity(
             concepts,
-            name=self._name,
-            threshold=self._threshold,
-            exponent=self._exponent,
-            listed=self._listed,
-            pinned=self._pinned,
+            name=self.name,
+            threshold=self.threshold,
+            exponent=self.exponent,
+            listed=self.listed,
+            pinned=self.pinned,
         )
 
     def written_pairs(self, limit: int) -> Iterator[tuple[str, str]] | None:
@@ -481,7 +454,7 @@ class ThesaurusSimilarity(PersonsList):
         def work(start: int, stop: int) -> None:
             similarities_by_concepts(
                 table.starts, table.concepts, table.costs, table.weights, i[start:stop],
-                j[start:stop], np.float32(self._threshold), self._exponent, known[start:stop],
+                j[start:stop], np.float32(self.threshold), self.exponent, known[start:stop],
             )  # fmt: skip
 
         for_each_chunk(work, len(both), chunk=65_536)
@@ -507,7 +480,7 @@ class ThesaurusSimilarity(PersonsList):
         searched = self._searched.get(
             among, lambda: Searched.of(self._concepts, among, rows_of(self._found, among))
         )
-        asked = Asked.of(self._concepts, rows[known], searched, self._threshold)
+        asked = Asked.of(self._concepts, rows[known], searched, self.threshold)
         found = [
             self._of_block([terms[i] for i in known[block].tolist()], asked, block, max_neighbors)
             for block in asked.blocks()
@@ -530,8 +503,8 @@ class ThesaurusSimilarity(PersonsList):
         def work(first: int, last: int) -> None:
             members_by_concepts(
                 starts, asked.firsts, asked.lasts, asked.costs, asked.weights, searched.members,
-                searched.costs, rows, searched.rows, places, np.float32(self._threshold),
-                self._exponent, first, last, columns, similarities, counts,
+                searched.costs, rows, searched.rows, places, np.float32(self.threshold),
+                self.exponent, first, last, columns, similarities, counts,
             )  # fmt: skip
 
         for_each_chunk(work, len(rows), chunk=_CHUNK_TERMS)
@@ -550,12 +523,10 @@ class ThesaurusSimilarity(PersonsList):
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
         settings: dict[str, Any] = {
-            "name": self._name,
-            "threshold": self._threshold,
-            "exponent": self._exponent,
+            name: getattr(self, name) for name in ("name", "threshold", "exponent")
         }
-        if self._listed:
-            settings |= {"listed": True, "pinned": self._pinned}
+        if self.listed:
+            settings |= {"listed": True, "pinned": self.pinned}
         kept = self._kept
         arrays = kept.arrays if isinstance(kept, Deferred) else kept.arrays()
         return SourceState("thesaurus", settings, arrays)
