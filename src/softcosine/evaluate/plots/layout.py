@@ -14,7 +14,7 @@ _SIDE_BY_SIDE = 64  # points whose sums stay in the first-level cache
 
 
 @kernel("void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
-def push(x, y, push_x, push_y, nearness):
+def push(x, y, push_x, push_y, nearness):  # type: ignore[no-untyped-def]
     """Write the repulsion of each point by all others, and its total nearness.
 
     ``push_x[i]`` = Σ_j q² (x_i - x_j), ``push_y`` likewise, ``nearness[i]`` = Σ_j q without the
@@ -52,7 +52,7 @@ def push(x, y, push_x, push_y, nearness):
     "void(int64[::1], int32[::1], float64[::1], float64[::1], float64[::1],"
     " float64[::1], float64[::1])"
 )
-def pull(pointers, others, strengths, x, y, pull_x, pull_y):
+def pull(pointers, others, strengths, x, y, pull_x, pull_y):  # type: ignore[no-untyped-def]
     """Write the attraction of each point by its links: ``pull_x[i]`` = Σ_j strength q (x_i - x_j).
 
     `pointers` (n + 1,), `others` and `strengths` (n_links,) are the links, row by row; `x` to
