@@ -23,6 +23,7 @@ from softcosine.index.search.execution import (
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import n_candidates
 from softcosine.index.search.matches import Matches
+from softcosine.index.search.plan import ALONE
 from softcosine.index.search.results import Hits
 from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import NO_DOCUMENTS, Top
@@ -104,7 +105,7 @@ class ShardedSearch(Search):
             answers = self._shards.every("found", queries, self._to_shards)
         keys, missing = parse_sort(self.request.sort), self._shards.missing
         if not answers:
-            nothing = Matches((NO_DOCUMENTS,), missing=missing)
+            nothing = Matches((replace(NO_DOCUMENTS, plan=ALONE),), missing=missing)
             return iter([nothing] * len(queries))
         return (Matches.joined(parts, keys, missing) for parts in zip(*answers, strict=True))
 

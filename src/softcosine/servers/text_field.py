@@ -158,7 +158,10 @@ class TextField:
             If the field is not ranked by BM25.
         """
         body = {"query": {"term": {self.name: {"value": token}}}, "size": 1, "explain": True}
-        hits = self._searched({**body, "_source": False}, _ALL_SHARDS)["hits"]["hits"]
+        path = f"/{self.index}/_search{_ALL_SHARDS}"
+        reply = self.http.request("POST", path, {**body, "_source": False}).json
+        self.http.check_complete(reply)
+        hits = reply["hits"]["hits"]
         if not hits:
             return None
         values: dict[str, float] = {}
@@ -228,14 +231,6 @@ class TextField:
         hits = reply["hits"]["hits"]
         scores = np.array([hit["_score"] for hit in hits], np.float64)
         return Candidates([hit["_id"] for hit in hits], scores, not why_partial(reply))
-
-    def _searched(
-        self, body: dict[str, Any], parameters: str = "", *, timeout: float | None = None
-    ) -> dict[str, Any]:
-        path = f"/{self.index}/_search{parameters}"
-        reply: dict[str, Any] = self.http.request("POST", path, body, timeout=timeout).json
-        self.http.check_complete(reply)
-        return reply
 
 
 def _field_mapping(mapping: dict[str, Any], name: str) -> dict[str, Any] | None:

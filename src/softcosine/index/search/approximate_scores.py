@@ -18,8 +18,8 @@ from softcosine._deadline import check_deadline
 from softcosine.index.query.constraints import Mask, all_of
 from softcosine.index.rankings import Part
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
-from softcosine.index.search.plan import ALL, NOTHING, SHARING, Plan
-from softcosine.index.search.top_docs import Limits, QueryVector, Top
+from softcosine.index.search.plan import ALL, SHARING, Plan
+from softcosine.index.search.top_docs import NO_DOCUMENTS, Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
 
@@ -100,12 +100,23 @@ def best_by_sums(
     if limits.expand_postings and limits.positive:
         chunks = summed_candidates(searchers, weights, vectors, limits)
     if chunks is None:  # float32 cannot decide, or they share a term with the query
-        chunks = documents_in(matching(searchers, vectors, limits), searchers[0].parts)
-        plan = ALL if limits.expand_postings else SHARING
-    elif not chunks:
-        plan = NOTHING
-    documents = np.concatenate([np.empty(0, np.int64), *chunks])
+        return best_of_all(searchers, vectors, limits, scores)
+    if not chunks:
+        return NO_DOCUMENTS
+    documents = np.concatenate(chunks)
     return limits.best(documents, scores(documents), plan)
+
+
+def best_of_all(
+    searchers: Sequence[Searcher],
+    vectors: Sequence[QueryVector],
+    limits: Limits,
+    scores: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+) -> Top:
+    """Return the best of all documents that a query may return, each scored exactly."""
+    masks = matching(searchers, vectors, limits)
+    documents = np.concatenate(documents_in(masks, searchers[0].parts))
+    return limits.best(documents, scores(documents), ALL if limits.expand_postings else SHARING)
 
 
 def matching(

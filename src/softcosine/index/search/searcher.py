@@ -9,10 +9,10 @@ a score do not depend on other documents or queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from typing import Any, Self, TypeVar
 
@@ -24,13 +24,21 @@ from softcosine._ragged import running_sum
 from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.rankings import Part
-from softcosine.index.search.approximate_scores import ApproximateScores, matching
+from softcosine.index.search.approximate_scores import ApproximateScores, best_of_all
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.expansion import Expander, Expansions, Workspace
 from softcosine.index.search.heaviest_terms import impacts_of
-from softcosine.index.search.plan import ALL, ALONE, NOTHING, SHARING, Plan, panel_plan
+from softcosine.index.search.plan import ALONE, Plan, panel_plan
 from softcosine.index.search.segment_table import SegmentTable
-from softcosine.index.search.top_docs import Allowed, Expanded, Limits, QueryVector, Top, check_k
+from softcosine.index.search.top_docs import (
+    NO_DOCUMENTS,
+    Allowed,
+    Expanded,
+    Limits,
+    QueryVector,
+    Top,
+    check_k,
+)
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import rank_candidates, score_documents
@@ -147,16 +155,6 @@ class Candidates:
         sizes = self.starts[1:] - self.starts[:-1]
         sums: NDArray[np.int64] = sizes.reshape(-1, self.bounds.shape[0]).sum(axis=0)
         return sums
-
-    def replaced(self, others: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Self:
-        """Return the candidates with those of some queries replaced, given for each segment."""
-        lists = self.lists
-        for i in range(len(lists)):
-            segment, query = divmod(i, self.bounds.shape[0])
-            if query in others:
-                documents = others[query][segment]
-                lists[i] = documents, np.full(documents.shape[0], np.inf, np.float32)
-        return self.of(lists, self.bounds)
 
 
 _T = TypeVar("_T")
@@ -389,30 +387,18 @@ class Searcher:
             plan = panel_plan(sum(chosen), n_touched, self._n_postings)
         find = self._find_together if plan.method == "panel" else self._find
         candidates = find(space, expanded, chosen, limits)
-        plans = [plan] * len(queries)
         settled = chosen
         if not limits.positive:
             # With fewer than k positive scores, zeros may be needed too.
             n_found = candidates.sizes.tolist()
             settled = [good and n >= limits.k for good, n in zip(chosen, n_found, strict=True)]
-        if not all(settled):
-            others = {}
-            for query in (query for query, done in enumerate(settled) if not done):
-                others[query], plans[query] = self._otherwise(
-                    queries[query], reaching[query], limits
-                )
-            candidates = candidates.replaced(others)
-        return self._rank(space, expanded, candidates, limits, plans)
-
-    def _otherwise(
-        self, query: QueryVector, reaching: bool, limits: Limits
-    ) -> tuple[list[NDArray[np.uint32]], Plan]:
-        """Return the candidates of a query that the first stage cannot process, and the plan."""
-        if limits.positive and not reaching:
-            return [np.empty(0, np.uint32)] * len(self.parts), NOTHING
-        masks = matching([self], [query], limits)
-        documents = [np.flatnonzero(mask).astype(np.uint32) for mask in masks]
-        return documents, ALL if limits.expand_postings else SHARING
+        tops = self._rank(space, expanded, candidates, limits, plan)
+        for number, query in enumerate(queries):
+            if limits.positive and not reaching[number]:
+                tops[number] = NO_DOCUMENTS
+            elif not settled[number]:
+                tops[number] = best_of_all([self], [query], limits, partial(self.scores, query))
+        return tops
 
     def _bounds(
         self, expanded: Expansions, limits: Limits, *, half: bool
@@ -520,12 +506,12 @@ class Searcher:
         expanded: Expansions,
         candidates: Candidates,
         limits: Limits,
-        plans: Sequence[Plan],
+        plan: Plan,
     ) -> list[Top]:
         """Score the candidates exactly, and return the best."""
         check_deadline()
         places = running_sum(np.minimum(candidates.sizes, limits.k))
-        n_ranked = np.zeros(len(plans), np.int64)
+        n_ranked = np.zeros(len(expanded), np.int64)
         documents, scores = np.empty(places[-1], np.int64), np.empty(places[-1])
         wrong = rank_candidates(
             self.table.rows, self.ranking.k1, self.ranking.rounded_one,
@@ -536,7 +522,7 @@ class Searcher:
         self._check_scored(wrong)
         return [
             Top(documents[begin : begin + n], scores[begin : begin + n], plan)
-            for plan, begin, n in zip(plans, places.tolist(), n_ranked.tolist(), strict=False)
+            for begin, n in zip(places.tolist(), n_ranked.tolist(), strict=False)
         ]
 
     def _check_scored(self, wrong: int) -> None:

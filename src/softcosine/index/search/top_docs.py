@@ -94,7 +94,7 @@ class Top:
         return replace(self, documents=numbers(self.documents))
 
 
-NO_DOCUMENTS = Top(np.empty(0, np.int64), np.empty(0))
+NO_DOCUMENTS = Top(np.empty(0, np.int64), np.empty(0), NOTHING)
 
 # For each prepared segment, a mask of allowed documents; None for all.
 Allowed = Sequence[Mask | None]
@@ -153,7 +153,7 @@ def check_min_score(min_score: float, name: str = "min_score") -> float:
     raise must_be(name, min_score, "a number")
 
 
-def check_k(k: int, *, least: int = 1) -> int:
-    """Return k if it is an integer of at least `least`; InvalidInputError otherwise."""
-    check_whole("k", k, least=least)
+def check_k(k: int) -> int:
+    """Return k if it is an integer of at least 1; InvalidInputError otherwise."""
+    check_whole("k", k)
     return int(k)
