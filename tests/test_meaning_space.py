@@ -197,14 +197,6 @@ def test_ngrams_add_nothing_to_the_pieces_of_their_words() -> None:
     assert frequencies_of(with_ngrams) == frequencies_of(words_only)
 
 
-def test_words_removed_as_frequent_count_as_in_all_documents() -> None:
-    found = SPACE.piece_frequencies(Vocabulary(["ab"]), [3], 9, everywhere=("a", "tea"))
-    assert frequencies_of(found) == {
-        NUMBER["##b"]: pytest.approx(3.0),
-        **{NUMBER[token]: 9.0 for token in ("a", "tea", ".", "-", "$")},
-    }
-
-
 @pytest.mark.parametrize("df", [[1], [1, 6], [-1, 2], [1, math.nan]])
 def test_document_frequencies_that_cannot_be_are_refused(df: list[float]) -> None:
     with pytest.raises(InvalidInputError, match="one from 0 to 5 for each of the 2 terms"):

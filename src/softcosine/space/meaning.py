@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -267,12 +267,7 @@ class MeaningSpace:
         return StaticQuery(whole / length, texts, by_word, rows / length)
 
     def piece_frequencies(
-        self,
-        vocabulary: Vocabulary,
-        document_frequencies: ArrayLike,
-        n_docs: int,
-        *,
-        everywhere: Iterable[str] = (),
+        self, vocabulary: Vocabulary, document_frequencies: ArrayLike, n_docs: int
     ) -> PieceFrequencies:
         r"""Return document frequencies of pieces, derived from those of terms.
 
@@ -286,9 +281,6 @@ class MeaningSpace:
         vocabulary : Vocabulary
         document_frequencies : array-like of shape (n_terms,)
         n_docs : int
-        everywhere : iterable of str, optional
-            Words that the vocabulary lacks because they are frequent, such as stop words that the
-            analyzer removes; their pieces count as in all documents.
 
         Raises
         ------
@@ -311,9 +303,8 @@ class MeaningSpace:
         owners = np.repeat(np.array(words, np.int64), np.diff(indptr))
         pairs = np.sort(owners * len(table) + numbers)
         owners, own = np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], len(table))
-        certain = table.piece_numbers(" ".join(everywhere)) + table.marks.tolist()
-        pieces = np.concatenate((own, certain)).astype(np.int32)
-        each = np.concatenate((df[owners], np.full(len(certain), float(n_docs))))
+        pieces = np.concatenate((own, table.marks)).astype(np.int32)
+        each = np.concatenate((df[owners], np.full(len(table.marks), float(n_docs))))
         # Sorted, so that the order of the terms changes no bit.
         order = np.lexsort((each, pieces))
         found, places = np.unique(pieces[order], return_inverse=True)

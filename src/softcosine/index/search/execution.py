@@ -223,6 +223,8 @@ class Search:
         (hits,) = self.hits([Page(query, self.page(top), {}, matches.missing)])
         return hits
 
+    # Parse: from a query or a document to terms, vectors, meaning and constraints.
+
     def all_ready(self, queries: Sequence[Query], threads: int | None = None) -> list[ReadyQuery]:
         """Return queries as `ready` does, on several threads if an encoder reads them."""
         slow = self.encoding is not None and self.encoding.ask == "encoder"
@@ -271,17 +273,6 @@ class Search:
         )
         return parsed, query_vectors(self.snapshot, self.searcher, parsed)
 
-    def completed(self, query: ReadyQuery) -> ReadyQuery:
-        """Return a query with what depends on all documents of the index."""
-        if self.request.exact_first:  # a term that no document has is not required
-            own = list(dict.fromkeys(j for parsed in query.parsed for j in parsed.terms.tolist()))
-            counted = zip(own, self.snapshot.n_docs_of(own), strict=True)
-            return replace(query, required=tuple(term for term, n_docs in counted if n_docs))
-        if query.meaning is None:
-            return query
-        near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
-        return replace(query, near=np.sort(near.documents))
-
     def document(self, id: str) -> tuple[ReadyQuery, int]:
         """Return a document as a query, and its number.
 
@@ -303,29 +294,39 @@ class Search:
         meaning = self.encoding.meaning_of_document(number)
         return replace(ready, meaning=meaning, texts=self.encoding.clauses_of(number)), number
 
-    def explained(self, query: ReadyQuery, id: str) -> Explanation:
-        """Return the explanation of a document's score."""
-        number = self.snapshot.documents.number(id)
-        score, parts = explain(
-            self.searcher, self.snapshot.fields, query.vectors, query.parsed, number,
-            document_words(self.snapshot, number),
+    # Match: the documents that may be returned, and what a page needs of those that match.
+
+    def _allowed(self, query: ReadyQuery) -> list[Mask | None]:
+        """Return the documents of each segment that a query may return; None for all."""
+        constraints, snapshot = query.constraints, self.snapshot
+        if constraints is None:
+            return self.filtered
+
+        def mask_of(segment: IndexedSegment, mask: Mask | None) -> Mask | None:
+            check_deadline()
+            return constraints.mask(segment, snapshot.analyzer, mask)
+
+        return list(map(mask_of, snapshot.segments, self.filtered))
+
+    def completed(self, query: ReadyQuery) -> ReadyQuery:
+        """Return a query with what depends on all documents of the index."""
+        if self.request.exact_first:  # a term that no document has is not required
+            own = list(dict.fromkeys(j for parsed in query.parsed for j in parsed.terms.tolist()))
+            counted = zip(own, self.snapshot.n_docs_of(own), strict=True)
+            return replace(query, required=tuple(term for term, n_docs in counted if n_docs))
+        if query.meaning is None:
+            return query
+        near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
+        return replace(query, near=np.sort(near.documents))
+
+    def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
+        """Return the nearest documents that pass the filter and the constraints, with cosines."""
+        assert self.encoding is not None
+        assert query.meaning is not None
+        return self.encoding.searcher.nearest(
+            query.vectors, query.meaning, n=n, expand_postings=expand_postings,
+            allowed=self._allowed(query),
         )  # fmt: skip
-        if self.encoding is not None and query.meaning is not None:
-            score = float(self.scores(query, np.array([number]))[0])
-            shares = self.encoding.parts(query.meaning, query.texts, number)
-            parts = by_size([*parts, *shares])
-        return Explanation(query.shown, id, score, parts, self.searcher.ranking.name)
-
-    def scores(self, query: ReadyQuery, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of documents, in the given order."""
-        if self.encoding is None or query.meaning is None:
-            return self.searcher.scores(query.vectors, documents)
-        return self.encoding.searcher.scores(query.vectors, query.meaning, documents)
-
-    def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
-        """Return the scores of documents, given by their ids."""
-        numbers = np.array([self.snapshot.documents.number(id) for id in ids], np.int64)
-        return self.scores(query, numbers)
 
     def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Matches]:
         """Return what matches each query."""
@@ -372,6 +373,54 @@ class Search:
         else:
             matches = replace(matches, groups=tuple(one.best(self.n_ranked) for one in groups))
         return replace(matches, facets=facet_counts(self.snapshot, request.facets, counted))
+
+    def _matching(
+        self, query: ReadyQuery, allowed: Sequence[Mask | None]
+    ) -> tuple[Top, NDArray[np.int64]]:
+        """Return every document that matches by words, or that meaning adds to a sorted search.
+
+        Also returns the documents that facets count: those that match by words.
+        """
+        by_meaning = self.encoding is not None and query.meaning is not None
+        least = self.request.min_score
+        (by_words,) = self.searcher.search_batch(
+            [query.vectors], k=max(1, self.snapshot.n_docs), min_score=0.0 if by_meaning else least,
+            expand_postings=self.request.expand, allowed=allowed, threads=1,
+        )  # fmt: skip
+        if not by_meaning:
+            return by_words, by_words.documents
+        documents = by_words.documents
+        if query.near is not None:
+            documents = np.union1d(documents, query.near)
+        scores = self.scores(query, documents)
+        kept = (scores > 0) & (scores >= least)
+        counted = np.intersect1d(documents[kept], by_words.documents)
+        return Top(documents[kept], scores[kept], MEANING), counted
+
+    def _zeros(
+        self, query: ReadyQuery, allowed: Sequence[Mask | None], groups: Iterable[Group]
+    ) -> NDArray[np.int64]:
+        """Return documents of score 0 in order of insertion, as many as fill the page."""
+        matched = np.concatenate([one.documents for one in groups if isinstance(one, Top)])
+        missing = self.request.n_wanted - len(matched)
+        found = [np.empty(0, np.int64)]
+        for first, segment, mask in zip(
+            self.snapshot.documents.firsts, self.snapshot.segments, allowed, strict=True
+        ):
+            passing = segment.mask if mask is None else segment.mask & mask
+            rest = np.setdiff1d(np.flatnonzero(passing) + first, matched)
+            for begin in range(0, len(rest), _FILLED_AT_ONCE):
+                if missing <= 0:
+                    break
+                check_deadline()
+                some = rest[begin : begin + _FILLED_AT_ONCE]
+                # Skip negative scores, and documents without a required common term.
+                zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
+                found.append(zeros)
+                missing -= len(zeros)
+        return np.concatenate(found)
+
+    # Rank: the best documents, their exact scores, and their order.
 
     def _ranked(
         self,
@@ -426,38 +475,6 @@ class Search:
         """Return the searcher of a query that may have impacts of its own."""
         return self.searcher.with_impacts(query.impacts) if query.impacts else self.searcher
 
-    def _matching(
-        self, query: ReadyQuery, allowed: Sequence[Mask | None]
-    ) -> tuple[Top, NDArray[np.int64]]:
-        """Return every document that matches by words, or that meaning adds to a sorted search.
-
-        Also returns the documents that facets count: those that match by words.
-        """
-        by_meaning = self.encoding is not None and query.meaning is not None
-        least = self.request.min_score
-        (by_words,) = self.searcher.search_batch(
-            [query.vectors], k=max(1, self.snapshot.n_docs), min_score=0.0 if by_meaning else least,
-            expand_postings=self.request.expand, allowed=allowed, threads=1,
-        )  # fmt: skip
-        if not by_meaning:
-            return by_words, by_words.documents
-        documents = by_words.documents
-        if query.near is not None:
-            documents = np.union1d(documents, query.near)
-        scores = self.scores(query, documents)
-        kept = (scores > 0) & (scores >= least)
-        counted = np.intersect1d(documents[kept], by_words.documents)
-        return Top(documents[kept], scores[kept], MEANING), counted
-
-    def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
-        """Return the nearest documents that pass the filter and the constraints, with cosines."""
-        assert self.encoding is not None
-        assert query.meaning is not None
-        return self.encoding.searcher.nearest(
-            query.vectors, query.meaning, n=n, expand_postings=expand_postings,
-            allowed=self._allowed(query),
-        )  # fmt: skip
-
     def _in_order(
         self, query: ReadyQuery, allowed: Sequence[Mask | None], k: int
     ) -> tuple[Group, ...]:
@@ -471,17 +488,16 @@ class Search:
         left = k - len(first.best(k).documents)
         return first, *(self._ranked([query], outside, left) if left > 0 else (NO_DOCUMENTS,))
 
-    def _allowed(self, query: ReadyQuery) -> list[Mask | None]:
-        """Return the documents of each segment that a query may return; None for all."""
-        constraints, snapshot = query.constraints, self.snapshot
-        if constraints is None:
-            return self.filtered
+    def scores(self, query: ReadyQuery, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of documents, in the given order."""
+        if self.encoding is None or query.meaning is None:
+            return self.searcher.scores(query.vectors, documents)
+        return self.encoding.searcher.scores(query.vectors, query.meaning, documents)
 
-        def mask_of(segment: IndexedSegment, mask: Mask | None) -> Mask | None:
-            check_deadline()
-            return constraints.mask(segment, snapshot.analyzer, mask)
-
-        return list(map(mask_of, snapshot.segments, self.filtered))
+    def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Return the scores of documents, given by their ids."""
+        numbers = np.array([self.snapshot.documents.number(id) for id in ids], np.int64)
+        return self.scores(query, numbers)
 
     def best(self, query: ReadyQuery, matches: Matches) -> Top:
         """Return the best documents of what matches, with the plan of the search."""
@@ -519,32 +535,11 @@ class Search:
         """Return a function of a place: the soft cosines of the document there with all."""
         return partial(soft_cosines, self.snapshot, documents)
 
-    def _zeros(
-        self, query: ReadyQuery, allowed: Sequence[Mask | None], groups: Iterable[Group]
-    ) -> NDArray[np.int64]:
-        """Return documents of score 0 in order of insertion, as many as fill the page."""
-        matched = np.concatenate([one.documents for one in groups if isinstance(one, Top)])
-        missing = self.request.n_wanted - len(matched)
-        found = [np.empty(0, np.int64)]
-        for first, segment, mask in zip(
-            self.snapshot.documents.firsts, self.snapshot.segments, allowed, strict=True
-        ):
-            passing = segment.mask if mask is None else segment.mask & mask
-            rest = np.setdiff1d(np.flatnonzero(passing) + first, matched)
-            for begin in range(0, len(rest), _FILLED_AT_ONCE):
-                if missing <= 0:
-                    break
-                check_deadline()
-                some = rest[begin : begin + _FILLED_AT_ONCE]
-                # Skip negative scores, and documents without a required common term.
-                zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
-                found.append(zeros)
-                missing -= len(zeros)
-        return np.concatenate(found)
-
     def page(self, top: Top) -> Top:
         """Return the results of the page."""
         return top.at(slice(self.request.offset, self.request.n_wanted))
+
+    # Fetch: stored fields, passages and explanations.
 
     def hits(self, pages: Iterable[Page]) -> list[Hits]:
         """Return the results of pages with their documents."""
@@ -593,6 +588,19 @@ class Search:
         own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
         term = self.snapshot.S.vocabulary.term
         return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
+
+    def explained(self, query: ReadyQuery, id: str) -> Explanation:
+        """Return the explanation of a document's score."""
+        number = self.snapshot.documents.number(id)
+        score, parts = explain(
+            self.searcher, self.snapshot.fields, query.vectors, query.parsed, number,
+            document_words(self.snapshot, number),
+        )  # fmt: skip
+        if self.encoding is not None and query.meaning is not None:
+            score = float(self.scores(query, np.array([number]))[0])
+            shares = self.encoding.parts(query.meaning, query.texts, number)
+            parts = by_size([*parts, *shares])
+        return Explanation(query.shown, id, score, parts, self.searcher.ranking.name)
 
 
 def document_words(snapshot: Snapshot, number: int) -> dict[str, str]:
