@@ -32,10 +32,10 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.table import from_spec
 from softcosine.index.query.query_vectors import query_vector
+from softcosine.index.search.expansion import heaviest_terms
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.first_stage import first_stage, second_stage
 from softcosine.index.search.frequency_searcher import searcher_of
-from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.results import Hits
 from softcosine.index.search.searcher import Searcher

@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -84,13 +85,8 @@ def fill(url: str, analyzer: str, documents: dict[str, str]) -> TextField:
     http.request("DELETE", path, accept=(404,))
     field = {"type": "text", "analyzer": analyzer}
     http.request("PUT", path, {"mappings": {"properties": {"body": field}}})
-    items = list(documents.items())
-    for begin in range(0, len(items), 500):
-        lines = [
-            one for id, text in items[begin : begin + 500]
-            for one in ({"index": {"_id": id}}, {"body": text})
-        ]  # fmt: skip
-        assert not http.request("POST", f"{path}/_bulk", lines).json["errors"]
+    for id, text in documents.items():
+        http.request("PUT", f"{path}/_doc/{quote(id, safe='')}", {"body": text})
     http.request("POST", f"{path}/_forcemerge?max_num_segments=1")
     http.request("POST", f"{path}/_refresh")
     return TextField.open(url + path, "body")

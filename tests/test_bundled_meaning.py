@@ -11,8 +11,8 @@ import pytest
 from softcosine import SoftIndex
 from softcosine.encoders.loading import MINILM
 from softcosine.similarity.bundled import SHA256
-from softcosine.space.bundled_meaning import bundled_meaning, reference
 from softcosine.space.meaning import PieceFrequencies
+from softcosine.space.meaning_file import bundled_meaning, reference
 
 FILE = files("softcosine.space") / "data" / "meaning.npz"
 NOTHING_COUNTED = PieceFrequencies(np.zeros(0, np.int32), np.zeros(0), 1000)
@@ -82,7 +82,7 @@ def test_an_index_without_meaning_does_not_load_the_space():
     code = (
         "import sys; from softcosine import SoftIndex; "
         "SoftIndex.from_texts(['a tea pot', 'a coffee cup'], encoder=None).search('tea'); "
-        "sys.exit('softcosine.space.bundled_meaning' in sys.modules)"
+        "sys.exit('softcosine.space.meaning_file' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -16,10 +16,10 @@ from softcosine import FirstStage, SoftIndex, Weighting
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.table import from_spec
+from softcosine.index.search.expansion import heaviest_terms
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.first_stage import first_stage, second_stage
 from softcosine.index.search.frequency_searcher import SoftFrequencies
-from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.coordinates import Coordinates

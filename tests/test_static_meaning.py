@@ -18,8 +18,8 @@ from softcosine.index.search.meaning import FLOOR
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.writer import estimating
 from softcosine.similarity.embeddings.word_pieces import WordPieces
-from softcosine.space.bundled_meaning import bundled_static
 from softcosine.space.meaning import MeaningSpace
+from softcosine.space.meaning_file import bundled_static
 from softcosine.space.static_correction import StaticCorrection
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 

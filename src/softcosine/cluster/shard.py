@@ -19,8 +19,7 @@ from softcosine.index.search.execution import ReadyQuery, Search
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.first_stage import Staged
-from softcosine.index.search.lookup import filtered
-from softcosine.index.search.matches import Matches
+from softcosine.index.search.matches import Matches, filtered
 from softcosine.index.search.query_encoding import document_encoding
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document

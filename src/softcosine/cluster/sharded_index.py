@@ -28,8 +28,7 @@ from softcosine.index.near_duplicates.similar import (
     check_reachable,
 )
 from softcosine.index.requests import By, FilterRequest, SearchOptions
-from softcosine.index.search.lookup import listing
-from softcosine.index.search.matches import Matches
+from softcosine.index.search.matches import Matches, listing
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Listing
 from softcosine.index.search.searchable import Searchable

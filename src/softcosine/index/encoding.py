@@ -104,9 +104,8 @@ class IndexEncoder:
         """
         from softcosine.encoders.encoding import encode_texts
         from softcosine.encoders.loading import MINILM
-        from softcosine.space.bundled_meaning import bundled_meaning
         from softcosine.space.meaning import MeaningSpace
-        from softcosine.space.meaning_file import load_meaning
+        from softcosine.space.meaning_file import bundled_meaning, load_meaning
 
         if given is not None:
             space = given if isinstance(given, MeaningSpace) else load_meaning(given)
@@ -156,9 +155,8 @@ def new_space(
     InvalidInputError
         As of `IndexEncoder`, or if ``"static"`` is given a cache or a space without a table.
     """
-    from softcosine.space.bundled_meaning import bundled_static
     from softcosine.space.meaning import STATIC, MeaningSpace
-    from softcosine.space.meaning_file import load_meaning
+    from softcosine.space.meaning_file import bundled_static, load_meaning
 
     if model != STATIC:
         encoder = IndexEncoder.of(model, cache)

@@ -8,7 +8,7 @@
     The change of basis S = E Eᵀ, its computation, and its size, estimated before.
 ``latent.py``
     Few dimensions: singular vectors of documents.
-``meaning.py``, ``query_table.py``, ``meaning_file.py``, ``bundled_meaning.py``
+``meaning.py``, ``query_table.py``, ``meaning_file.py``
     Coordinates from a sentence encoder: of documents, and of queries as sums of word pieces.
 ``pair_pattern.py``
     The pairs of S as parameters that can be learned.

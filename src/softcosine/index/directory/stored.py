@@ -185,7 +185,7 @@ def read_pieces(folder: Folder, n_docs: int) -> PieceFrequencies | None:
 
 
 def _meaning_content(meaning: MeaningSpace) -> _Content:
-    from softcosine.space.bundled_meaning import reference
+    from softcosine.space.meaning_file import reference
 
     if (bundled := reference(meaning)) is not None:
         return {"bundled": bundled}, {}
@@ -195,8 +195,8 @@ def _meaning_content(meaning: MeaningSpace) -> _Content:
 
 def read_meaning(folder: Folder) -> MeaningSpace:
     """Open the space of the documents' coordinates."""
-    from softcosine.space.bundled_meaning import referred_to  # which few indexes need
     from softcosine.space.meaning import MeaningSpace
+    from softcosine.space.meaning_file import referred_to  # which few indexes need
 
     settings = folder.settings
     try:

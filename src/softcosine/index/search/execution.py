@@ -41,8 +41,7 @@ from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
 from softcosine.index.search.highlights import Snippet, snippet
-from softcosine.index.search.lookup import passing
-from softcosine.index.search.matches import Group, Matches
+from softcosine.index.search.matches import Group, Matches, passing
 from softcosine.index.search.meaning import QueryMeaning
 from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone

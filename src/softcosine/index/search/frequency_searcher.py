@@ -21,8 +21,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import Part, PreparedRanking
 from softcosine.index.search.approximate_scores import ApproximateScores, best_by_sums
 from softcosine.index.search.bounds import HUGE, SUM_MARGIN, TINY
-from softcosine.index.search.expansion import Workspace
-from softcosine.index.search.heaviest_terms import heaviest_terms
+from softcosine.index.search.expansion import Workspace, heaviest_terms
 from softcosine.index.search.plan import ALONE
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import Expanded, Limits, QueryVector, Top

@@ -43,7 +43,7 @@ from softcosine.index.requests import (
 from softcosine.index.search.execution import Search
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
-from softcosine.index.search.lookup import count, filtered, get, listing
+from softcosine.index.search.matches import count, filtered, get, listing
 from softcosine.index.search.offline import with_ids, write_hits
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Hits, Listing

@@ -26,8 +26,7 @@ from softcosine.errors import CorruptIndexError
 from softcosine.index.rankings import Part
 from softcosine.index.search.approximate_scores import ApproximateScores, best_of_all
 from softcosine.index.search.bounds import approximate_floor, slack
-from softcosine.index.search.expansion import Expander, Expansions, Workspace
-from softcosine.index.search.heaviest_terms import impacts_of
+from softcosine.index.search.expansion import Expander, Expansions, Workspace, impacts_of
 from softcosine.index.search.plan import ALONE, Plan, panel_plan
 from softcosine.index.search.segment_table import SegmentTable
 from softcosine.index.search.top_docs import (
@@ -208,7 +207,7 @@ class Searcher:
 
     @cached_property
     def greatest_impacts(self) -> NDArray[np.float64]:
-        """See `softcosine.index.search.heaviest_terms.impacts_of`; computed on first access."""
+        """See `softcosine.index.search.expansion.impacts_of`; computed on first access."""
         return impacts_of(self.parts, len(self.S))
 
     def part_of(self, document: int) -> tuple[Part, int]:

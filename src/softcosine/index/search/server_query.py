@@ -30,8 +30,8 @@ from softcosine.index.query.query_vectors import (
     query_vector,
 )
 from softcosine.index.requests import ExpandRequest
+from softcosine.index.search.expansion import heaviest_terms
 from softcosine.index.search.fields import searcher_of_index
-from softcosine.index.search.heaviest_terms import heaviest_terms
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.text.analyzer import Analyzer

@@ -380,7 +380,7 @@ class PendingCommit:
         """Return the space of meaning; where it is weighted but not given, the bundled table's."""
         if self._meaning is not None or not settings.meaning_weights:
             return self._meaning
-        from softcosine.space.bundled_meaning import bundled_static
+        from softcosine.space.meaning_file import bundled_static
 
         return bundled_static() if settings.language == "english" else None
 
