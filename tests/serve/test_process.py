@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -21,7 +22,7 @@ import pytest
 
 from softcosine.cluster.opening import ShardOptions, open_either
 from softcosine.serve.keys import KeyRing
-from softcosine.serve.process import Bind, _listening, app_of_environment, serve
+from softcosine.serve.process import Bind, _listening, serve
 from softcosine.serve.settings import Limits, ServeSettings
 
 FAQ = "/v1/indexes/faq"
@@ -233,12 +234,12 @@ def test_workers_get_the_settings_of_their_server(root, tmp_path, monkeypatch):
         folder, Limits(k=7), keys=tmp_path / "keys.json", origins=("http://a",), hosts=("b",),
         shards=ShardOptions(timeout=2.0),
     )  # fmt: skip
-    for variable in ("SOFTCOSINE_SERVE", "PROMETHEUS_MULTIPROC_DIR"):  # set by the server
-        monkeypatch.setenv(variable, "")
-    monkeypatch.setattr("uvicorn.supervisors.Multiprocess", Mock())
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # set by the server
+    monkeypatch.setattr("softcosine.serve.process.Multiprocess", started := Mock())
     serve(settings, Bind(port=0, workers=2), print)
     monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR")
-    assert app_of_environment().state.server.settings == settings
+    make_app = pickle.loads(pickle.dumps(started.call_args[0][0].app))
+    assert make_app().state.server.settings == settings
 
 
 def test_workers_share_an_index(start, root):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from softcosine.errors import (
@@ -19,33 +19,22 @@ from softcosine.errors import (
     UnknownTermError,
 )
 
-_PREFIX = "urn:softcosine:"
-
-
-def _missing_dependency(detail: str) -> Exception:
-    error = MissingDependencyError.__new__(MissingDependencyError)
-    ImportError.__init__(error, detail)  # the package and the extra are in the message already
-    return error
-
-
-# By the kinds of `softcosine.serve.problems`; the others become a ProblemError.
-_ERRORS: dict[str, Callable[[str], Exception]] = {
-    "already-exists": AlreadyExistsError,
-    "busy": IndexLockedError,
-    "corrupt-index": CorruptIndexError,
+PREFIX = "urn:softcosine:"
+# The kinds of `softcosine.serve.problems` that are exceptions of the library; it makes them by this
+# table, too. The others become a ProblemError.
+ERRORS: dict[str, type[Exception]] = {
     "deadline": DeadlineExceededError,
-    "disk-full": lambda detail: OSError(errno.ENOSPC, detail),
+    "unknown-document": UnknownDocumentError,
+    "unknown-term": UnknownTermError,
     "indefinite-matrix": IndefiniteMatrixError,
     "invalid-input": InvalidInputError,
-    "invalid-request": InvalidInputError,
-    "malformed-request": InvalidInputError,
-    "missing-dependency": _missing_dependency,
-    "over-limit": InvalidInputError,
+    "busy": IndexLockedError,
+    "missing-dependency": MissingDependencyError,
+    "already-exists": AlreadyExistsError,
+    "corrupt-index": CorruptIndexError,
     "read-only": PermissionError,
-    "unknown-document": UnknownDocumentError,
-    "unknown-index": FileNotFoundError,
-    "unknown-term": UnknownTermError,
 }
+_OF_REQUESTS = ("invalid-request", "malformed-request", "over-limit")
 _KEYS = {
     "missing-key": "the server needs a key; pass key=, or set SOFTCOSINE_KEY.",
     "wrong-key": "the server does not know the key of key= or SOFTCOSINE_KEY; it may be removed.",
@@ -62,12 +51,19 @@ def error_of(problem: Mapping[str, Any], address: str) -> Exception:
     address : str
         Of the server; in a note, as is the id of the request, which the log of the server has.
     """
-    kind = str(problem.get("type", "")).removeprefix(_PREFIX)
+    kind = str(problem.get("type", "")).removeprefix(PREFIX)
     detail = _KEYS.get(kind) or str(problem.get("detail", "the server gives no reason."))
-    make = _ERRORS.get(kind)
-    if make is None:
-        error: Exception = ProblemError(address, detail, kind=kind)
+    error: Exception
+    if kind == "disk-full":
+        error = OSError(errno.ENOSPC, detail)
+    elif kind == "unknown-index":
+        error = FileNotFoundError(detail)
+    elif kind == "missing-dependency":
+        error = MissingDependencyError.__new__(MissingDependencyError)
+        ImportError.__init__(error, detail)  # the message has the package and the extra already
+    elif kind in ERRORS or kind in _OF_REQUESTS:
+        error = ERRORS.get(kind, InvalidInputError)(detail)
     else:
-        error = make(detail)
+        error = ProblemError(address, detail, kind=kind)
     error.add_note(f"softcosine at {address}, request {problem.get('instance', 'of several')}")
     return error

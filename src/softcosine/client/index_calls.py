@@ -40,11 +40,9 @@ from softcosine.index.writer.document import checked_id, from_columns
 from softcosine.operations import OPERATIONS
 from softcosine.text.weighting import Weighting
 
+_T = TypeVar("_T")
 _SEARCHES = 32  # searches of one request, as many as a server allows by default
 _PAGE = 1000  # documents of one request, likewise
-
-
-_T = TypeVar("_T")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between two looks at a task
 Text = str | Sequence[str] | Mapping[str, str]
 Record = dict[str, Any]
@@ -75,7 +73,8 @@ class WriterCalls:
 
     def add(self, id: str, text: Text, metadata: Mapping[str, Any] | None = None) -> None:
         """Add a document, or replace the document with the same id."""
-        self._collect("add", **_document_body(checked_id(id), text, metadata))
+        own = _mapping(metadata)
+        self._collect("add", id=checked_id(id), text=_json_of(text), metadata=own)
 
     def add_many(
         self,
@@ -379,11 +378,9 @@ class IndexCalls:
             With the kind ``changed-meanwhile``, if there is another commit.
         InvalidInputError, IndexLockedError, PermissionError
         """
-        body = _document_body(id, text, metadata)
-        del body["id"]
-        return await self._exchange.ask(
-            Changed, "PUT", self._document(id), body, changes=True, if_match=if_match
-        )
+        changes = self._changes(if_match)
+        changes.add(id, text, metadata)
+        return await changes.sent()
 
     @call
     async def add_many(
@@ -398,12 +395,9 @@ class IndexCalls:
 
         The request is held in memory; for millions of documents, call it several times.
         """
-        body = b"\n".join(
-            json_bytes(_document_body(*one)) for one in from_columns(texts, ids, metadata)
-        )
-        return await self._exchange.ask(
-            Changed, "POST", f"{self._path}/documents", body, changes=True, if_match=if_match
-        )
+        changes = self._changes(if_match)
+        changes.add_many(ids, texts, metadata)
+        return await changes.sent()
 
     @call
     async def delete(
@@ -435,17 +429,10 @@ class IndexCalls:
             If no document has an id and `missing_ok` is false; nothing is deleted.
         InvalidInputError
         """
-        if (id is None) == (where is None):
-            raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
-        body: dict[str, Any] = {"missing_ok": missing_ok}
-        if where is not None:
-            body["where"] = _mapping(where)
-        else:
-            body["ids"] = [id] if isinstance(id, str) else _json_of(id)
-        path = f"{self._path}/documents/delete"
-        return await self._exchange.ask(
-            int, "POST", path, body, key="deleted", changes=True, if_match=if_match
-        )
+        changes = self._changes(if_match)
+        for one in [id] if id is None or isinstance(id, str) else dict.fromkeys(id):
+            changes.delete(one, where=where, missing_ok=missing_ok)
+        return (await changes.sent()).deleted
 
     @call
     async def update_metadata(
@@ -457,7 +444,7 @@ class IndexCalls:
         if_match: str | None = None,
     ) -> Changed:
         """Change the metadata of a document, and commit; see `IndexWriter.update_metadata`."""
-        changes = WriterCalls(self._client, self._path, if_match)
+        changes = self._changes(if_match)
         changes.update_metadata(id, metadata, replace=replace)
         return await changes.sent()
 
@@ -466,7 +453,7 @@ class IndexCalls:
         self, weighting: Weighting, *, ranking: str | None = None, if_match: str | None = None
     ) -> Changed:
         """Commit other term weights, or another default ranking; see `SoftIndex.set_weighting`."""
-        changes = WriterCalls(self._client, self._path, if_match)
+        changes = self._changes(if_match)
         changes.set_weighting(weighting, ranking=ranking)
         return await changes.sent()
 
@@ -605,11 +592,13 @@ class IndexCalls:
                     raise error_of(record, self._exchange.address)
         return found
 
+    def _changes(self, if_match: str | None) -> WriterCalls:
+        return WriterCalls(self._client, self._path, if_match)
+
     def _document(self, id: str) -> str:
         if not checked_id(id):
             raise InvalidInputError(
-                "the empty id has no address on a server; read such a document by a search, and "
-                "add it by add_many."
+                "the empty id has no address on a server; read such a document by a search."
             )
         return f"{self._path}/documents/{segment(id)}"
 
@@ -667,8 +656,3 @@ def _pair(pair: tuple[str, str]) -> dict[str, str]:
     """Return a pair of words."""
     word, other = pair
     return {"word": word, "other": other}
-
-
-def _document_body(id: Any, text: Any, metadata: Any) -> dict[str, Any]:
-    """Return a document."""
-    return {"id": id, "text": _json_of(text), "metadata": _mapping(metadata)}

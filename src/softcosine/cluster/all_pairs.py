@@ -106,7 +106,7 @@ class _InsertionOrder:
 def pairs_of_shards(
     path: Path,
     *,
-    min_similarity: float = 0.0,
+    min_similarity: float,
     by: By = "words",
     threads: int | None = None,
     progress: Progress | None = None,

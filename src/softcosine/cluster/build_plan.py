@@ -23,11 +23,6 @@ def tally_folder(work: Path, chunk: int) -> Path:
     return work / f"tally-{chunk:06}"
 
 
-def terms_folder(work: Path, partition: int) -> Path:
-    """Return the folder of the terms of a partition."""
-    return work / f"terms-{partition:04}"
-
-
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
     """What the tasks of a build have to know.
@@ -48,8 +43,6 @@ class BuildPlan:
         As the first documents decide them.
     note : str
         On the language.
-    n_partitions : int
-        Number of parts of the terms, by hash.
     """
 
     fingerprint: str
@@ -60,7 +53,6 @@ class BuildPlan:
     types: dict[str, str]
     settings: IndexSettings
     note: str
-    n_partitions: int
 
     @property
     def analyzer(self) -> Analyzer:

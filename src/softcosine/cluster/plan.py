@@ -16,14 +16,13 @@ from softcosine.cluster.build_plan import BuildPlan
 from softcosine.cluster.manifest import BUILT_EPOCH, ShardsManifest, epoch_folder
 from softcosine.cluster.shard_building import (
     build_shard,
-    encode_chunk,
     facts_of,
     loaded_encoders,
 )
 from softcosine.cluster.splitting import Chunk, inputs_at, split
 from softcosine.cluster.tally import Tally, analysis_cache, tally
 from softcosine.cluster.tasks import run_tasks
-from softcosine.cluster.terms import joined, merge_terms
+from softcosine.cluster.terms import check_ids, counted_terms
 from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.files import (
     TABLES,
@@ -43,7 +42,6 @@ from softcosine.version import __version__
 
 _WORK = "work"
 _MEMORY, _LEAST_MEMORY = 1 << 30, 1 << 16
-_MOST_PARTITIONS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,31 +229,22 @@ class ShardPlan:
         tallies = [Tally.open(work, plan, number) for number in chunks]
         n_docs = sum(one.n_docs for one in tallies)
         self._check_seen(tallies)
-        run_tasks(
-            "merging counts", merge_terms,
-            [(work, number, n_docs) for number in range(plan.n_partitions)],
-            jobs=jobs, report=report,
-        )  # fmt: skip
+        check_ids(tallies)
         for built in folder.glob(epoch_folder("*")):  # the build ended before its manifest
             built.rename(folder / BUILT_EPOCH)
         if not (folder / BUILT_EPOCH).exists():
-            vocabulary, statistics = joined(work, plan, n_docs)
+            report("merging counts", 0, None)
+            vocabulary, statistics = counted_terms(plan, tallies)
             documents = CountedDocuments(
                 plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan)
             )
             found(folder / BUILT_EPOCH, documents, memory=memory, report=report, **self._settings)
-        encoder, cache = self._settings.get("encoder"), self._settings.get("encoder_cache")
-        encoded = self._directory.encoder is not None
-        if encoded:
-            run_tasks(
-                "encoding texts", encode_chunk,
-                [(folder, work, number, encoder, cache) for number in chunks],
-                jobs=jobs, report=report,
-            )  # fmt: skip
+        names = ("encoder", "encoder_cache") if self._directory.encoder is not None else ()
+        encoder = {name: self._settings.get(name) for name in names}
         n_shards = -(-n_docs // self._docs_per_shard)
         run_tasks(
             "building shards", build_shard,
-            [(folder, work, number, n_shards, memory, encoded) for number in range(n_shards)],
+            [(folder, work, number, n_shards, memory, encoder) for number in range(n_shards)],
             jobs=jobs, report=report,
         )  # fmt: skip
         facts = [facts_of(folder, number) for number in range(n_shards)]
@@ -284,7 +273,7 @@ class ShardPlan:
         settings, note = decide(self._directory, texts, memory=_MEMORY)
         plan = BuildPlan(
             fingerprint, tuple(self._inputs), tuple(chunks), id_name, self._fields, self.types_,
-            settings, note, n_partitions=min(len(chunks), _MOST_PARTITIONS),
+            settings, note,
         )  # fmt: skip
         plan.write(work)
         return plan

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 
-from softcosine._progress import Progress, Report
+from softcosine._progress import Report
 from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.shard import NOT_FITTING, ShardSource
@@ -236,66 +236,27 @@ class ShardedIndex(Searchable):
         """Return the number of documents that pass a filter; all documents without a filter."""
         return len(self) if where is None else self.filter(where, k=0).n_matching
 
-    def pairs(
-        self,
-        *,
-        min_similarity: float = 0.0,
-        k: int | None = None,
-        by: By = "words",
-        ranking: str = "soft_cosine",
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> SimilarPairs:
-        """Return similar pairs of the documents of the last commit; see `SoftIndex.pairs`.
-
-        Parameters
-        ----------
-        min_similarity, by, threads, progress
-            See `SoftIndex.pairs`.
-        k, ranking
-            Only the defaults.
-
-        Raises
-        ------
-        InvalidInputError
-        """
+    def _pairs(self, **options: Any) -> SimilarPairs:
         from softcosine.cluster.all_pairs import pairs_of_shards
 
-        folder = self._folder("pairs of documents are found in")
-        if k is not None:
+        if options.pop("k") is not None or options.pop("ranking") != "soft_cosine":
             raise InvalidInputError(
-                "the nearest documents of each are found in one index; pass min_similarity for "
-                "all pairs of shards."
+                "the nearest documents of each, and pairs by another ranking than soft_cosine, are "
+                "found in one index; leave out k and ranking for all pairs of shards."
             )
-        if ranking != "soft_cosine":
-            raise InvalidInputError(
-                "pairs of shards are compared by soft_cosine; leave out ranking."
-            )
-        check_comparable(self._snapshot, by)
-        check_reachable(self._snapshot, min_similarity, by)
-        return pairs_of_shards(
-            folder, min_similarity=min_similarity, by=by, threads=threads, progress=progress
-        )
+        return pairs_of_shards(self._comparable("pairs of documents", **options), **options)
 
-    def dedupe(
-        self,
-        *,
-        min_similarity: float = 0.9,
-        method: str = "components",
-        by: By = "words",
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> list[SimilarGroup]:
-        """Return groups of near duplicates; see `SoftIndex.dedupe`."""
+    def _groups(self, **options: Any) -> list[SimilarGroup]:
         from softcosine.cluster.all_pairs import groups_of_shards
 
-        folder = self._folder("near duplicates are found in")
+        return groups_of_shards(self._comparable("near duplicates", **options), **options)
+
+    def _comparable(self, what: str, *, by: By, min_similarity: float, **_: Any) -> Path:
+        """Return the folder, if documents can be compared there."""
+        folder = self._folder(f"{what} are found in")
         check_comparable(self._snapshot, by)
         check_reachable(self._snapshot, min_similarity, by)
-        return groups_of_shards(
-            folder, min_similarity=min_similarity, method=method, by=by, threads=threads,
-            progress=progress,
-        )  # fmt: skip
+        return folder
 
     def writer(self, **options: Any) -> ShardedWriter:
         """Return a writer; this index sees each of its commits.

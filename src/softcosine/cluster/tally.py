@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -73,7 +72,7 @@ def tally(work: Path, number: int) -> None:
             "documents/places": order.astype(np.int64),
             "documents/lines": np.array(places, np.int64)[order],
             "documents/offsets": np.cumsum([0, *map(len, lines)], dtype=np.int64),
-            **_by_partition(counted, plan.n_partitions),
+            **_arrays(counted),
         }
         write_folder(
             target,
@@ -105,27 +104,21 @@ def analysis_cache(analyzer: Analyzer) -> AnalysisCache:
     return AnalysisCache(_CACHED_CHUNKS)
 
 
-def _by_partition(counted: CountedFields, n_partitions: int) -> dict[str, NDArray[Any]]:
-    """Return term counts as arrays, ordered by the hash of the term."""
-    encoded = [term.encode("utf-8", "surrogatepass") for term in counted.terms]
-    partitions = np.array([zlib.crc32(term) % n_partitions for term in encoded], np.int64)
-    order = np.argsort(partitions, kind="stable")
-    blob, offsets = pack_strings([counted.terms[i] for i in order.tolist()])
+def _arrays(counted: CountedFields) -> dict[str, NDArray[Any]]:
+    blob, offsets = pack_strings(counted.terms)
     arrays: dict[str, NDArray[Any]] = {
         "terms/blob": blob,
         "terms/offsets": offsets,
-        "terms/bounds": np.searchsorted(partitions[order], np.arange(n_partitions + 1)),
-        "terms/frequencies": counted.frequencies[:, order],
-        "terms/lengths": counted.lengths[:, order],
+        "terms/frequencies": counted.frequencies,
+        "terms/lengths": counted.lengths,
     }
     if counted.forms is not None:
-        forms = [counted.forms[i] for i in order.tolist()]
-        blob, offsets = pack_strings([form for own in forms for form in own])
+        blob, offsets = pack_strings([form for own in counted.forms for form in own])
         arrays |= {
             "forms/blob": blob,
             "forms/offsets": offsets,
-            "forms/starts": np.cumsum([0, *map(len, forms)], dtype=np.int64),
-            "forms/counts": np.array([n for own in forms for n in own.values()], np.int64),
+            "forms/starts": np.cumsum([0, *map(len, counted.forms)], dtype=np.int64),
+            "forms/counts": np.array([n for own in counted.forms for n in own.values()], np.int64),
         }
     return arrays
 

@@ -135,8 +135,7 @@ class _Server(MCPServer):  # type: ignore[misc]  # types of mcp are skipped
         if (tool := self._own.get(name)) is None:
             raise ToolError(f"there is no tool {name!r:.100}; there are {', '.join(self._own)}.")
         try:
-            call = tool.takes.of(**arguments)
-            record = await asyncio.to_thread(tool.answer, self._tools, call)
+            record = await asyncio.to_thread(self._tools.call, tool, arguments)
         except IndexLockedError as error:
             raise ToolError(f"{error}".rpartition(";")[0] + "; try again later.") from error
         except (SoftCosineError, OSError) as error:

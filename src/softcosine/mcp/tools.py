@@ -30,7 +30,7 @@ _EXAMPLE = 80  # characters of an example value
 
 _HIT = ("id", "score", "title", "text", "metadata")
 _HITS = ("ranking", "outside", "unknown", "required", "excluded", "suggestions", "facets")
-_COMMIT = {"index": str, "documents": int, "commit": str}
+_COMMIT = {"documents": int, "commit": str}
 
 
 class NewDocument(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,30 +92,39 @@ def _takes(*names: str) -> Any:
     return defstruct("Arguments", taken, bases=(Request,), frozen=True, kw_only=True)
 
 
-_Answer = Callable[["Tools", Any], dict[str, Any]]
+_Answer = Callable[["Tools", Any, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: its title, the types of its arguments and of its result, and what it does."""
+    """A tool: its title, the types of its arguments and of its result, and what it does.
+
+    Attributes
+    ----------
+    writes : bool
+        Whether it is for writable servers.
+    opens : bool
+        Whether it gets one opened index, the name of which is in its result.
+    """
 
     title: str
     takes: type[Request]
     returns: Any
     answer: _Answer
     writes: bool
+    opens: bool
 
 
 TOOLS: dict[str, Tool] = {}
 
 
 def _tool(
-    title: str, takes: Any, returns: Any, *, writes: bool = False
+    title: str, takes: Any, returns: Any, *, writes: bool = False, opens: bool = True
 ) -> Callable[[_Answer], _Answer]:
     """Declare a function as the tool of its name."""
 
     def declared(function: _Answer) -> _Answer:
-        TOOLS[function.__name__] = Tool(title, takes, returns, function, writes)
+        TOOLS[function.__name__] = Tool(title, takes, returns, function, writes, opens)
         return function
 
     return declared
@@ -140,6 +149,14 @@ class Tools:
     writable: bool
     max_characters: int
     searching: Mapping[str, Any]
+
+    def call(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the result of a tool."""
+        call: Any = tool.takes.of(**arguments)
+        if not tool.opens:
+            return tool.answer(self, None, call)
+        name, index = self.opened(call.index)
+        return {"index": name, **tool.answer(self, index, call)}
 
     def opened(self, name: str | None) -> tuple[str, SoftIndex]:
         """Return an index by its name, or the only one, at its last commit."""
@@ -176,85 +193,79 @@ _FOUND: Any = shape("Found", Hit, *_HIT, truncated=bool, passage=str | None)
 @_tool(
     "Search documents",
     _takes("query", "k", "offset", "where", "sort", "facets", "syntax", "max_characters"),
-    shape("SearchResult", Hits, *_HITS, index=str, hits=list[_FOUND], more=bool),
+    shape("SearchResult", Hits, *_HITS, hits=list[_FOUND], more=bool),
 )
-def search(tools: Tools, call: Any) -> dict[str, Any]:
+def search(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Find the documents that match a query best.
 
     Documents match by equal and by similar words: a search for "bicycle repair" also finds "a
     puncture in the bike's tyre". Ask in plain language; synonyms are not needed. If `more` is
     true, a larger offset returns further hits; `truncated` texts go on in get_document.
     """
-    name, index = tools.opened(call.index)
     hits = index.search(
         call.query, k=call.k + 1, offset=call.offset, where=call.where, sort=call.sort,
         facets=call.facets, syntax=call.syntax, **tools.searching,
     )  # fmt: skip
     record = {own: wire(getattr(hits, own)) for own in _HITS}
     more = len(hits) > call.k
-    return {"index": name, **record, "hits": tools.hits(hits, call), "more": more}
+    return {**record, "hits": tools.hits(hits, call), "more": more}
 
 
 @_tool(
     "Similar documents",
     _takes("id", "k", "where", "max_characters"),
-    shape("Similar", Hits, "ranking", index=str, hits=list[_FOUND]),
+    shape("Similar", Hits, "ranking", hits=list[_FOUND]),
 )
-def similar(tools: Tools, call: Any) -> dict[str, Any]:
+def similar(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Find the documents most similar to a document of the index, without itself."""
-    name, index = tools.opened(call.index)
     hits = index.similar(call.id, k=call.k, where=call.where)
-    return {"index": name, "ranking": hits.ranking, "hits": tools.hits(hits, call)}
+    return {"ranking": hits.ranking, "hits": tools.hits(hits, call)}
 
 
 @_tool(
     "Explain a score",
     _takes("query", "id", "k", "syntax"),
-    shape("Explained", Explanation, index=str, others=float),
+    shape("Explained", Explanation, others=float),
 )
-def explain(tools: Tools, call: Any) -> dict[str, Any]:
+def explain(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Explain why a document matches a query: pairs of words whose contributions add up.
 
     `parts` are the k largest, `others` is the sum of all further ones.
     """
-    name, index = tools.opened(call.index)
     found = index.explain(call.query, call.id, syntax=call.syntax, **tools.searching)
     others = sum(part.contribution for part in found.parts[call.k :])
-    return {"index": name, **wire(found), "parts": wire(found.parts[: call.k]), "others": others}
+    return {**wire(found), "parts": wire(found.parts[: call.k]), "others": others}
 
 
 @_tool(
     "Related words",
     _takes("word", "k"),
-    shape("RelatedWords", index=str, word=str, indexed=bool, neighbors=list[dict[str, Any]]),
+    shape("RelatedWords", word=str, indexed=bool, neighbors=list[dict[str, Any]]),
 )
-def related_words(tools: Tools, call: Any) -> dict[str, Any]:
+def related_words(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """List the words of the documents that a search takes as similar to a word.
 
     The word need not be in a document; `origin` is the source of a similarity.
     """
-    name, index = tools.opened(call.index)
-    return {"index": name, **index.term(call.word, k=call.k)}
+    return {**index.term(call.word, k=call.k)}
 
 
 @_tool(
     "Read a document",
     _takes("id", "start", "max_characters"),
     shape(
-        "DocumentText", Hit, "id", "text", "metadata", index=str, start=int, n_characters=int,
+        "DocumentText", Hit, "id", "text", "metadata", start=int, n_characters=int,
         truncated=bool,
     ),
 )  # fmt: skip
-def get_document(tools: Tools, call: Any) -> dict[str, Any]:
+def get_document(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Return the text and metadata of a document by its id; a long text in parts.
 
     If it is `truncated`, a larger start returns the next part.
     """
-    name, index = tools.opened(call.index)
     (document,) = index.get([call.id])
     end = call.start + (call.max_characters or _READ)
     return {
-        "index": name,
         **wire(document),
         "text": document.text[call.start : end],
         "start": call.start,
@@ -267,8 +278,9 @@ def get_document(tools: Tools, call: Any) -> dict[str, Any]:
     "Describe the indexes",
     _takes(),
     shape("IndexList", indexes=list[dict[str, Any]], writable=bool),
+    opens=False,
 )
-def index_info(tools: Tools, call: Any) -> dict[str, Any]:
+def index_info(tools: Tools, index: None, call: Any) -> dict[str, Any]:
     """Describe the indexes: size, language, and the metadata keys that filters can use."""
     names = list(tools.indexes) if call.index is None else [call.index]
     indexes = [_info(*tools.opened(name)) for name in names]
@@ -281,9 +293,8 @@ def index_info(tools: Tools, call: Any) -> dict[str, Any]:
     shape("Added", added=int, replaced=int, **_COMMIT),
     writes=True,
 )
-def add_documents(tools: Tools, call: Any) -> dict[str, Any]:
+def add_documents(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Add documents, or replace those with the same ids; all of them or, on an error, none."""
-    name, index = tools.opened(call.index)
     ids = {document.id for document in call.documents}
     if len(ids) < len(call.documents):
         raise InvalidInputError("two documents have the same id; give each an id of its own.")
@@ -292,7 +303,7 @@ def add_documents(tools: Tools, call: Any) -> dict[str, Any]:
         n_replaced = sum(id in index for id in ids)
         for document in call.documents:
             writer.add(document.id, document.text, document.metadata)
-    return {"added": len(ids), "replaced": n_replaced, **_commit(name, index)}
+    return {"added": len(ids), "replaced": n_replaced, **_commit(index)}
 
 
 @_tool(
@@ -301,9 +312,8 @@ def add_documents(tools: Tools, call: Any) -> dict[str, Any]:
     shape("Deleted", deleted=int, **_COMMIT),
     writes=True,
 )
-def delete_documents(tools: Tools, call: Any) -> dict[str, Any]:
+def delete_documents(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Delete documents by ids, or all that pass a filter; all of them or, on an error, none."""
-    name, index = tools.opened(call.index)
     if (call.ids is None) == (call.where is None):
         raise InvalidInputError("give the ids of documents to delete, or a filter, not both.")
     with index.writer() as writer:
@@ -311,11 +321,11 @@ def delete_documents(tools: Tools, call: Any) -> dict[str, Any]:
             n_deleted = writer.delete(where=call.where)
         else:
             n_deleted = sum(map(writer.delete, dict.fromkeys(call.ids)))
-    return {"deleted": n_deleted, **_commit(name, index)}
+    return {"deleted": n_deleted, **_commit(index)}
 
 
-def _commit(name: str, index: SoftIndex) -> dict[str, Any]:
-    return {"index": name, "documents": len(index), "commit": index.commit}
+def _commit(index: SoftIndex) -> dict[str, Any]:
+    return {"documents": len(index), "commit": index.commit}
 
 
 def _cut(value: Any, most: int) -> Any:

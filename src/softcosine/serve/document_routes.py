@@ -123,7 +123,11 @@ async def add_documents(call: Call[None]) -> Response:
     kind = content_type(call.request.headers)
     lines = kind in JSON_LINES
     if not lines and kind != "application/json":
-        raise _unsupported(kind, "application/json or application/x-ndjson")
+        raise Problem(
+            "unsupported-type",
+            f"the body is {kind or 'of no type'!r:.100}; send application/json or "
+            "application/x-ndjson.",
+        )
     # On disk first: a slow client does not hold the writer, and the body takes no memory.
     async with spooled(call.request) as body:
 
@@ -172,24 +176,20 @@ async def get_document(call: Call[None]) -> Response:
 
 
 @route(
-    "PUT", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE,
-    streams={"application/json": DocumentBody}, answers={200: Changed, 201: Changed},
+    "PUT", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE, body=DocumentBody,
+    answers={200: Changed, 201: Changed},
 )  # fmt: skip
-async def put_document(call: Call[None]) -> Response:
+async def put_document(call: Call[DocumentBody]) -> Response:
     """Add a document, or replace the one with the same id."""
-    id = call.path["id"]
-    if (kind := content_type(call.request.headers)) != "application/json":
-        raise _unsupported(kind, "application/json")
-    async with spooled(call.request) as body:
+    id, body = call.path["id"], call.body
 
-        def put(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
-            contents = read_json(body.read(), DocumentBody)
-            new = id not in index
-            writer.add(id, contents.text, contents.metadata)
-            return {"added": int(new), "replaced": int(not new)}
+    def put(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
+        new = id not in index
+        writer.add(id, body.text, body.metadata)
+        return {"added": int(new), "replaced": int(not new)}
 
-        created = f"/v1/indexes/{call.served.name}/documents/{quote(id, safe='')}"
-        return await _changed(call, put, body=body, created=created)
+    created = f"/v1/indexes/{call.served.name}/documents/{quote(id, safe='')}"
+    return await _changed(call, put, created=created)
 
 
 @route(
@@ -203,10 +203,6 @@ async def delete_document(call: Call[None]) -> Response:
         return {"deleted": writer.delete(call.path["id"])}
 
     return await _changed(call, delete)
-
-
-def _unsupported(kind: str, wanted: str) -> Problem:
-    return Problem("unsupported-type", f"the body is {kind or 'of no type'!r:.100}; send {wanted}.")
 
 
 @route(

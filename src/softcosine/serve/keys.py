@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
+
+import msgspec
+from msgspec import Struct
 
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 
@@ -28,8 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _PREFIX = "sc_"  # so that scanners for leaked secrets can recognize a key
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A key without its secret."""
 
     name: str
@@ -123,10 +123,10 @@ class KeyRing:
         if not (folder := self.path.absolute().parent).is_dir():
             raise FileNotFoundError(f"the folder {folder} does not exist; create it first.")
         new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
-        text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
+        content = msgspec.json.format(msgspec.json.encode({"keys": keys}))
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content + b"\n")
             file.flush()
             os.fsync(descriptor)
         new.replace(self.path)
@@ -139,14 +139,6 @@ def _hashed(secret: str) -> str:
 
 def _keys_in(path: Path) -> tuple[Key, ...]:
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(map(_key, given["keys"]))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[Key, ...]])["keys"]
+    except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:
         raise MalformedFileError(path, f"it is no file of keys ({error}).") from error
-
-
-def _key(given: Mapping[str, Any]) -> Key:
-    key = Key(given["name"], tuple(given["scopes"]), given["made"], given["sha256"])
-    if not all(isinstance(one, str) for one in (key.name, key.made, key.sha256, *key.scopes)):
-        raise ValueError("a value is no string")
-    return key

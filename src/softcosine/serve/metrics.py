@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -13,6 +13,7 @@ from starlette.types import Scope
 
 from softcosine.serve.catalog import Catalog
 from softcosine.serve.gate import SearchGate
+from softcosine.serve.served_index import ServedIndex
 from softcosine.serve.tasks import Tasks
 
 _BUCKETS = (.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1.0, 2.5, 5.0, 10.0, 60.0)  # fmt: skip
@@ -70,28 +71,25 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges."""
-        names = ("documents", "segments", "generation", "changes_waiting")
-        told = (
-            "Documents of an index.",
-            "Segments of an index.",
-            "Number of the last commit.",
-            "Changes of an index that run or wait in this process.",
+        of_index: tuple[tuple[str, str, Callable[[ServedIndex], int]], ...] = (
+            ("documents", "Documents of an index.", lambda one: len(one.view.index)),
+            ("segments", "Segments of an index.", lambda one: one.view.index.snapshot.n_segments),
+            (
+                "generation",
+                "Number of the last commit.",
+                lambda one: one.view.index.snapshot.generation,
+            ),
+            (
+                "changes_waiting",
+                "Changes of an index that run or wait in this process.",
+                lambda one: one.n_writes,
+            ),
         )
-        families = [
-            GaugeMetricFamily(f"softcosine_{name}", text, labels=["index"])
-            for name, text in zip(names, told, strict=True)
-        ]
-        for served in self._catalog.opened:
-            index = served.view.index
-            values = (
-                len(index),
-                index.snapshot.n_segments,
-                index.snapshot.generation,
-                served.n_writes,
-            )
-            for family, value in zip(families, values, strict=True):
-                family.add_metric([served.name], value)
-        yield from families
+        for name, text, value in of_index:
+            family = GaugeMetricFamily(f"softcosine_{name}", text, labels=["index"])
+            for served in self._catalog.opened:
+                family.add_metric([served.name], value(served))
+            yield family
         yield GaugeMetricFamily(
             "softcosine_searches_running",
             "Searches that run or wait in this process.",

@@ -53,62 +53,41 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from softcosine import errors
+from softcosine.client.failures import ERRORS, PREFIX
+from softcosine.errors import CommitNotFoundError, IndexFormatError, SoftCosineError
 from softcosine.index.requests import refusal
 from softcosine.serve.json_text import json_bytes
 
 _log = logging.getLogger(__name__)
 
-PREFIX = "urn:softcosine:"
 _METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
-_STATUS = {
-    "malformed-request": 400,
-    "missing-key": 401,
-    "wrong-key": 401,
-    "wrong-scope": 403,
-    "wrong-origin": 403,
-    "missing-token": 403,
-    "read-only": 403,
-    "not-found": 404,
-    "unknown-index": 404,
-    "unknown-document": 404,
-    "unknown-term": 404,
-    "unknown-task": 404,
-    "method-not-allowed": 405,
-    "slow-request": 408,
-    "already-exists": 409,
-    "key-reused": 409,
-    "changed-meanwhile": 412,
-    "too-large": 413,
-    "unsupported-type": 415,
-    "wrong-host": 421,
-    "invalid-request": 422,
-    "invalid-input": 422,
-    "indefinite-matrix": 422,
-    "over-limit": 422,
-    "too-many-searches": 429,
-    "bug": 500,
-    "corrupt-index": 500,
-    "missing-dependency": 501,
-    "busy": 503,
-    "stopping": 503,
-    "deadline": 504,
-    "disk-full": 507,
+_KINDS = {
+    400: ("malformed-request",),
+    401: ("missing-key", "wrong-key"),
+    403: ("wrong-scope", "wrong-origin", "missing-token", "read-only"),
+    404: ("not-found", "unknown-index", "unknown-document", "unknown-term", "unknown-task"),
+    405: ("method-not-allowed",),
+    408: ("slow-request",),
+    409: ("already-exists", "key-reused"),
+    412: ("changed-meanwhile",),
+    413: ("too-large",),
+    415: ("unsupported-type",),
+    421: ("wrong-host",),
+    422: ("invalid-request", "invalid-input", "indefinite-matrix", "over-limit"),
+    429: ("too-many-searches",),
+    500: ("bug", "corrupt-index"),
+    501: ("missing-dependency",),
+    503: ("busy", "stopping"),
+    504: ("deadline",),
+    507: ("disk-full",),
 }
-# The first class that fits.
+_STATUS = {kind: status for status, kinds in _KINDS.items() for kind in kinds}
+# The first class that fits: subclasses stand before their bases.
 _OF_ERRORS: tuple[tuple[type[Exception], str], ...] = (
-    (errors.DeadlineExceededError, "deadline"),
-    (errors.UnknownDocumentError, "unknown-document"),
-    (errors.UnknownTermError, "unknown-term"),
-    (errors.IndefiniteMatrixError, "indefinite-matrix"),
-    (errors.InvalidInputError, "invalid-input"),
-    (errors.IndexLockedError, "busy"),
-    (errors.CommitNotFoundError, "busy"),
-    (errors.MissingDependencyError, "missing-dependency"),
-    (errors.AlreadyExistsError, "already-exists"),
-    (errors.IndexFormatError, "corrupt-index"),
-    (PermissionError, "read-only"),
+    (CommitNotFoundError, "busy"),
+    *((error, kind) for kind, error in ERRORS.items()),
+    (IndexFormatError, "corrupt-index"),
 )
 _RETRY = {"too-many-searches": "1", "busy": "2", "stopping": "5"}
 
@@ -208,8 +187,7 @@ def add_handlers(app: Starlette) -> None:
         return answer(request, problem)
 
     app.add_exception_handler(HTTPException, http)
-    for kind, _ in _OF_ERRORS:
-        app.add_exception_handler(kind, known)
+    app.add_exception_handler(SoftCosineError, known)
     app.add_exception_handler(OSError, known)
 
 

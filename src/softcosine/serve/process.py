@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import logging
 import os
 import socket
@@ -12,12 +11,13 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.supervisors import Multiprocess
 
 from softcosine.errors import InvalidInputError
 from softcosine.serve.app import create_app
@@ -27,8 +27,6 @@ from softcosine.serve.logs import JsonLines
 from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 
-_VARIABLE = "SOFTCOSINE_SERVE"  # the settings, for the processes of several workers
-_APP = "softcosine.serve.process:app_of_environment"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BACKLOG = 512
 
@@ -111,9 +109,16 @@ def serve(settings: ServeSettings, bind: Bind, started: Callable[[str], None]) -
             "ssl_keyfile": bind.private_key,
         }
         if bind.workers > 1:
-            _serve_by_workers(settings, bind.workers, listening, options, address, started, left)
+            started(address)
+            figures = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-metrics-"))
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures  # read by the workers as they start
+            config = uvicorn.Config(
+                partial(_app_of_worker, settings), factory=True, workers=bind.workers, **options
+            )
+            Multiprocess(config, sockets=[listening]).run()
             return
-        server = _Server(uvicorn.Config(create_app(settings), **options), address, started)
+        server = _Server(uvicorn.Config(create_app(settings), **options))
+        server.announce = partial(started, address)
         try:
             server.run(sockets=[listening])
         except (KeyboardInterrupt, SystemExit):
@@ -122,44 +127,16 @@ def serve(settings: ServeSettings, bind: Bind, started: Callable[[str], None]) -
 
 
 class _Server(uvicorn.Server):
-    def __init__(
-        self, config: uvicorn.Config, address: str, started: Callable[[str], None]
-    ) -> None:
-        super().__init__(config)
-        self._address = address
-        self._announce = started
+    announce: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._announce(self._address)
+            self.announce()
 
 
-def _serve_by_workers(
-    settings: ServeSettings,
-    workers: int,
-    listening: socket.socket,
-    options: dict[str, Any],
-    address: str,
-    started: Callable[[str], None],
-    left: ExitStack,
-) -> None:
-    from uvicorn.supervisors import Multiprocess
-
-    # Not msgspec.json, which takes no paths that are not UTF-8.
-    os.environ[_VARIABLE] = json.dumps(msgspec.to_builtins(settings, enc_hook=os.fspath))
-    figures = left.enter_context(tempfile.TemporaryDirectory(prefix="softcosine-metrics-"))
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = figures  # read by the workers, before their imports
-    config = uvicorn.Config(_APP, factory=True, workers=workers, **options)
-    started(address)
-    Multiprocess(config, sockets=[listening]).run()
-
-
-def app_of_environment() -> Starlette:
-    """Return the application of a worker; its settings come from the process that starts it."""
+def _app_of_worker(settings: ServeSettings) -> Starlette:
     _log_json()
-    given = json.loads(os.environ[_VARIABLE])
-    settings = msgspec.convert(given, ServeSettings, dec_hook=lambda kind, path: kind(path))
     return create_app(settings)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -55,36 +56,24 @@ class View:
         No refresh and no commit changes it.
     """
 
-    __slots__ = ("_completions", "_lock", "_plain", "index")
-
     def __init__(self, index: EitherIndex) -> None:
         self.index = index
-        self._completions: Completions | None = None
-        self._plain: SoftIndex | None = None
-        self._lock = threading.Lock()
 
     @property
     def commit(self) -> str:
         """Checksum of the commit."""
         return self.index.commit
 
-    @property
+    @cached_property
     def completions(self) -> Completions:
-        """The words by prefix; computed on first access."""
-        with self._lock:
-            if self._completions is None:
-                self._completions = Completions.of(self.index)
-            return self._completions
+        """The words by prefix."""
+        return Completions.of(self.index)
 
-    @property
+    @cached_property
     def plain(self) -> SoftIndex:
-        """The index with the identity as S; made on first access."""
+        """The index with the identity as S."""
         one = whole(self.index, "a search without similar words")
-        with self._lock:
-            if self._plain is None:
-                identity = TermSimilarityMatrix.identity(self.index.vocabulary)
-                self._plain = one.with_similarity(identity)
-            return self._plain
+        return one.with_similarity(TermSimilarityMatrix.identity(self.index.vocabulary))
 
 
 @dataclass(frozen=True, slots=True)

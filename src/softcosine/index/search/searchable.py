@@ -757,12 +757,15 @@ class Searchable:
         ------
         InvalidInputError
         """
+        return self._pairs(
+            min_similarity=min_similarity, k=k, by=by, ranking=ranking, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+
+    def _pairs(self, **options: Any) -> SimilarPairs:
         from softcosine.index.near_duplicates.similar import pairs_of
 
-        return pairs_of(
-            self._snapshot, min_similarity=min_similarity, k=k, by=by, ranking=ranking,
-            threads=threads, progress=progress,
-        )  # fmt: skip
+        return pairs_of(self._snapshot, **options)
 
     def dedupe(
         self,
@@ -789,9 +792,12 @@ class Searchable:
         ------
         InvalidInputError
         """
-        from softcosine.index.near_duplicates.similar import groups_of
-
-        return groups_of(
-            self._snapshot, min_similarity=min_similarity, method=method, by=by, threads=threads,
+        return self._groups(
+            min_similarity=min_similarity, method=method, by=by, threads=threads,
             progress=progress,
         )  # fmt: skip
+
+    def _groups(self, **options: Any) -> list[SimilarGroup]:
+        from softcosine.index.near_duplicates.similar import groups_of
+
+        return groups_of(self._snapshot, **options)

@@ -50,7 +50,6 @@ from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.index.writer.pending_commit import (
     AnalyzedDocuments,
-    DocumentEncoder,
     PendingCommit,
 )
 from softcosine.matrix.term_similarity_matrix import (
@@ -121,8 +120,6 @@ class IndexWriter:
         Builds S at the first commit, instead of the recipe of the index.
     encoder : IndexEncoder, optional
         Reads new documents; by default that of the directory, or the installed light one.
-    coordinates : DocumentEncoder, optional
-        In its place: returns coordinates that are known.
     progress : callable, optional
         Called with (task, done, total); total may be None.
     threads : int, optional
@@ -150,7 +147,6 @@ class IndexWriter:
         on_commit: Callable[[IndexEncoder | None], object] | None = None,
         builder: SimilarityBuilder | None = None,
         encoder: IndexEncoder | None = None,
-        coordinates: DocumentEncoder | None = None,
         progress: Report | None = None,
         threads: int | None = None,
     ) -> None:
@@ -159,7 +155,6 @@ class IndexWriter:
         self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
         self._builder = builder
         self._encoder = encoder or directory.encoder
-        self._coordinates = coordinates
         self._report = progress or silent
         self._policy = merge
         self._default = default
@@ -667,7 +662,7 @@ class IndexWriter:
     def _new_pending(self) -> PendingCommit:
         return PendingCommit(
             self._writer, memory=self._memory, builder=self._builder,
-            encoder=self._coordinates or self._encode, report=self._report,
+            encoder=self._encode, report=self._report,
         )  # fmt: skip
 
     def _encode(
