@@ -53,7 +53,7 @@ from softcosine.matrix import stored, term_similarity_matrix
 from softcosine.similarity.combine.combined import mean
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+from softcosine.similarity.thesaurus.concepts import concepts_of_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.storage import folder as folders
 from softcosine.text import vocabulary as contents

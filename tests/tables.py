@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from softcosine.similarity.source import Neighbors, TermSimilaritySource
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.source import TermSimilaritySource
 
 TERMS = tuple("dbcafe")
 VALUES = (0.0, 0.0, 0.25, 0.5, 0.5, 0.75, 1.0)

@@ -18,7 +18,7 @@ from softcosine.matrix import building as answers
 from softcosine.matrix.building import GrowingColumns, best_of_rows, with_diagonal
 from softcosine.matrix.rules import Rules, column_order
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.source import Neighbors
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from toys import ToySource

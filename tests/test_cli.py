@@ -388,7 +388,8 @@ def test_without_options_similarities_come_from_the_vectors_and_the_texts(run, t
 def decided_folder(tmp_path_factory) -> Path:
     from softcosine.index.soft_index import SoftIndex
     from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-    from softcosine.similarity.overrides.decisions import Decisions, decided
+    from softcosine.similarity.overrides.decision_list import Decisions
+    from softcosine.similarity.overrides.decisions import decided
 
     decisions = Decisions.of(
         pinned={("bicycle", "tea"): 0.4}, forbidden=[("bicycle", "car")], weighed={"tyre": 0.5}

@@ -16,9 +16,10 @@ from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix.ranges import check_starts, check_values
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.overrides.decisions import Decisions, decided
+from softcosine.similarity.overrides.decision_list import Decisions
+from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+from softcosine.similarity.thesaurus.concepts import concepts_of_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary

@@ -13,15 +13,9 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.in_terms import TermKeys
-from softcosine.similarity.overrides.decisions import (
-    DecidedSimilarity,
-    Decision,
-    Decisions,
-    decided,
-    pinned,
-    read_decisions,
-    without,
-)
+from softcosine.similarity.overrides.decision_files import read_decisions
+from softcosine.similarity.overrides.decision_list import Decision, Decisions
+from softcosine.similarity.overrides.decisions import DecidedSimilarity, decided, pinned, without
 from softcosine.similarity.source import TermSimilaritySource, register_source, source_from_state
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze

@@ -135,7 +135,7 @@ def test_s_is_the_greatest_similarity_over_all_forms_of_both_terms(listed, words
     vocabulary = sc.analyze([" ".join(words)], analyzer).vocabulary
     source: TermSimilaritySource = sc.PairSimilarity(listed)
     if groups:
-        from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+        from softcosine.similarity.thesaurus.concepts import concepts_of_groups
 
         concepts = concepts_of_groups(([a, b], s) for a, b, s in listed)
         source = sc.ThesaurusSimilarity(concepts, name="groups", listed=True)

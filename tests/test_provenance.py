@@ -12,11 +12,11 @@ from hypothesis import given
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.naming import name_of
 from softcosine.similarity.overrides.antonyms import Antonyms
-from softcosine.similarity.overrides.decisions import Decisions, decided, pinned, without
+from softcosine.similarity.overrides.decision_list import Decisions
+from softcosine.similarity.overrides.decisions import decided, pinned, without
 from softcosine.similarity.overrides.guard import Guarded, guarded
-from softcosine.similarity.provenance import Origin, origins, overruled
+from softcosine.similarity.provenance import Origin, name_of, origins, overruled
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity

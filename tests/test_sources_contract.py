@@ -24,12 +24,13 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.embeddings.subwords import Subwords
 from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.antonyms import Antonyms
-from softcosine.similarity.overrides.decisions import Decisions, decided
+from softcosine.similarity.overrides.decision_list import Decisions
+from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.source import (
-    Neighbors,
     SourceState,
     TermSimilaritySource,
     register_source,
@@ -39,7 +40,7 @@ from softcosine.similarity.source import (
 )
 from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
-from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
+from softcosine.similarity.thesaurus.concepts import concepts_of_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze

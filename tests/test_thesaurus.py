@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.source import source_from_state
 from softcosine.similarity.thesaurus import thesaurus as members
-from softcosine.similarity.thesaurus.concepts import Concepts
-from softcosine.similarity.thesaurus.synonyms import concepts_of_groups, written_terms
+from softcosine.similarity.thesaurus.concepts import Concepts, concepts_of_groups, written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze

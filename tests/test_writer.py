@@ -31,7 +31,8 @@ from softcosine.index.writer.merging import MergePolicy
 from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.default import default_source
-from softcosine.similarity.overrides.decisions import Decisions, decided
+from softcosine.similarity.overrides.decision_list import Decisions
+from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

@@ -18,7 +18,8 @@ from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.source import Neighbors, SourceState
+from softcosine.similarity.neighbors import Neighbors
+from softcosine.similarity.source import SourceState
 from softcosine.text.vocabulary import Vocabulary
 
 

@@ -21,7 +21,7 @@ _HOMES = {
     "CharacterNgramSimilarity": "softcosine.similarity.spelling.character_ngrams",
     "Client": "softcosine.client",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
-    "Decisions": "softcosine.similarity.overrides.decisions",
+    "Decisions": "softcosine.similarity.overrides.decision_list",
     "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
@@ -32,7 +32,7 @@ _HOMES = {
     "Matches": "softcosine.index.soft_neighbors",
     "MeaningSpace": "softcosine.space.meaning",
     "MergePolicy": "softcosine.index.writer.merging",
-    "Neighbors": "softcosine.similarity.source",
+    "Neighbors": "softcosine.similarity.neighbors",
     "OnnxEncoder": "softcosine.encoders.onnx_encoder",
     "OrthonormalBasis": "softcosine.space.basis",
     "PairSimilarity": "softcosine.similarity.pairs",
@@ -66,7 +66,7 @@ _HOMES = {
     "paired_soft_cosine_similarity": "softcosine.space.measures",
     "paired_soft_inner_product": "softcosine.space.measures",
     "pinned": "softcosine.similarity.overrides.decisions",
-    "read_decisions": "softcosine.similarity.overrides.decisions",
+    "read_decisions": "softcosine.similarity.overrides.decision_files",
     "scaled": "softcosine.similarity.combine.combined",
     "soft_cosine_distances": "softcosine.space.measures",
     "soft_cosine_similarity": "softcosine.space.measures",
@@ -123,16 +123,16 @@ if TYPE_CHECKING:
         EmbeddingSimilarity as EmbeddingSimilarity,
     )
     from softcosine.similarity.embeddings.encoder import EncoderSimilarity as EncoderSimilarity
+    from softcosine.similarity.neighbors import Neighbors as Neighbors
     from softcosine.similarity.overrides.antonyms import Antonyms as Antonyms
-    from softcosine.similarity.overrides.decisions import Decisions as Decisions
+    from softcosine.similarity.overrides.decision_files import read_decisions as read_decisions
+    from softcosine.similarity.overrides.decision_list import Decisions as Decisions
     from softcosine.similarity.overrides.decisions import decided as decided
     from softcosine.similarity.overrides.decisions import pinned as pinned
-    from softcosine.similarity.overrides.decisions import read_decisions as read_decisions
     from softcosine.similarity.overrides.decisions import without as without
     from softcosine.similarity.overrides.guard import Guarded as Guarded
     from softcosine.similarity.pairs import PairSimilarity as PairSimilarity
     from softcosine.similarity.provenance import origins as origins
-    from softcosine.similarity.source import Neighbors as Neighbors
     from softcosine.similarity.source import TermSimilaritySource as TermSimilaritySource
     from softcosine.similarity.spelling.character_ngrams import (
         CharacterNgramSimilarity as CharacterNgramSimilarity,

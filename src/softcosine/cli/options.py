@@ -202,7 +202,7 @@ class Sources:
         """Return the recipe of sources; None for the default ones."""
         from softcosine.matrix.recipe import SimilarityRecipe
         from softcosine.similarity.combine.by_name import JOINS
-        from softcosine.similarity.overrides.decisions import read_decisions
+        from softcosine.similarity.overrides.decision_files import read_decisions
 
         check_choice("join", self.join, JOINS)
         return SimilarityRecipe(

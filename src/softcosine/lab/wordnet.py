@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.embeddings.compared_vectors import check_scale
-from softcosine.similarity.thesaurus.synonyms import written_terms
+from softcosine.similarity.source import check_scale
+from softcosine.similarity.thesaurus.concepts import written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.similarity.thesaurus.wordnet import Ancestors, Weighed, WordNet, concepts_of_wordnet
 from softcosine.similarity.thesaurus.wordnet_files import read_wordnet

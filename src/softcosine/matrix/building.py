@@ -26,8 +26,9 @@ from softcosine.similarity.in_terms import (
     in_terms,
     known_as_written,
 )
+from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.guard import guarded as with_guard
-from softcosine.similarity.source import Neighbors, TermSimilaritySource, checked_source
+from softcosine.similarity.source import TermSimilaritySource, checked_source
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__

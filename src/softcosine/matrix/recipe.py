@@ -51,6 +51,11 @@ Scaling = Literal["auto", "none", "balanced", "definite"]
 
 _FORMAT, _VERSION = "softcosine-recipe", 1
 _ORDERS = get_args(Order)
+# Settings of recipes of earlier releases.
+_GONE = {
+    "proposer": "all pairs are compared, so S is exact",
+    "calibrate": 'combine the sources by "first" instead',
+}
 # Kinds of sources that are lists, and whether their pairs are pinned; None: depends on the size.
 _LISTS = {"synonyms": None, "list": True}
 
@@ -264,34 +269,21 @@ class SimilarityRecipe:
             If there are no texts to learn from.
         FileNotFoundError, MalformedFileError
         """
-        return self._joined(self._settings(texts, vocabulary, words, report), language)
-
-    def _settings(
-        self,
-        texts: AnalyzedTexts | TextStream | None,
-        vocabulary: Vocabulary | None,
-        words: Iterable[str] | None,
-        report: Report,
-    ) -> SourceSettings:
-        return SourceSettings(
-            self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
-            words=None if words is None else tuple(words), report=report,
-        )  # fmt: skip
-
-    def _joined(
-        self, settings: SourceSettings, language: str | None
-    ) -> tuple[TermSimilaritySource, str]:
         if self.sources is None:
-            if settings.texts is None and self.needs_texts(language):
+            if texts is None and self.needs_texts(language):
                 raise InvalidInputError(
                     "no source was named, and there are no texts to learn from; name one, such as "
                     "english, or give documents."
                 )
             chosen = default_source(
-                settings.texts, vocabulary=settings.vocabulary, language=language,
-                progress=partial(settings.report, "learning from the texts"), **self._of_cosines(),
+                texts, vocabulary=vocabulary, language=language,
+                progress=partial(report, "learning from the texts"), **self._of_cosines(),
             )  # fmt: skip
             return chosen.source, chosen.note
+        settings = SourceSettings(
+            self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
+            words=None if words is None else tuple(words), report=report,
+        )  # fmt: skip
         made = [
             source_named(source, settings) if isinstance(source, str) else source
             for source in self.sources
@@ -357,8 +349,9 @@ class SimilarityRecipe:
         if self.plain:
             S = TermSimilarityMatrix.identity(vocabulary)
             return BuiltSimilarity(S, None, "Only equal words count: S = I.")
-        settings = self._settings(texts, vocabulary, words, tell)
-        source, note = self._joined(settings, language)
+        source, note = self.joined(
+            texts, vocabulary=vocabulary, language=language, words=words, report=tell
+        )
         source = self.finished(source, vocabulary=vocabulary, analyzer=analyzer, language=language)
         tell("finding similar terms", 0, len(vocabulary))
         S = TermSimilarityMatrix.from_source(
@@ -423,16 +416,12 @@ class SimilarityRecipe:
             raise InvalidInputError(
                 f"the recipe is of version {given['version']!r}; this release reads {_VERSION}."
             )
-        if (proposer := values.pop("proposer", None)) is not None:
-            raise InvalidInputError(
-                f"the recipe names the proposer {proposer!r}, and this release compares all pairs; "
-                'delete "proposer" from the recipe: S is then exact.'
-            )
-        if values.pop("calibrate", False):
-            raise InvalidInputError(
-                "the recipe calibrates its sources, which this release does not; delete "
-                '"calibrate" from the recipe, and combine the sources by "first".'
-            )
+        for name, advice in _GONE.items():
+            if values.pop(name, None):
+                raise InvalidInputError(
+                    f'the recipe has the setting {name!r} of earlier releases; delete "{name}" '
+                    f"from the recipe: {advice}."
+                )
         known = [one.name for one in fields(cls)]
         if unknown := [name for name in values if name not in known]:
             raise InvalidInputError(

@@ -35,7 +35,7 @@ from softcosine.matrix.stored import (
     stored_source,
     write_matrix,
 )
-from softcosine.similarity.source import TermSimilaritySource, checked_source, usual_neighbors
+from softcosine.similarity.source import TermSimilaritySource, usual_neighbors
 from softcosine.storage import Folder, open_folder
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.packing import PackedStrings
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 # Entries up to this number of bytes are checked on opening, in a few milliseconds.
 _CHECKED_AT_ONCE = 1 << 22
-
-__all__ = ["MatrixStatistics", "TermSimilarityMatrix", "checked_similarity", "checked_source"]
 
 _SHOWN = 10
 

@@ -11,12 +11,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.writer.growing import rebuilt
 from softcosine.serve.models import SimilaritiesBody
 from softcosine.serve.served_index import EitherWriter
-from softcosine.similarity.overrides.decisions import (
-    DecidedSimilarity,
-    Decision,
-    Decisions,
-    decided,
-)
+from softcosine.similarity.overrides.decision_list import Decision, Decisions
+from softcosine.similarity.overrides.decisions import DecidedSimilarity, decided
 
 
 def decisions_of(index: EitherIndex) -> Decisions:

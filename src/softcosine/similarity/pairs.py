@@ -416,24 +416,18 @@ def _check_matrix(words: Sequence[str], S: csr_array, rows: NDArray[np.int32]) -
         raise InvalidInputError(f"S has the shape {S.shape}; needed is a square matrix.")
     of = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
 
-    def refuse(entry: int, problem: str) -> None:
+    valid = (S.data > 0.0) & (S.data <= 1.0) & (of != S.indices)
+    valid &= _entries(S, S.indices, of) == S.data
+    if not valid.all():
+        entry = int(np.argmin(valid))
         names = []
         for row in (of[entry], S.indices[entry]):
             named = np.flatnonzero(rows == row)
             names.append(repr(words[int(named[0])]) if len(named) else f"row {row}")
         raise InvalidInputError(
-            f"the similarity of {names[0]} and {names[1]} is {S.data[entry]}{problem}"
+            f"the similarity of {names[0]} and {names[1]} is {S.data[entry]}; needed is a "
+            "symmetric matrix of numbers in (0, 1], without diagonal."
         )
-
-    outside = np.flatnonzero(~((S.data > 0.0) & (S.data <= 1.0)))
-    if len(outside):
-        refuse(int(outside[0]), "; needed is a number in (0, 1].")
-    diagonal = np.flatnonzero(of == S.indices)
-    if len(diagonal):
-        refuse(int(diagonal[0]), " and stands on the diagonal; leave the diagonal empty.")
-    asymmetric = np.flatnonzero(_entries(S, S.indices, of) != S.data)
-    if len(asymmetric):
-        refuse(int(asymmetric[0]), ", but another the other way round; S must be symmetric.")
 
 
 def _entries(

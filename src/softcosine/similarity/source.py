@@ -11,26 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_whole, must_be
+from softcosine._validation import check_number, check_whole, must_be
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.neighbors import Neighbors
-
-__all__ = [
-    "Neighbors",
-    "SavableSource",
-    "SourceState",
-    "TermSimilaritySource",
-    "check_kinds",
-    "check_limit",
-    "check_pairs",
-    "checked_source",
-    "equal_strings",
-    "register_source",
-    "rows_of",
-    "source_from_state",
-    "state_of",
-    "usual_neighbors",
-]
+from softcosine.similarity.neighbors import Neighbors as Neighbors
 
 _USUAL_NEIGHBORS = 100
 
@@ -248,6 +231,13 @@ def usual_neighbors(source: TermSimilaritySource) -> int:
 def check_limit(max_neighbors: int) -> None:
     """Raise InvalidInputError if the requested number of neighbours is negative."""
     check_whole("max_neighbors", max_neighbors, least=0)
+
+
+def check_scale(*, threshold: float = 0.3, exponent: float = 4.0, max_neighbors: int = 1) -> None:
+    """Raise InvalidInputError if a setting common to many sources is out of range."""
+    check_number("threshold", threshold, least=0, most=1)
+    check_number("exponent", exponent, above=0)
+    check_whole("max_neighbors", max_neighbors)
 
 
 def rows_of(numbers: Mapping[str, int], terms: Sequence[str]) -> NDArray[np.int32]:

@@ -27,8 +27,7 @@ from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import WrittenDocuments
 from softcosine.index.segment.segment import Segment
 from softcosine.index.writer.lock import WriteLock
-from softcosine.matrix.term_similarity_matrix import checked_source
-from softcosine.similarity.source import TermSimilaritySource
+from softcosine.similarity.source import TermSimilaritySource, checked_source
 from softcosine.storage.manifest import is_stored
 
 if TYPE_CHECKING:

@@ -35,13 +35,9 @@ from softcosine.index.rankings import check_ranking
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.pending_commit import CountedDocuments, PendingCommit
 from softcosine.matrix.recipe import SimilarityRecipe
-from softcosine.matrix.term_similarity_matrix import (
-    TermSimilarityMatrix,
-    checked_similarity,
-    checked_source,
-)
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.similarity.registry import no_documents
-from softcosine.similarity.source import SourceState, TermSimilaritySource, state_of
+from softcosine.similarity.source import SourceState, TermSimilaritySource, checked_source, state_of
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary

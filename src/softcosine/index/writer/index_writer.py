@@ -52,12 +52,8 @@ from softcosine.index.writer.pending_commit import (
     AnalyzedDocuments,
     PendingCommit,
 )
-from softcosine.matrix.term_similarity_matrix import (
-    TermSimilarityMatrix,
-    checked_similarity,
-    checked_source,
-)
-from softcosine.similarity.source import TermSimilaritySource
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
+from softcosine.similarity.source import TermSimilaritySource, checked_source
 from softcosine.text.analyzer import shortened
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting

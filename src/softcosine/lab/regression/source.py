@@ -19,7 +19,7 @@ from softcosine.similarity.cooccurrence.counts import (
     Nearness,
     cooccurrence_counts,
 )
-from softcosine.similarity.embeddings.compared_vectors import check_scale
+from softcosine.similarity.source import check_scale
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts

@@ -22,7 +22,7 @@ from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.scaling import Lambdas
 from softcosine.similarity.cooccurrence.counts import Nearness
 from softcosine.similarity.cooccurrence.names import names_of
-from softcosine.similarity.embeddings.compared_vectors import check_scale
+from softcosine.similarity.source import check_scale
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 

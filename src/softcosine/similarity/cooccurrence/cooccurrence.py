@@ -22,8 +22,9 @@ from softcosine.kernels.cooccurrence import (
 )
 from softcosine.similarity.cooccurrence.counts import Nearness, cooccurrence_counts
 from softcosine.similarity.cooccurrence.pair_counts import PairCounts
-from softcosine.similarity.embeddings.compared_vectors import ComparedVectors, check_scale
+from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
 from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.source import check_scale
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts

@@ -14,8 +14,9 @@ from softcosine._threads import takes_threads
 from softcosine.encoders.encoder import Encode, Encoder
 from softcosine.similarity.cooccurrence.distilled_vectors import distilled_vectors, encoded, unit
 from softcosine.similarity.cooccurrence.names import names_of
-from softcosine.similarity.embeddings.compared_vectors import ComparedVectors, check_scale
+from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
 from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.source import check_scale
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 

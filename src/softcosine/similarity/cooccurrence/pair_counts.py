@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from tempfile import TemporaryFile, gettempdir
-from typing import IO, Protocol
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +23,10 @@ _MAX_RUNS = 16
 CountedRows = tuple[int, int, csr_array]
 
 
-class _Run(Protocol):
-    """Counts of one chunk of the corpus, or of several merged ones."""
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Start of each row, shape (n_terms + 1,)."""
-        ...
-
-    def read(self, start: int, stop: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Columns and counts of some entries."""
-        ...
-
-
 @dataclass(slots=True)
 class _MemoryRun:
+    """Counts in memory; row ``i`` is at ``starts[i]:starts[i + 1]``."""
+
     starts: NDArray[np.int64]
     columns: NDArray[np.int32]
     counts: NDArray[np.int64]
@@ -79,6 +68,10 @@ class _FileRun:
     def close(self) -> None:
         self._columns.close()
         self._counts.close()
+
+
+# Counts of one chunk of the corpus, or of several merged ones.
+_Run = _MemoryRun | _FileRun
 
 
 class PairCounts:

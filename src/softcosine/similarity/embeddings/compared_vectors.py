@@ -11,14 +11,19 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
-from softcosine._validation import check_number, check_whole
 from softcosine.kernels.selection import pair_similarities
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
 from softcosine.similarity.embeddings.vector_table import VectorTable
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors
-from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
+from softcosine.similarity.source import (
+    SourceState,
+    check_limit,
+    check_pairs,
+    check_scale,
+    equal_strings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +177,3 @@ class ComparedVectors:
             name: settings.pop(name) for name in ("composed", "table") if name in settings
         }
         return cls.of_table(DeferredTable(of_table, state.arrays), **settings)
-
-
-def check_scale(*, threshold: float = 0.3, exponent: float = 4.0, max_neighbors: int = 1) -> None:
-    """Raise InvalidInputError if a setting common to these sources is out of range."""
-    check_number("threshold", threshold, least=0, most=1)
-    check_number("exponent", exponent, above=0)
-    check_whole("max_neighbors", max_neighbors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,37 +18,8 @@ from softcosine.similarity.embeddings.word_vectors import WordVectors, as_matrix
 _NUMBERS = 4 << 20  # components gathered per chunk
 
 
-class Composer(Protocol):
-    """Protocol of compositions: splits words into pieces (word pieces or n-grams)."""
-
-    @property
-    def kind(self) -> str:
-        """Name under which it is saved."""
-        ...
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Words that are a piece themselves."""
-        ...
-
-    @property
-    def n_pieces(self) -> int:
-        """Number of pieces."""
-        ...
-
-    def pieces(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the pieces of each term: those of term ``i`` at ``indptr[i]:indptr[i + 1]``."""
-        ...
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return its strings as arrays."""
-        ...
-
-    def settings(self) -> dict[str, Any]:
-        """Return its other settings."""
-        ...
-
-
+# Splits words into pieces (word pieces or n-grams).
+Composer = Subwords | WordPieces
 _COMPOSERS: dict[str, Any] = {composer.kind: composer for composer in (Subwords, WordPieces)}
 
 

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from softcosine._progress import Progress
 from softcosine._threads import takes_threads
-from softcosine.similarity.embeddings.compared_vectors import ComparedVectors, check_scale
+from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
+from softcosine.similarity.source import check_scale
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors

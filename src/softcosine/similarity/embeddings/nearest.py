@@ -137,7 +137,7 @@ class Nearest:
                 for first in range(0, len(columns), width):
                     near = columns.units[first : first + width]
                     block = _cosines(block_rows.units, near, space)
-                    self._keep(workers, block, 0, first, block_rows, found, k)
+                    self._keep(workers, block, (0, first), block_rows, found, k)
                 self._rank(workers, block_rows, found, k)
             report(min(start + _BLOCK_ROWS, len(rows)), len(rows))
             yield found.answer(slice(None))
@@ -178,10 +178,12 @@ class Nearest:
                 for column in range(row, n, _BLOCK_COLUMNS):
                     near = vectors.units[column : column + _BLOCK_COLUMNS]
                     block = _cosines(rows, near, space)
-                    self._keep(workers, block, row, column, vectors, found, k)
+                    self._keep(workers, block, (row, column), vectors, found, k)
                     # Pairs within the rows were already used for both vectors.
                     beyond = min(max(row + len(rows) - column, 0), len(near))
-                    self._keep_by_column(workers, block, beyond, row, column, found, k)
+                    self._keep(
+                        workers, block, (row, column), vectors, found, k, by_column_from=beyond
+                    )
                     done += len(rows) * (2 * len(near) - beyond)
                     report(done // n, n)
             self._rank(workers, vectors, found, k)
@@ -196,54 +198,33 @@ class Nearest:
         self,
         workers: Workers,
         block: NDArray[np.float32],
-        row_start: int,
-        column_start: int,
+        place: tuple[int, int],
         rows: UnitVectors,
         found: _Candidates,
         k: int,
+        *,
+        by_column_from: int | None = None,
     ) -> None:
-        """Scan a block for candidates of its rows; each row belongs to one thread."""
+        """Scan a block, whose first pair is at `place`, for candidates of its rows, or columns.
 
-        def work(start: int, stop: int) -> None:
-            part = (row_start, column_start, start, stop, 0, block.shape[1])
-            self._keep_part(block, part, False, rows, found, k)
-
-        workers.for_each_chunk(work, block.shape[0], chunk=_CHUNK_ROWS)
-
-    def _keep_by_column(
-        self,
-        workers: Workers,
-        block: NDArray[np.float32],
-        first: int,
-        row_start: int,
-        column_start: int,
-        found: _Candidates,
-        k: int,
-    ) -> None:
-        """Scan a block for candidates of its columns from `first` on."""
-
-        def work(start: int, stop: int) -> None:
-            part = (row_start, column_start, 0, block.shape[0], first + start, first + stop)
-            self._keep_part(block, part, True, self._vectors, found, k)
-
-        workers.for_each_chunk(work, block.shape[1] - first, chunk=_CHUNK_COLUMNS)
-
-    def _keep_part(
-        self,
-        block: NDArray[np.float32],
-        part: tuple[int, int, int, int, int, int],
-        by_column: bool,
-        rows: UnitVectors,
-        found: _Candidates,
-        k: int,
-    ) -> None:
+        Each owner belongs to one thread.
+        """
         columns = self._vectors
-        keep_candidates(
-            block, *part, by_column,
-            rows.units, rows.scales, rows.strings, columns.units, columns.scales, columns.strings,
-            k, self._threshold, self._exponent, self._margin,
-            found.values, found.columns, found.sizes, found.bounds,
-        )  # fmt: skip
+        by_column = by_column_from is not None
+        first = by_column_from or 0
+
+        def work(start: int, stop: int) -> None:
+            own, all_ = (first + start, first + stop), (0, block.shape[1 - by_column])
+            part = (*all_, *own) if by_column else (*own, *all_)
+            keep_candidates(
+                block, *place, *part, by_column, rows.units, rows.scales, rows.strings,
+                columns.units, columns.scales, columns.strings,
+                k, self._threshold, self._exponent, self._margin,
+                found.values, found.columns, found.sizes, found.bounds,
+            )  # fmt: skip
+
+        n = block.shape[by_column] - first
+        workers.for_each_chunk(work, n, chunk=_CHUNK_COLUMNS if by_column else _CHUNK_ROWS)
 
     def _rank(self, workers: Workers, rows: UnitVectors, found: _Candidates, k: int) -> None:
         columns = self._vectors

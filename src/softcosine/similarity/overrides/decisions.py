@@ -20,7 +20,6 @@ from softcosine.similarity.in_terms import (
     in_terms,
 )
 from softcosine.similarity.neighbors import Neighbors
-from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.source import (
@@ -33,16 +32,6 @@ from softcosine.similarity.source import (
     state_of,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
-
-__all__ = [
-    "DecidedSimilarity",
-    "Decision",
-    "Decisions",
-    "decided",
-    "pinned",
-    "read_decisions",
-    "without",
-]
 
 
 @dataclass(frozen=True, slots=True)

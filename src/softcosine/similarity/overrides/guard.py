@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.errors import InvalidInputError
 from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.composite import Settled, SourceOfOne, neighbors_in_rounds
@@ -29,7 +29,7 @@ from softcosine.similarity.source import (
     source_from_state,
     state_of,
 )
-from softcosine.text.packing import PackedStrings, pack_strings
+from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.words import pair_in_run
 
@@ -123,26 +123,16 @@ class Guarded(SourceOfOne):
                 f"antonyms is {antonyms!r}; needed is 'english', None or Antonyms(pairs)."
             )
         super().__init__(source)
-        self._antonyms: Antonyms | PackedStrings | Literal["english"] = (
-            Antonyms(()) if antonyms is None else antonyms
-        )
+        self._antonyms: Antonyms | Literal["english"] = antonyms or Antonyms(())
         self.isolate_digits = isolate_digits
         self.separate_pieces = separate_pieces
         self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
 
     @property
     def antonyms(self) -> Antonyms:
-        """The antonyms; those of a stored guard are read on first use."""
-        if self._antonyms == "english":
+        """The antonyms; the English ones are read on first use."""
+        if isinstance(self._antonyms, str):
             self._antonyms = Antonyms.english()
-        if isinstance(self._antonyms, PackedStrings):
-            try:
-                self._antonyms = _of_stored(self._antonyms.strings())
-            except InvalidInputError as error:
-                raise CorruptIndexError(
-                    f"the stored antonyms are damaged: {error} `softcosine admin check` tells "
-                    "which file has changed."
-                ) from error
         return self._antonyms
 
     def __repr__(self) -> str:
@@ -161,9 +151,7 @@ class Guarded(SourceOfOne):
 
     def over(self, *sources: TermSimilaritySource) -> Guarded:
         """Return the same guard over another source."""
-        made = Guarded(*sources, antonyms=None, **self._settings())
-        made._antonyms = self._antonyms
-        return made
+        return Guarded(*sources, antonyms=self._antonyms, **self._settings())
 
     def _settings(self) -> dict[str, Any]:
         settings = {"isolate_digits": self.isolate_digits}
@@ -251,7 +239,7 @@ class Guarded(SourceOfOne):
         """State from which an equal source can be built, with the antonyms."""
         settings = self._settings()
         arrays: dict[str, NDArray[Any]] = {}
-        if self._antonyms == "english" or self.antonyms == Antonyms.english():
+        if isinstance(self._antonyms, str) or self.antonyms == Antonyms.english():
             settings["antonyms"] = reference_to("antonyms_en.txt")
         else:
             pairs = sorted(self.antonyms.pairs)
@@ -263,15 +251,13 @@ class Guarded(SourceOfOne):
     def from_state(cls, state: SourceState) -> Guarded:
         """Build the source from its state."""
         settings = dict(state.settings)
+        antonyms: Antonyms | Literal["english"] = "english"
         if "antonyms" in settings:
             check_reference(settings.pop("antonyms"), "antonyms_en.txt")
-            return cls(source_from_state(state.parts[0]), **settings)
-        words = PackedStrings(state.arrays["antonyms"], state.arrays["antonym_offsets"])
-        if len(words) % 2:
-            raise InvalidInputError(f"{len(words)} words were saved as pairs of antonyms.")
-        made = cls(source_from_state(state.parts[0]), antonyms=None, **settings)
-        made._antonyms = words
-        return made
+        else:
+            words = unpack_strings(state.arrays["antonyms"], state.arrays["antonym_offsets"])
+            antonyms = _of_stored(tuple(words))
+        return cls(source_from_state(state.parts[0]), antonyms=antonyms, **settings)
 
 
 def _means_nothing(term: str) -> bool:

@@ -11,13 +11,19 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
-from softcosine._validation import check_number, check_whole
+from softcosine._validation import check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import MatchChunk, best_of_chunks
 from softcosine.similarity.neighbors import Neighbors, StringOrder
-from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
+from softcosine.similarity.source import (
+    SourceState,
+    check_limit,
+    check_pairs,
+    check_scale,
+    equal_strings,
+)
 from softcosine.similarity.spelling.nearby_strings import CodePoints
 
 _CHUNK_TERMS = 512
@@ -108,8 +114,7 @@ class CharacterNgramSimilarity:
     ) -> None:
         check_whole("min_n", min_n)
         check_whole("max_n", max_n, least=min_n)
-        check_number("threshold", threshold, least=0, most=1)
-        check_number("exponent", exponent, above=0)
+        check_scale(threshold=threshold, exponent=exponent)
         self.min_n, self.max_n = int(min_n), int(max_n)
         self.threshold, self.exponent = float(threshold), float(exponent)
         self._weights = np.ones(1, np.uint8)  # earlier versions learned weights of n-grams

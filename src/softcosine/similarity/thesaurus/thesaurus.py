@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._ragged import running_sum, slices
 from softcosine._threads import for_each_chunk
-from softcosine._validation import check_number
 from softcosine.errors import SoftCosineWarning
 from softcosine.kernels.thesaurus import members_by_concepts, similarities_by_concepts
 from softcosine.similarity.deferred import Deferred
@@ -27,6 +26,7 @@ from softcosine.similarity.source import (
     SourceState,
     check_limit,
     check_pairs,
+    check_scale,
     equal_strings,
     rows_of,
 )
@@ -223,7 +223,7 @@ class ThesaurusSimilarity(PersonsList):
         listed: bool = False,
         pinned: bool = False,
     ) -> None:
-        _check_settings(threshold, exponent)
+        check_scale(threshold=threshold, exponent=exponent)
         self._kept: Concepts | Deferred[Concepts] = concepts
         self.name = name
         self.threshold = float(threshold)
@@ -291,8 +291,8 @@ class ThesaurusSimilarity(PersonsList):
         >>> source.similarities(["tyre", "car"], ["Tire", "motor vehicle"]).tolist()
         [0.75, 0.75]
         """
+        from softcosine.similarity.thesaurus.concepts import concepts_of_groups
         from softcosine.similarity.thesaurus.synonym_files import format_of, read_groups
-        from softcosine.similarity.thesaurus.synonyms import concepts_of_groups
 
         format = format_of(path) if format is None else format
         groups, n_entries = read_groups(path, weight=weight, format=format, progress=progress), 0
@@ -372,7 +372,7 @@ class ThesaurusSimilarity(PersonsList):
         """
         from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
 
-        _check_settings(threshold, exponent)
+        check_scale(threshold=threshold, exponent=exponent)
         wordnet = read_wordnet(path, progress=progress)
         concepts = concepts_of_wordnet(wordnet, by_paths, threshold=threshold, similar=True)
         return cls(concepts, name="wordnet by path", threshold=threshold, exponent=exponent)
@@ -535,8 +535,3 @@ class ThesaurusSimilarity(PersonsList):
     def from_state(cls, state: SourceState) -> ThesaurusSimilarity:
         """Build the source from its state; the table is built on first use."""
         return cls(Deferred(state.arrays, Concepts.from_arrays), **state.settings)
-
-
-def _check_settings(threshold: float, exponent: float) -> None:
-    check_number("threshold", threshold, least=0, most=1)
-    check_number("exponent", exponent, above=0)

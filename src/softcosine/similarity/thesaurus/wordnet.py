@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum, slices
 from softcosine.errors import MalformedFileError
-from softcosine.similarity.thesaurus.concepts import Concepts
-from softcosine.similarity.thesaurus.synonyms import written_terms
+from softcosine.similarity.thesaurus.concepts import Concepts, written_terms
 
 
 @dataclass(frozen=True, slots=True)
