@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softcosine.kernels.jit import helper, inlined, kernel
+from softcosine.kernels.heap import push
+from softcosine.kernels.jit import inlined, kernel
 from softcosine.kernels.prefetch import prefetch
 
 PANEL = 64  # documents; a row of the panel is one cache line
@@ -184,24 +185,6 @@ def expand_documents(
     kept_starts[documents.shape[0]] = n
 
 
-@helper
-def _push(heap, value):
-    """Replace the smallest value, at the root, by a larger one."""
-    size = heap.shape[0]
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= value:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = value
-
-
 @kernel(
     "int64(int64[::1], uint32[::1], int64[::1], float32[::1], uint16[::1], float32[::1],"
     " uint8[:, ::1], int64, int64, int64, float32[::1], float32[::1], float32[::1],"
@@ -291,7 +274,7 @@ def scan_panel(
             for q in range(columns):
                 low = total[q] - width * units[q] - margin * total[q]
                 if low > best[0] and own_bars[q] >= zero:
-                    _push(best, low)
+                    push(best, low)
             bar = max(bar, np.float32(best[0] * slack))
         for q in range(columns):
             bound = total[q]
@@ -303,7 +286,7 @@ def scan_panel(
                 if k > 0 and own_bars[q] >= zero:
                     low = bound - width * units[q] - margin * bound
                     if low > heaps[q, 0]:
-                        _push(heaps[q], low)
+                        push(heaps[q], low)
                         own_bars[q] = max(own_bars[q], np.float32(heaps[q, 0] * slack))
     state[0] = end
     return n

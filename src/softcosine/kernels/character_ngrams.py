@@ -11,18 +11,18 @@ import numpy as np
 
 from softcosine.kernels.jit import helper, kernel
 
-_PRIME = 2**31 - 1
+PRIME = 2**31 - 1
 _BASES = (1_190_494_759, 668_265_263)
 _BEGIN = 0x110000  # boundary marks of a string; not code points
 _END = 0x110001
 
 
 @helper
-def _times_plus(a, b, c):
+def times_plus(a, b, c):
     """Return a b + c modulo the prime, for non-negative numbers below 2**31."""
     x = int(np.int64(a) * np.int64(b) + np.int64(c))
-    x = (x & _PRIME) + (x >> 31)
-    return x - _PRIME if x >= _PRIME else x
+    x = (x & PRIME) + (x >> 31)
+    return x - PRIME if x >= PRIME else x
 
 
 @helper
@@ -68,8 +68,8 @@ def write_ngrams(
             two = 0
             for j in range(i, min(i + max_n, end + 1)):
                 code = _BEGIN if j == begin else _END if j == end else codes[j]
-                one = _times_plus(one, _BASES[0], code + 1)
-                two = _times_plus(two, _BASES[1], code + 1)
+                one = times_plus(one, _BASES[0], code + 1)
+                two = times_plus(two, _BASES[1], code + 1)
                 if j - i + 1 >= min_n:
                     ngrams[place + n_ngrams] = (np.int64(one) << 31) | two
                     n_ngrams += 1

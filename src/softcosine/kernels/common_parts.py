@@ -14,19 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from softcosine.kernels.character_ngrams import PRIME, times_plus
 from softcosine.kernels.jit import helper, kernel
 
-_PRIME = 2**31 - 1  # hashes are polynomials modulo this, so that products stay below 2**62
 _BASE = 1_190_494_759
 _PIECE = 668_265_263
-
-
-@helper
-def _times_plus(a, b, c):
-    """Return a b + c modulo the prime, for non-negative numbers below 2**31."""
-    x = int(np.int64(a) * np.int64(b) + np.int64(c))
-    x = (x & _PRIME) + (x >> 31)
-    return x - _PRIME if x >= _PRIME else x
 
 
 @helper
@@ -40,9 +32,9 @@ def _write_deletions(string, n_deletions, rests, powers, keys):
     rests[n] = 0
     powers[0] = 1
     for i in range(n):
-        powers[i + 1] = _times_plus(powers[i], _BASE, 0)
+        powers[i + 1] = times_plus(powers[i], _BASE, 0)
     for i in range(n - 1, -1, -1):
-        rests[i] = _times_plus(string[i] + 1, powers[n - 1 - i], rests[i + 1])
+        rests[i] = times_plus(string[i] + 1, powers[n - 1 - i], rests[i + 1])
     keys[0] = rests[0]
     n_keys = 1
     if n_deletions < 1:
@@ -50,30 +42,30 @@ def _write_deletions(string, n_deletions, rests, powers, keys):
     one = 0  # hash of the characters before the first deletion, and so on
     for i in range(n):
         if i == 0 or string[i] != string[i - 1]:
-            keys[n_keys] = _times_plus(one, powers[n - 1 - i], rests[i + 1])
+            keys[n_keys] = times_plus(one, powers[n - 1 - i], rests[i + 1])
             n_keys += 1
             two = one
             for j in range(i + 1, n if n_deletions >= 2 else 0):
                 if j == i + 1 or string[j] != string[j - 1]:
-                    keys[n_keys] = _times_plus(two, powers[n - 1 - j], rests[j + 1])
+                    keys[n_keys] = times_plus(two, powers[n - 1 - j], rests[j + 1])
                     n_keys += 1
                     three = two
                     for k in range(j + 1, n if n_deletions >= 3 else 0):
                         if k == j + 1 or string[k] != string[k - 1]:
-                            keys[n_keys] = _times_plus(three, powers[n - 1 - k], rests[k + 1])
+                            keys[n_keys] = times_plus(three, powers[n - 1 - k], rests[k + 1])
                             n_keys += 1
-                        three = _times_plus(three, _BASE, string[k] + 1)
-                two = _times_plus(two, _BASE, string[j] + 1)
-        one = _times_plus(one, _BASE, string[i] + 1)
+                        three = times_plus(three, _BASE, string[k] + 1)
+                two = times_plus(two, _BASE, string[j] + 1)
+        one = times_plus(one, _BASE, string[i] + 1)
     return n_keys
 
 
 @helper
 def _piece_key(string, length, piece):
     """Hash of a slice of a string of that length."""
-    key: int = _times_plus(length & _PRIME, _PIECE, piece + 1)
+    key: int = times_plus(length & PRIME, _PIECE, piece + 1)
     for i in range(string.shape[0]):
-        key = _times_plus(key, _BASE, string[i] + 1)
+        key = times_plus(key, _BASE, string[i] + 1)
     return key
 
 

@@ -15,8 +15,8 @@ from softcosine.kernels.disk_cache import DiskCache
 
 _logger = logging.getLogger(__name__)
 
-# A function that kernels of the same file call. It is compiled into them, never alone, and must be
-# in the same file: the disk cache does not notice an edit of an imported function.
+# A function that kernels call. It is compiled into them, never alone. The disk cache of a kernel
+# does not notice an edit of a function imported from another file: then empty the cache.
 helper: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(nogil=True)
 
 # An inlined helper of a few steps in an inner loop: passing its arrays would cost more than them.

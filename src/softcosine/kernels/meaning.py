@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from softcosine.kernels.jit import helper, kernel
+from softcosine.kernels.heap import push
+from softcosine.kernels.jit import kernel
 
 
 @kernel("void(float32[:,::1], float32[:,::1], float64[:,::1])")
@@ -103,23 +104,6 @@ def exact_cosines(query, vectors, chosen, cosines):
         cosines[c] = cosine
 
 
-@helper
-def _push(heap, value):
-    """Replace the smallest value, at the root, by a larger one."""
-    size, parent = heap.shape[0], 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= value:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = value
-
-
 @kernel(
     "int64(float32[::1], float64, float64, float32[::1], float64, float64, float64, uint8[::1],"
     " float64, float64[::1], uint32[::1])"
@@ -144,7 +128,7 @@ def select_sums(
         if word > 0.0 or cosine >= floor + cosine_error:
             least = word * (1.0 - word_error) + weight * cosine - margin
             if least > heap[0]:
-                _push(heap, least)
+                push(heap, least)
     bound = max(heap[0], minimum)
     n = 0
     for d in range(words.shape[0]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softcosine.kernels.heap import push
 from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.lanes import count_bits
 from softcosine.kernels.prefetch import prefetch
@@ -191,24 +192,6 @@ def _add_reals(start, stop, documents, weights, weight, scores):
 
 
 @helper
-def _push(heap, value):
-    """Replace the smallest value, at the root, by a larger one."""
-    size = heap.shape[0]
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= value:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = value
-
-
-@helper
 def _add_columns(rows, row_weights, columns, n_docs, begin, part):
     """Add the columns of frequent terms, four at a time, to the scores from `begin`."""
     size = part.shape[0]
@@ -282,7 +265,7 @@ def _scale(part, factors, heap, least, floor):
     if above > 0:
         for i in range(part.shape[0]):
             if part[i] > least:
-                _push(heap, part[i])
+                push(heap, part[i])
                 least = max(heap[0], floor)
     return least
 
