@@ -324,7 +324,6 @@ def test_the_entries_that_have_no_effect_are_told_with_the_reason():
         "6 of 11 pairs of your lists are used (2 by queries alone, as one word is in no document)"
     )
     assert "hot ~ cold (kept apart as antonyms)" in str(use)
-    assert json.loads(json.dumps(use.to_dict()))["used"] == 6
     assert sc.SoftIndex.from_texts(TEXTS, plain=True).list_use is None
     assert sc.SoftIndex.from_texts(TEXTS, source=toy).list_use is None
 
@@ -405,7 +404,7 @@ def test_the_command_line_uses_a_list_and_tells_how_much_of_it(run, folder, opti
     assert "3 of 5 pairs of your lists are used" in shown
     assert "hot ~ cold (kept apart as antonyms), helm ~ k8s (in no document)" in shown
     record = json.loads(run(*arguments, "--overwrite", "--json"))
-    assert record["list_use"]["entries"] == 5
+    assert record["list_use"]["n_entries"] == 5
     assert "3 of 5 pairs" in " ".join(run("info", "x").split())
     facts = json.loads(run("info", "x", "--json"))
     assert facts["list_use"] == record["list_use"]
@@ -425,7 +424,7 @@ def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
     shown = " ".join(run("similarity", "build", *arguments).split())
     assert "4 of 6 pairs of your lists are used" in shown
     record = json.loads(run("similarity", "build", *arguments, "--overwrite", "--json"))
-    assert record["list_use"]["used"] == 4
+    assert record["list_use"]["n_used"] == 4
     S = sc.TermSimilarityMatrix.load("s")
     assert S.similarity("disk space", "storag") == np.float32(0.8)
     assert S.similarity("outer space", "visit") == np.float32(0.9)
@@ -438,7 +437,7 @@ def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
     alone = json.loads(
         run("similarity", "build", *arguments, "--overwrite", "--no-source", "--json")
     )
-    assert alone["list_use"]["used"] == 3  # nobody is asked about "defect" any more
+    assert alone["list_use"]["n_used"] == 3  # nobody is asked about "defect" any more
 
 
 def test_a_thesaurus_file_is_balanced_as_other_sources_are(run, folder):

@@ -84,18 +84,6 @@ class ListUse:
         rest = f" and {more:,} more" if more else ""
         return f"{told}. Not used: {', '.join(map(str, self.unused[:_NAMED]))}{rest}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON types."""
-        return {
-            "entries": self.n_entries,
-            "used": self.n_used,
-            "in_queries": self.n_in_queries,
-            "reasons": dict(self.reasons),
-            "unused": [
-                {"left": one.left, "right": one.right, "reason": one.reason} for one in self.unused
-            ],
-        }
-
 
 def list_use(
     S: TermSimilarityMatrix,

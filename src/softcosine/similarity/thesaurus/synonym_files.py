@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Progress
-from softcosine._textio import Cells, comma_cells, numbered_lines, tab_cells
+from softcosine._textio import comma_cells, numbered_lines, tab_cells
 from softcosine._validation import check_choice, check_number
-from softcosine.errors import MalformedFileError
+from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.storage import checked_path
 
 # Terms that are all similar to each other, and their similarity.
 Group = tuple[list[str], float]
-Lines = Iterable[tuple[int, str]]
 
 _LEFT = ("left", "word1", "term1", "a", "word", "term", "source", "from")
 _RIGHT = ("right", "word2", "term2", "b", "synonym", "similar", "antonym", "target", "to")
@@ -83,7 +81,24 @@ def read_groups(
     if format is None:
         format = format_of(path)
     check_choice("synonym format", format, FORMATS)
-    return FORMATS[format](path, numbered_lines(path, progress=progress), weight)
+    return _groups(path, format, weight, progress)
+
+
+def _groups(path: Path, format: str, weight: float, progress: Progress | None) -> Iterator[Group]:
+    cut, first = _CELLS.get(format), True
+    for number, line in numbered_lines(path, progress=progress):
+        if line.startswith("#") and format != "jsonl":
+            continue
+        try:
+            if cut is None:
+                yield from _PARSERS[format](line, weight)
+                continue
+            cells = cut(path, number, line)
+            if not (first and _is_header(cells)):
+                yield _pair(cells, weight)
+            first = False
+        except InvalidInputError as error:
+            raise MalformedFileError(path, str(error), line=number) from None
 
 
 def format_of(path: str | PathLike[str]) -> str:
@@ -103,28 +118,17 @@ def format_of(path: str | PathLike[str]) -> str:
     return "solr"  # comments only
 
 
-def _read_solr(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
-    for number, line in lines:
-        if line.startswith("#"):
-            continue
-        sides = _split(line, "=>")
-        if len(sides) > 2:
-            raise MalformedFileError(
-                path, f"{line!r} has more than one =>; write one mapping a line.", line=number
-            )
-        terms = [[_unescape(term).strip() for term in _split(side, ",")] for side in sides]
-        if not all(term for side in terms for term in side):
-            raise MalformedFileError(
-                path,
-                f"{line!r} has an empty term; separate terms by single commas.",
-                line=number,
-            )
-        if len(terms) == 1:
-            yield terms[0], weight
-        else:
-            for left in terms[0]:
-                for right in terms[1]:
-                    yield [left, right], weight
+def _solr_rule(line: str, weight: float) -> Iterator[Group]:
+    sides = _split(line, "=>")
+    if len(sides) > 2:
+        raise InvalidInputError(f"{line!r} has more than one =>; write one mapping a line.")
+    terms = [[_unescape(term).strip() for term in _split(side, ",")] for side in sides]
+    if not all(term for side in terms for term in side):
+        raise InvalidInputError(f"{line!r} has an empty term; separate terms by single commas.")
+    if len(terms) == 1:
+        yield terms[0], weight
+    else:
+        yield from (([left, right], weight) for left in terms[0] for right in terms[1])
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -145,18 +149,6 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def _read_table(path: Path, lines: Lines, weight: float, *, cut: Cells) -> Iterator[Group]:
-    first = True
-    for number, line in lines:
-        if line.startswith("#"):
-            continue
-        cells = cut(path, number, line)
-        header = first and _is_header(cells)
-        first = False
-        if not header:
-            yield _pair(path, number, cells, weight)
-
-
 def _is_header(cells: list[str]) -> bool:
     """Whether the first line names the columns."""
     names = [cell.casefold() for cell in cells]
@@ -165,90 +157,66 @@ def _is_header(cells: list[str]) -> bool:
     return len(names) == 2 and names[0] in _LEFT and names[1] in _RIGHT
 
 
-def _pair(path: Path, number: int, cells: list[Any], weight: float) -> Group:
+def _pair(cells: list[Any], weight: float) -> Group:
     """Return two terms and their checked weight."""
     if len(cells) not in (2, 3) or not all(isinstance(c, str) and c.strip() for c in cells[:2]):
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"{cells!r} is not two terms and optionally a weight; needed is one pair a line "
-            "(for lists of equivalent terms pass format='solr').",
-            line=number,
+            "(for lists of equivalent terms pass format='solr')."
         )
     if len(cells) == 3:
-        weight = _weight(path, number, cells[2])
+        weight = _weight(cells[2])
     return [cells[0].strip(), cells[1].strip()], weight
 
 
-def _weight(path: Path, number: int, value: Any) -> float:
+def _weight(value: Any) -> float:
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
         found = float("nan")
     if isinstance(value, bool) or not 0.0 <= found <= 1.0:
-        raise MalformedFileError(
-            path, f"the weight is {value!r}; needed is a number in [0, 1].", line=number
-        )
+        raise InvalidInputError(f"the weight is {value!r}; needed is a number in [0, 1].")
     return found
 
 
-def _read_jsonl(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
-    for number, line in lines:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise MalformedFileError(path, f"not JSON: {error}", line=number) from None
-        if isinstance(record, dict):
-            names = [
-                next((name for name in choice if name in record), None)
-                for choice in (_LEFT, _RIGHT, _WEIGHT)
-            ]
-            record = [record[name] for name in names if name is not None]
-            if names[0] is None or names[1] is None:
-                raise MalformedFileError(
-                    path,
-                    f"{line!r} does not name two terms; needed are the fields left and right, and "
-                    "optionally weight.",
-                    line=number,
-                )
-        if not isinstance(record, list):
-            raise MalformedFileError(
-                path,
-                f"{line!r} is neither a list nor an object; needed are two terms and optionally a "
-                "weight.",
-                line=number,
+def _json_pair(line: str, weight: float) -> Iterator[Group]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"not JSON: {error}") from None
+    if isinstance(record, dict):
+        names = [
+            next((name for name in choice if name in record), None)
+            for choice in (_LEFT, _RIGHT, _WEIGHT)
+        ]
+        if names[0] is None or names[1] is None:
+            raise InvalidInputError(
+                f"{line!r} does not name two terms; needed are the fields left and right, and "
+                "optionally weight."
             )
-        yield _pair(path, number, record, weight)
+        record = [record[name] for name in names if name is not None]
+    if not isinstance(record, list):
+        raise InvalidInputError(f"{line!r} is neither a list nor an object of two terms.")
+    yield _pair(record, weight)
 
 
-def _read_ppdb(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
-    for number, line in lines:
-        if line.startswith("#"):
-            continue
-        cells = [cell.strip() for cell in line.split("|||")]
-        if len(cells) > 2 and cells[0].startswith("[") and cells[0].endswith("]"):
-            cells = cells[1:3]  # Paraphrase Database: its scores are not similarities
-            if any("[" in cell for cell in cells):
-                continue  # a grammar rule with placeholders
-        elif len(cells) > 3:
-            cells = cells[:2]
-        yield _pair(path, number, cells, weight)
+def _paraphrase(line: str, weight: float) -> Iterator[Group]:
+    cells = [cell.strip() for cell in line.split("|||")]
+    if len(cells) > 2 and cells[0].startswith("[") and cells[0].endswith("]"):
+        cells = cells[1:3]  # Paraphrase Database: its scores are not similarities
+        if any("[" in cell for cell in cells):
+            return  # a grammar rule with placeholders
+    elif len(cells) > 3:
+        cells = cells[:2]
+    yield _pair(cells, weight)
 
 
-def _read_lists(path: Path, lines: Lines, weight: float) -> Iterator[Group]:
-    for _, line in lines:
-        if line.startswith("#"):
-            continue
-        head, *others = line.split()
-        yield [head], weight  # known, even without neighbours
-        for other in others:
-            yield [head, other], weight
+def _list(line: str, weight: float) -> Iterator[Group]:
+    head, *others = line.split()
+    yield [head], weight  # known, even without neighbours
+    yield from (([head, other], weight) for other in others)
 
 
-FORMATS: dict[str, Callable[[Path, Lines, float], Iterator[Group]]] = {
-    "solr": _read_solr,
-    "csv": partial(_read_table, cut=comma_cells),
-    "tsv": partial(_read_table, cut=tab_cells),
-    "jsonl": _read_jsonl,
-    "ppdb": _read_ppdb,
-    "lists": _read_lists,
-}
+FORMATS = ("solr", "csv", "tsv", "jsonl", "ppdb", "lists")
+_CELLS = {"csv": comma_cells, "tsv": tab_cells}  # of a line of a table
+_PARSERS = {"solr": _solr_rule, "jsonl": _json_pair, "ppdb": _paraphrase, "lists": _list}
