@@ -99,7 +99,7 @@ FORMATS: dict[str, Callable[[], bytes]] = {
 def check(table: WordVectors, words: list[str] = WORDS) -> None:
     assert table.words == tuple(words)
     rows = [WORDS.index(word) for word in words]
-    assert table.arrays()["vectors"].tolist() == VECTORS[rows].tolist()
+    assert table.state()[1]["vectors"].tolist() == VECTORS[rows].tolist()
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -128,7 +128,7 @@ def test_small_integers_come_with_their_scales(tmp_path: Path) -> None:
     vectors = np.array([[1, 1], [1, -1]], np.int8)
     np.savez(path, words=np.array(["a", "b"]), vectors=vectors, scales=np.array([1.0, 3.0]))
     table = read_vectors(path)
-    assert table.arrays()["vectors"].dtype == np.int8
+    assert table.state()[1]["vectors"].dtype == np.int8
     cosine = EmbeddingSimilarity.of_table(table, threshold=0.0, exponent=1.0)
     assert cosine.similarities(["a"], ["b"]).item() == 0.0
     assert read_vectors(path, words=["B"]).words == ("b",)
@@ -139,7 +139,7 @@ def test_words_may_hold_spaces(tmp_path: Path) -> None:
     path.write_bytes(b"a 1 2\n. . . 3 4\nat name@domain.com 5 6\n")
     table = read_vectors(path)
     assert table.words == ("a", ". . .", "at name@domain.com")
-    assert table.arrays()["vectors"].tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert table.state()[1]["vectors"].tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
 def test_white_space_other_than_spaces_is_part_of_a_word(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_threads_do_not_change_a_bit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for n_cpus, chunk in ((1, 1024), (3, 7), (2, 1)):
         monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_cpus))
         monkeypatch.setattr(vector_text, "_CHUNK_ROWS", chunk)
-        answers.add(read_vectors(path).arrays()["vectors"].tobytes())
+        answers.add(read_vectors(path).state()[1]["vectors"].tobytes())
     assert answers == {rows.astype(np.float32).tobytes()}
 
 

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.subwords import Subwords
 
@@ -31,70 +31,60 @@ def read_fasttext(path: Path) -> ComposedVectors:
 
     Raises
     ------
-    MalformedFileError
+    InvalidInputError
         If the file is truncated, has another version, or is quantised (``.ftz``).
     """
     with path.open("rb") as file:
         try:
             return _read(path, file)
         except struct.error:
-            raise MalformedFileError(
-                path, "the file ends within the header; it was cut short."
-            ) from None
+            raise InvalidInputError("the file ends within the header; it was cut short.") from None
 
 
 def _read(path: Path, file: BinaryIO) -> ComposedVectors:
     version = struct.unpack("<4xi", file.read(8))[0]
     if version not in _VERSIONS:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"the file is of fastText's format version {version}; read are 11 and 12. Save the "
-            "model anew with fastText 0.1 or later.",
+            "model anew with fastText 0.1 or later."
         )
     header = _HEADER.unpack(file.read(_HEADER.size))
     dimensions, model, n_buckets, min_n, max_n = header[0], *header[7:11]
     if version == 11 and model == _SUPERVISED:
         max_n = 0  # written by fastText but unused
     n_entries, n_words, _, _, n_pruned = _DICTIONARY.unpack(file.read(_DICTIONARY.size))
-    words = _read_words(path, file, n_entries, n_words)
+    words = _read_words(file, n_entries, n_words)
     quantised, n_rows, n_columns = _MATRIX.unpack(file.read(_MATRIX.size))
     if quantised or n_pruned > 0:  # pruning data would precede the matrix
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             "the model is quantised (.ftz): its vectors are approximations of which the n-grams "
-            "were pruned. Take the .bin that it was made from.",
+            "were pruned. Take the .bin that it was made from."
         )
     start = file.tell()
     held = max(0, path.stat().st_size - start)
     if n_columns != dimensions or not 0 <= n_words <= n_rows or dimensions < 1:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"the header promises {dimensions} dimensions and {n_words} words, but the matrix is "
-            f"{n_rows} x {n_columns}; the file is damaged.",
+            f"{n_rows} x {n_columns}; the file is damaged."
         )
     if held < 4 * n_rows * n_columns:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"{4 * n_rows * n_columns} bytes of vectors are promised, but the file ends after "
-            f"{held}; it was cut short.",
+            f"{held}; it was cut short."
         )
     if max_n and n_rows != n_words + n_buckets:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"there are {n_words} words and {n_buckets} buckets of n-grams, but {n_rows} vectors; "
-            "the file is damaged.",
+            "the file is damaged."
         )
     n_needed = n_rows if max_n else n_words  # word n-grams of classifiers follow
     shape = (n_needed, n_columns)
     vectors = np.memmap(path, "<f4", "r", start, shape) if n_needed else np.zeros(shape, "<f4")
-    try:
-        subwords = Subwords(words, min_n=min_n, max_n=max_n, n_buckets=n_buckets)
-    except InvalidInputError as error:
-        raise MalformedFileError(path, str(error)) from None
+    subwords = Subwords(words, min_n=min_n, max_n=max_n, n_buckets=n_buckets)
     return ComposedVectors(subwords, vectors)
 
 
-def _read_words(path: Path, file: BinaryIO, n_entries: int, n_words: int) -> list[str]:
+def _read_words(file: BinaryIO, n_entries: int, n_words: int) -> list[str]:
     """Return the words of the dictionary, without the labels that follow them."""
     words: list[str] = []
     buffer, place = b"", 0
@@ -103,10 +93,9 @@ def _read_words(path: Path, file: BinaryIO, n_entries: int, n_words: int) -> lis
         while end < 0 or len(buffer) < end + 1 + _COUNT_AND_KIND:
             piece = file.read(_PIECE)
             if not piece:
-                raise MalformedFileError(
-                    path,
+                raise InvalidInputError(
                     f"{n_entries} words and labels are promised, but the file ends after {entry}; "
-                    "it was cut short.",
+                    "it was cut short."
                 )
             buffer, place = buffer[place:] + piece, 0
             end = buffer.find(b"\0")

@@ -48,7 +48,7 @@ def read_gensim(path: Path) -> WordVectors | ComposedVectors:
 
     Raises
     ------
-    MalformedFileError
+    InvalidInputError, MalformedFileError
         If the file is another pickle or damaged, or an array is missing.
     """
     try:
@@ -61,8 +61,8 @@ def read_gensim(path: Path) -> WordVectors | ComposedVectors:
         fields = {name: _plain(value) for name, value in vars(saved).items()}
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError,
             KeyError, MemoryError, OverflowError, RecursionError) as error:  # fmt: skip
-        raise MalformedFileError(
-            path, f"the file is no pickle of gensim's, or is damaged: {error!r}"
+        raise InvalidInputError(
+            f"the file is no pickle of gensim's, or is damaged: {error!r}"
         ) from None
     apart = fields.get("__numpys")
     for name in apart if isinstance(apart, list) else ():
@@ -70,21 +70,18 @@ def read_gensim(path: Path) -> WordVectors | ComposedVectors:
         try:
             fields[name] = np.load(array, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
-            raise MalformedFileError(
-                path, f"gensim keeps {name} in {array.name}, which is missing beside it."
+            raise InvalidInputError(
+                f"gensim keeps {name} in {array.name}, which is missing beside it."
             ) from None
         except ARRAY_ERRORS as error:
             raise MalformedFileError(array, f"not a readable .npy array: {error}") from None
     try:
         return _table(fields)
     except (KeyError, TypeError):
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"the pickle holds {', '.join(sorted(fields)) or 'nothing'}; needed is what gensim's "
-            "KeyedVectors.save writes, with index_to_key and vectors.",
+            "KeyedVectors.save writes, with index_to_key and vectors."
         ) from None
-    except InvalidInputError as error:
-        raise MalformedFileError(path, str(error)) from None
 
 
 def _table(fields: dict[str, Any]) -> WordVectors | ComposedVectors:

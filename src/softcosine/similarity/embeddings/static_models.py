@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 
@@ -42,14 +42,14 @@ def read_folder(folder: Path) -> ComposedVectors:
 
     Raises
     ------
-    MalformedFileError
+    InvalidInputError
         If ``model.safetensors`` is missing, or as in `read_safetensors`.
     """
     for name in _FILES:
         if (folder / name).is_file():
             return read_safetensors(folder / name)
-    raise MalformedFileError(
-        folder, f"the folder has no {' or '.join(_FILES)}; name a file, or a folder of model2vec."
+    raise InvalidInputError(
+        f"the folder has no {' or '.join(_FILES)}; name a file, or a folder of model2vec."
     )
 
 
@@ -60,7 +60,7 @@ def read_safetensors(path: Path) -> ComposedVectors:
 
     Raises
     ------
-    MalformedFileError
+    InvalidInputError
         If a file violates its format, or the files do not fit each other.
     """
     arrays = _tensors(path)
@@ -70,23 +70,18 @@ def read_safetensors(path: Path) -> ComposedVectors:
         name = matrices[0]
     if name is None:
         names = ", ".join([*arrays][:5]) + (", ..." if len(arrays) > 5 else "")
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"the file holds {names or 'nothing'}; needed is a matrix of vectors, named "
-            f"{' or '.join(_VECTORS)}. A neural encoder is for EncoderSimilarity.",
+            f"{' or '.join(_VECTORS)}. A neural encoder is for EncoderSimilarity."
         )
     tokenizer = path.parent / "tokenizer.json"
     if not tokenizer.is_file():
-        raise MalformedFileError(
-            path, "there is no tokenizer.json beside it, which names the pieces of its vectors."
+        raise InvalidInputError(
+            "there is no tokenizer.json beside it, which names the pieces of its vectors."
         )
     pieces = _pieces_of_tokenizer(tokenizer)
-    try:
-        return ComposedVectors(
-            pieces, arrays[name], weights=arrays.get("weights"), rows=arrays.get("mapping")
-        )
-    except InvalidInputError as error:
-        raise MalformedFileError(path, str(error)) from None
+    weights, rows = arrays.get("weights"), arrays.get("mapping")
+    return ComposedVectors(pieces, arrays[name], weights=weights, rows=rows)
 
 
 def _tensors(path: Path) -> dict[str, NDArray[Any]]:
@@ -95,21 +90,21 @@ def _tensors(path: Path) -> dict[str, NDArray[Any]]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if not 0 < length <= min(size - 8, _LONGEST_HEADER):
-            raise MalformedFileError(
-                path, f"the header is to have {length} bytes, of {size} in all; it was cut short."
+            raise InvalidInputError(
+                f"the header is to have {length} bytes, of {size} in all; it was cut short."
             )
         try:
             header = json.loads(file.read(length))
             header.pop("__metadata__", None)
             return {name: _tensor(path, facts, 8 + length) for name, facts in header.items()}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise MalformedFileError(path, f"the header is damaged: {error!r}") from None
+            raise InvalidInputError(f"the header is damaged: {error!r}") from None
 
 
 def _tensor(path: Path, facts: Mapping[str, Any], start: int) -> NDArray[Any]:
     if facts["dtype"] not in _TYPES:
-        raise MalformedFileError(
-            path, f"a tensor is of type {facts['dtype']}; read are {', '.join(_TYPES)}."
+        raise InvalidInputError(
+            f"a tensor is of type {facts['dtype']}; read are {', '.join(_TYPES)}."
         )
     dtype = np.dtype(_TYPES[facts["dtype"]])
     shape = tuple(int(n) for n in facts["shape"])
@@ -117,10 +112,9 @@ def _tensor(path: Path, facts: Mapping[str, Any], start: int) -> NDArray[Any]:
     n_numbers = int(np.prod(shape, dtype=object))
     held = path.stat().st_size - start
     if not 0 <= first <= last <= held or last - first != n_numbers * dtype.itemsize:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"a tensor of shape {shape} is to lie at bytes {first} to {last} of {held}; the file "
-            "was cut short or is damaged.",
+            "was cut short or is damaged."
         )
     if not n_numbers:
         return np.zeros(shape, dtype)
@@ -135,10 +129,9 @@ def _pieces_of_tokenizer(path: Path) -> WordPieces:
     try:
         return WordPieces.from_tokenizer(json.loads(path.read_text(encoding="utf-8")))
     except InvalidInputError as error:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"{error} Otherwise make a table of words with the library that the model comes from, "
-            "and give it as arrays.",
+            "and give it as arrays."
         ) from None
     except (ValueError, RecursionError) as error:
-        raise MalformedFileError(path, f"not a readable tokenizer: {error!r}") from None
+        raise InvalidInputError(f"not a readable tokenizer: {error!r}") from None

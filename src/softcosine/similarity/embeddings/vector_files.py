@@ -6,7 +6,7 @@ import codecs
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -96,28 +96,38 @@ def read_vectors(
     path = checked_path(path)
     if words is not None:
         check_list("words", words)
-    if path.is_dir():
-        return _kept(path, read_folder(path), words)
-    with path.open("rb") as file:
-        magic = file.read(16)
-    if not magic:
-        raise MalformedFileError(path, "the file is empty; needed are words and their vectors.")
-    table: WordVectors | ComposedVectors
-    if magic.startswith(_ZIP):
-        table = _read_npz(path, words)
-    elif magic.startswith(FASTTEXT_MAGIC):
-        table = _kept(path, read_fasttext(path), words)
-    elif is_safetensors(magic):
-        table = _kept(path, read_safetensors(path), words)
-    elif magic.startswith(_PICKLE):
-        table = _kept(path, read_gensim(path), words)
-    else:
-        with _opened(path, progress) as stream:
-            table = _read_stream(path, stream, _keys(words))
-    if progress is not None:
+    try:
+        table = _read(path, words, progress)
+    except MalformedFileError:  # it names the line, or another file
+        raise
+    except InvalidInputError as error:
+        raise MalformedFileError(path, str(error)) from error
+    if progress is not None and path.is_file():
         size = path.stat().st_size
         progress(size, size)
     return table
+
+
+def _read(
+    path: Path, words: Collection[str] | None, progress: Progress | None
+) -> WordVectors | ComposedVectors:
+    """Read a file or folder; raise InvalidInputError if it violates its format."""
+    if path.is_dir():
+        return _kept(read_folder(path), words)
+    with path.open("rb") as file:
+        magic = file.read(16)
+    if not magic:
+        raise InvalidInputError("the file is empty; needed are words and their vectors.")
+    if magic.startswith(_ZIP):
+        return _read_npz(path, words)
+    if magic.startswith(FASTTEXT_MAGIC):
+        return _kept(read_fasttext(path), words)
+    if is_safetensors(magic):
+        return _kept(read_safetensors(path), words)
+    if magic.startswith(_PICKLE):
+        return _kept(read_gensim(path), words)
+    with _opened(path, progress) as stream:
+        return _read_stream(path, stream, _keys(words))
 
 
 def _keys(words: Collection[str] | None) -> frozenset[str] | None:
@@ -126,15 +136,10 @@ def _keys(words: Collection[str] | None) -> frozenset[str] | None:
 
 
 def _kept(
-    path: Path, table: WordVectors | ComposedVectors, words: Collection[str] | None
+    table: WordVectors | ComposedVectors, words: Collection[str] | None
 ) -> WordVectors | ComposedVectors:
     """Return the table of the selected words."""
-    if words is None:
-        return table
-    try:
-        return table.of(sorted(set(words)))
-    except InvalidInputError as error:
-        raise MalformedFileError(path, str(error)) from None
+    return table if words is None else table.of(sorted(set(words)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +170,7 @@ def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
         try:
             yield _Stream(file, report)
         except DAMAGED as error:
-            raise MalformedFileError(path, f"the compressed file is damaged: {error}") from error
+            raise InvalidInputError(f"the compressed file is damaged: {error}") from error
 
 
 def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> WordVectors:
@@ -178,18 +183,17 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
         sample = sample[header.end() :]
     binary = _is_binary(sample)
     if promised is None and binary:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             "it is UTF-16 text; convert it: iconv -f utf-16 -t utf-8."
             if sample.startswith((b"\xff\xfe", b"\xfe\xff"))
             else f"the file begins with {sample[:8]!r}, which is neither text nor a known format; "
-            "needed is word2vec text or binary, GloVe text (each also gzipped) or .npz.",
+            "needed is word2vec text or binary, GloVe text (each also gzipped) or .npz."
         )
     if promised is not None and promised[1] == 0:
         raise MalformedFileError(path, "the header promises vectors of 0 dimensions.", line=1)
     pieces = chain((sample,), stream.pieces())
     if promised is not None and binary:
-        return _read_binary(path, pieces, *promised, keep)
+        return _read_binary(pieces, *promised, keep)
     with Workers() as workers:
         parser = TextParser(path, keep, promised=promised, workers=workers)
         rest = b""
@@ -199,10 +203,9 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
             parser.feed(piece[:end])
             rest = piece[end:]
             if len(rest) > _LONGEST:
-                raise MalformedFileError(
-                    path,
+                raise InvalidInputError(
                     f"a line is longer than {_LONGEST} bytes; needed are a word and its numbers on "
-                    "each line.",
+                    "each line."
                 )
         parser.feed(rest)
     return parser.table()
@@ -221,11 +224,7 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _read_binary(
-    path: Path,
-    pieces: Iterator[bytes],
-    n_words: int,
-    dimensions: int,
-    keep: frozenset[str] | None,
+    pieces: Iterator[bytes], n_words: int, dimensions: int, keep: frozenset[str] | None
 ) -> WordVectors:
     """Read what follows the header of word2vec's binary format."""
     width = 4 * dimensions
@@ -251,24 +250,21 @@ def _read_binary(
         rows.add(len(vectors)).reshape(-1)[:] = np.frombuffer(b"".join(vectors), "<f4")
         buffer = buffer[place:]
         if n_read < n_words and len(buffer) > _LONGEST:
-            raise MalformedFileError(
-                path,
+            raise InvalidInputError(
                 f"word {n_read + 1} and its vector are longer than {_LONGEST} bytes; the header is "
-                "wrong, or the file is of another format.",
+                "wrong, or the file is of another format."
             )
         if n_read == n_words and buffer.strip():
-            raise MalformedFileError(
-                path,
+            raise InvalidInputError(
                 f"the header promises {n_words} words of {dimensions} dimensions, but the file "
-                "goes on after them; it is of another format, or its header is wrong.",
+                "goes on after them; it is of another format, or its header is wrong."
             )
     if n_read < n_words:
-        raise MalformedFileError(
-            path,
+        raise InvalidInputError(
             f"the header promises {n_words} words of {dimensions} dimensions, but the file ends "
-            f"after {n_read}; it was cut short, or is of another format.",
+            f"after {n_read}; it was cut short, or is of another format."
         )
-    return _checked(path, words, rows.matrix())
+    return WordVectors(words, rows.matrix())
 
 
 def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | ComposedVectors:
@@ -280,33 +276,40 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
             words_name = next((name for name in _NPZ_WORDS if name in names), None)
             vectors_name = next((name for name in _NPZ_VECTORS if name in names), None)
             if words_name is None or vectors_name is None:
-                raise MalformedFileError(
-                    path,
+                raise InvalidInputError(
                     f"the archive holds {', '.join(names) or 'nothing'}; needed is an array of "
                     f"words ({', '.join(_NPZ_WORDS)}) and one of vectors "
-                    f"({', '.join(_NPZ_VECTORS)}).",
+                    f"({', '.join(_NPZ_VECTORS)})."
                 )
             # NumPy returns members of the archive that are not arrays as bytes.
             their_words = np.asarray(archive[words_name])
             vectors = np.asarray(archive[vectors_name])
             scales = archive["scales"] if "scales" in names else None
-    except MalformedFileError:
+    except InvalidInputError:
         raise
     except ValueError as error:
         problem = f"an array cannot be read ({error})"
         if "pickle" in str(error):
             problem = "an array holds Python objects, which are not read as they could run code"
-        raise MalformedFileError(
-            path, f"{problem}; save the words as an array of strings: np.array(words, dtype='U')."
+        raise InvalidInputError(
+            f"{problem}; save the words as an array of strings: np.array(words, dtype='U')."
         ) from None
     # RuntimeError: encrypted, or compressed in a way that zipfile does not support.
     except (zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, *ARRAY_ERRORS) as error:
-        raise MalformedFileError(path, f"not a readable .npz archive: {error}") from error
-    strings = _word_list(path, words_name, their_words)
-    return _selected(path, strings, vectors, scales, words=words)
+        raise InvalidInputError(f"not a readable .npz archive: {error}") from error
+    strings = _word_list(words_name, their_words)
+    if has_word_pieces(strings):
+        if scales is not None and vectors.ndim == 2:
+            vectors = vectors * checked_scales(scales, vectors.shape[1])
+        return _kept(ComposedVectors(WordPieces(strings), vectors), words)
+    keep = _keys(words)
+    if vectors.ndim == 2 and len(strings) == len(vectors) and keep is not None:
+        kept = [i for i, word in enumerate(strings) if word.casefold() in keep]
+        strings, vectors = [strings[i] for i in kept], vectors[kept]
+    return WordVectors(strings, vectors, scales=scales)
 
 
-def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
+def _word_list(name: str, words: NDArray[Any]) -> list[str]:
     """Return the strings of an array of words in one of the supported forms."""
     if words.ndim == 1 and words.dtype.kind == "U":
         return cast("list[str]", words.tolist())
@@ -315,44 +318,7 @@ def _word_list(path: Path, name: str, words: NDArray[Any]) -> list[str]:
     if words.ndim == 1 and words.dtype == np.uint8:
         text = words.tobytes().decode("utf-8", "replace")
         return text.removesuffix("\n").split("\n") if text else []
-    raise MalformedFileError(
-        path,
+    raise InvalidInputError(
         f"the array {name!r} is of type {words.dtype} and shape {words.shape}; needed are strings, "
-        "or the bytes (uint8) of a text with one word a line.",
+        "or the bytes (uint8) of a text with one word a line."
     )
-
-
-def _selected(
-    path: Path,
-    strings: list[str],
-    vectors: NDArray[Any],
-    scales: NDArray[Any] | None,
-    *,
-    words: Collection[str] | None,
-) -> WordVectors | ComposedVectors:
-    """Return the table of the selected words from arrays."""
-    if has_word_pieces(strings):
-        try:
-            if scales is not None and vectors.ndim == 2:
-                vectors = vectors * checked_scales(scales, vectors.shape[1])
-            return _kept(path, ComposedVectors(WordPieces(strings), vectors), words)
-        except InvalidInputError as error:
-            raise MalformedFileError(path, str(error)) from None
-    keep = _keys(words)
-    if vectors.ndim == 2 and len(strings) == len(vectors) and keep is not None:
-        kept = [i for i, word in enumerate(strings) if word.casefold() in keep]
-        strings, vectors = [strings[i] for i in kept], vectors[kept]
-    return _checked(path, strings, vectors, scales)
-
-
-def _checked(
-    path: Path,
-    words: Sequence[str],
-    vectors: NDArray[Any],
-    scales: NDArray[Any] | None = None,
-) -> WordVectors:
-    """Return a table of words and vectors; raise MalformedFileError if they do not fit."""
-    try:
-        return WordVectors(words, vectors, scales=scales)
-    except InvalidInputError as error:
-        raise MalformedFileError(path, str(error)) from None
