@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from softcosine.cli.completing import names_of
 from softcosine.cli.options import Encoding
 from softcosine.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from softcosine.evaluate.datasets import DataSet
+from softcosine.evaluate.datasets import DataSet, load, read_collection
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,6 @@ class Judged:
 
     def read(self, paths: Sequence[Path], split: str | None = None) -> list[DataSet]:
         """Return the data sets, or the one given by three kinds of files."""
-        from softcosine.evaluate.datasets import load, read_collection
-
         parts, topic_fields = [*self.parts.values()], names_in(self.topic_fields)
         if bool(paths) == any(parts):
             raise InvalidInputError(

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -32,11 +32,16 @@ from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.commands.evaluating import show_table
 from softcosine.evaluate.commands.judged import Judged
+from softcosine.evaluate.datasets.ranking import RankingSet
+from softcosine.evaluate.tables import Cell, Table
+from softcosine.evaluate.tuning.indexing import indexed
+from softcosine.evaluate.tuning.settings import shown
+from softcosine.evaluate.tuning.tuned import Tuned, gain_told
+from softcosine.evaluate.tuning.tuning import SOURCES
+from softcosine.evaluate.tuning.tuning import tune as tuned_by
 from softcosine.index.requests import ScoringOptions
-
-if TYPE_CHECKING:
-    from softcosine.evaluate.datasets.ranking import RankingSet
-    from softcosine.evaluate.tuning.tuned import Tuned
+from softcosine.storage import check_target, write_text
+from softcosine.storage.home import kept_file
 
 _INTERRUPTED = 130
 
@@ -107,8 +112,6 @@ class Search:
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters of a search."""
-        from softcosine.evaluate.tuning.tuning import SOURCES
-
         same = ("measure", "folds", "budget", "rule", "test_share")
         return {
             **{name: getattr(self, name) for name in same},
@@ -146,8 +149,6 @@ class Outputs:
 
     def check(self) -> None:
         """Check that all can be written, to different places."""
-        from softcosine.storage import check_target
-
         names = {"output": "-o", "index": "--index", "report": "--report"}
         seen: dict[Path, str] = {}
         for name, flag in {**names, "checkpoint": "--checkpoint"}.items():
@@ -211,11 +212,6 @@ def tune(
     over BM25 and without meaning), default, chosen and
     trials of settings, mean and folds, by_fold, test, commands, and the arguments of the search.
     """
-    from softcosine.evaluate.tuning.indexing import indexed
-    from softcosine.evaluate.tuning.tuning import tune as tuned_by
-    from softcosine.storage import write_text
-    from softcosine.storage.home import kept_file
-
     outputs.check()
     found, given = _loaded(dataset, judged), _arguments(dataset, judged)
     started, output, index = time.perf_counter(), outputs.output, outputs.index
@@ -267,8 +263,6 @@ def _arguments(dataset: Path | None, judged: Judged) -> list[str]:
 
 def _loaded(dataset: Path | None, judged: Judged) -> RankingSet:
     """Read a data set of queries; InvalidInputError if it is of another kind."""
-    from softcosine.evaluate.datasets import RankingSet
-
     (found,) = judged.read([] if dataset is None else [dataset])
     if not isinstance(found, RankingSet):
         raise InvalidInputError(
@@ -328,8 +322,6 @@ def kept_figures(dataset: Path, output: Path | None) -> Path | None:
     A new file beside the output starts as a copy of the one in the data folder. None if the data
     folder is not writable.
     """
-    from softcosine.storage.home import kept_file
-
     name = hashlib.blake2b(str(dataset.resolve()).encode(), digest_size=8).hexdigest()
     own = kept_file(f"tuning-{name}.jsonl")
     if output is None:
@@ -398,10 +390,6 @@ def show_tuned(
     kept : Path or None
         The checkpoint file.
     """
-    from softcosine.evaluate.tables import Cell, Table
-    from softcosine.evaluate.tuning.settings import shown
-    from softcosine.evaluate.tuning.tuned import gain_told
-
     out = console()
     n_folds = len(tuned.default.folds)
     out.print(
