@@ -20,10 +20,15 @@ from softcosine.evaluate.datasets import (
     load,
     seeded_splits,
 )
-from softcosine.evaluate.decisions import best_threshold, decided
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.evaluation import evaluate
-from softcosine.evaluate.measures import default_measures, lower_is_better, measured
+from softcosine.evaluate.measures import (
+    best_threshold,
+    decided,
+    default_measures,
+    lower_is_better,
+    measured,
+)
 from softcosine.evaluate.neighbors import Choice, Predictions
 from softcosine.evaluate.runs import Run
 from softcosine.index.votes import Voting

@@ -16,8 +16,7 @@ import softcosine as sc
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.soft import Soft
-from softcosine.evaluate.tuning.indexing import indexed
-from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tuning.settings import Settings, indexed
 from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.matrix.list_use import list_use
 from softcosine.matrix.recipe import SimilarityRecipe

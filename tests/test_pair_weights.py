@@ -13,12 +13,12 @@ import softcosine as sc
 import strategies as own
 from softcosine.errors import InvalidInputError, VocabularyMismatchError
 from softcosine.lab.term_pairs.pair_weights import (
+    PreferenceLoss,
     Preferences,
     bm25_vectors,
     held_out_losses,
     learn_pair_weights,
 )
-from softcosine.lab.term_pairs.preference_loss import PreferenceLoss
 from softcosine.space.pair_pattern import PairPattern, own_products
 from toys import similarity_matrix
 

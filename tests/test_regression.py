@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.lab.regression import inverse
+from softcosine.lab.regression import source as inverse
 from softcosine.lab.regression import source as regression
-from softcosine.lab.regression.inverse import invert_in_place
-from softcosine.lab.regression.source import RegressionSimilarity
+from softcosine.lab.regression.source import RegressionSimilarity, invert_in_place
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from toys import two_topics
@@ -103,7 +102,7 @@ def test_an_indefinite_matrix_is_refused() -> None:
 _SCRIPT = """
 import sys
 import numpy as np
-from softcosine.lab.regression.inverse import BLOCK, invert_in_place
+from softcosine.lab.regression.source import BLOCK, invert_in_place
 found = []
 for dtype in (np.float32, np.float64):
     X = np.random.default_rng(0).random((3 * BLOCK, 3 * BLOCK)) < 0.05

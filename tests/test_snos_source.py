@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 import strategies as own
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.lab.snos.click_files import read_clicks
-from softcosine.lab.snos.edges import read_edges
 from softcosine.lab.snos.learning import snos
-from softcosine.lab.snos.source import SnosSimilarity
+from softcosine.lab.snos.source import SnosSimilarity, read_clicks, read_edges
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource, source_from_state, state_of
 from softcosine.text.analyzer import Analyzer

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems import from_spec
-from softcosine.evaluate.systems import transport as transport_module
-from softcosine.evaluate.systems.transport import Movable, emd, solver
+from softcosine.evaluate.systems import wmd as transport_module
+from softcosine.evaluate.systems.wmd import Movable, emd, solver
 
 
 def least_cost(a, b, costs):

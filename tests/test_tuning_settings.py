@@ -14,8 +14,7 @@ import softcosine as sc
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.table import from_spec
-from softcosine.evaluate.tuning.indexing import indexed
-from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tuning.settings import Settings, indexed
 from softcosine.evaluate.tuning.space import DIMENSIONS, space_around, space_for
 from softcosine.evaluate.tuning.workbench import Workbench
 from softcosine.index.defaults import MEANING_WEIGHTS

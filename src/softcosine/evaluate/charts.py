@@ -59,20 +59,6 @@ class EvaluationChart(Picture):
     changes: dict[str, tuple[float, ...]]
     _what: ClassVar[str] = "Drawing an evaluation"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers for JSON."""
-        return {
-            "dataset": self.dataset,
-            "baseline": self.baseline,
-            "units": self.units,
-            "systems": list(self.systems),
-            "values": {measure: list(own) for measure, own in self.values.items()},
-            "ranges": {measure: [list(one) for one in own] for measure, own in self.ranges.items()},
-            "verdicts": {measure: list(own) for measure, own in self.verdicts.items()},
-            "changed": self.changed,
-            "changes": {name: list(own) for name, own in self.changes.items()},
-        }
-
     @property
     def _size(self) -> tuple[float, float]:
         width = 2.5 + 2.6 * max(len(self.measures), 2 if self.changes else 1)

@@ -34,8 +34,7 @@ from softcosine.evaluate.commands.evaluating import show_table
 from softcosine.evaluate.commands.judged import Judged
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.tables import Cell, Table
-from softcosine.evaluate.tuning.indexing import indexed
-from softcosine.evaluate.tuning.settings import shown
+from softcosine.evaluate.tuning.settings import indexed, shown
 from softcosine.evaluate.tuning.tuned import Tuned, gain_told
 from softcosine.evaluate.tuning.tuning import SOURCES
 from softcosine.evaluate.tuning.tuning import tune as tuned_by

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from softcosine._validation import check_choice
@@ -17,6 +16,7 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.files import parsed_json
 
 DataSet = RankingSet | ClassificationSet | PairSet
+KINDS = ("retrieval", "questions", "classification", "pairs", "words")
 
 # Beginnings of the names of the files or folders of a collection.
 _PARTS = {
@@ -32,14 +32,6 @@ UNDERSTOOD = (
     "relq_id), documents with labels (JSON lines with label and text), pairs of sentences (score "
     "and two sentences, with tabs), pairs of words (two words and a score)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    split: str | None
-    grades: str | None
-    topic_fields: Sequence[str]
-    encoding: str
 
 
 def load(
@@ -91,7 +83,20 @@ def load(
         raise FileNotFoundError(f"{given} does not exist.")
     check_choice("kind", kind, KINDS, optional=True)
     found, place = _recognized(given, kind, encoding)
-    return KINDS[found](place, _Options(split, grades, topic_fields, encoding))
+    if found == "classification":
+        return read_classification(place, split=split, encoding=encoding)
+    if found in ("pairs", "words"):
+        if split is not None:
+            raise InvalidInputError(f"{place} has no part {split!r}: a file of pairs is one.")
+        pairs = read_pairs(place, encoding=encoding)
+        if found == "pairs":
+            return pairs
+        return WordPairSet(pairs.name, pairs.left, pairs.right, pairs.scores, pairs.background)
+    if found == "questions":
+        whole = read_questions(place, encoding=encoding)
+    else:
+        whole = _retrieval(place, grades, topic_fields, encoding)
+    return whole if split is None else whole.part(split)
 
 
 def _recognized(path: Path, kind: str | None, encoding: str) -> tuple[str, Path]:
@@ -176,44 +181,16 @@ def _files(entry: Path) -> list[Path]:
     )
 
 
-def _retrieval(path: Path, options: _Options) -> RankingSet:
+def _retrieval(
+    path: Path, grades: str | None, topic_fields: Sequence[str], encoding: str
+) -> RankingSet:
     parts = _parts_of(path) if path.is_dir() else {}
     if not parts or not all(parts.values()):
         raise InvalidInputError(
             f"{path} is no folder of a retrieval collection: it needs files or folders that begin "
             f"with {_beginnings(_PARTS)}."
         )
-    whole = read_collection(
+    return read_collection(
         parts["documents"], parts["queries"], parts["qrels"], name=path.resolve().name,
-        grades=options.grades, topic_fields=options.topic_fields, encoding=options.encoding,
+        grades=grades, topic_fields=topic_fields, encoding=encoding,
     )  # fmt: skip
-    return whole if options.split is None else whole.part(options.split)
-
-
-def _questions(path: Path, options: _Options) -> RankingSet:
-    whole = read_questions(path, encoding=options.encoding)
-    return whole if options.split is None else whole.part(options.split)
-
-
-def _classification(path: Path, options: _Options) -> ClassificationSet:
-    return read_classification(path, split=options.split, encoding=options.encoding)
-
-
-def _pairs(path: Path, options: _Options) -> PairSet:
-    if options.split is not None:
-        raise InvalidInputError(f"{path} has no part {options.split!r}: a file of pairs is one.")
-    return read_pairs(path, encoding=options.encoding)
-
-
-def _words(path: Path, options: _Options) -> WordPairSet:
-    found = _pairs(path, options)
-    return WordPairSet(found.name, found.left, found.right, found.scores, found.background)
-
-
-KINDS: dict[str, Callable[[Path, _Options], DataSet]] = {
-    "retrieval": _retrieval,
-    "questions": _questions,
-    "classification": _classification,
-    "pairs": _pairs,
-    "words": _words,
-}

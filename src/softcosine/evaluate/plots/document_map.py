@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -351,15 +351,7 @@ class DocumentMap(Picture):
                     self.ids, self.places.tolist(), self.region_of, values, strict=True
                 )
             ],
-            "regions": [
-                {
-                    "words": list(region.words),
-                    "x": region.x,
-                    "y": region.y,
-                    "n_documents": region.n_documents,
-                }
-                for region in self.regions
-            ],
+            "regions": [{**asdict(region), "words": list(region.words)} for region in self.regions],
             "color_by": self.color_by,
             "n_candidates": self.n_candidates,
             "left_out": list(self.left_out),

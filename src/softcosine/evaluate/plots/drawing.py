@@ -15,6 +15,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from softcosine.errors import InvalidInputError, MissingDependencyError
 from softcosine.storage import checked_path, written_beside
 
@@ -54,9 +56,12 @@ class Picture(ABC):
     def _draw(self, figure: Figure) -> None:
         """Draw onto an empty figure of that size."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON types."""
+        numbers: dict[str, Any] = msgspec.json.decode(
+            msgspec.json.encode(self, enc_hook=lambda array: array.tolist())
+        )
+        return numbers
 
     def figure(self) -> Figure:
         """Return a matplotlib figure, for further use.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,20 +51,6 @@ class ExplanationBars(Picture):
     rest_near: float = 0.0
     rest_meaning: float = 0.0
     _what: ClassVar[str] = "Drawing an explanation"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summands as JSON types; they sum to the score."""
-        return {
-            "query": self.query,
-            "id": self.id,
-            "score": self.score,
-            "ranking": self.ranking,
-            "parts": [asdict(part) for part in self.parts],
-            "n_rest": self.n_rest,
-            "rest_exact": self.rest_exact,
-            "rest_near": self.rest_near,
-            "rest_meaning": self.rest_meaning,
-        }
 
     @property
     def _size(self) -> tuple[float, float]:

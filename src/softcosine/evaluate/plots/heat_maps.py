@@ -68,15 +68,6 @@ class HeatMap(Picture):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return labels and values as JSON types."""
-        return {
-            "title": self.title,
-            "unit": self.unit,
-            "labels": list(self.labels),
-            "values": self.values.tolist(),
-        }
-
     @property
     def _cell(self) -> float:
         """Side of a cell in inches; it depends on the number of rows."""

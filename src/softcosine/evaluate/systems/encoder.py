@@ -16,12 +16,10 @@ from softcosine.encoders.encoder import Encoder as AnyEncoder
 from softcosine.encoders.loading import MINILM, canonical_name, load_encoder
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
-from softcosine.evaluate.systems.fitted import check_partners, products
+from softcosine.evaluate.systems.fitted import FittedVectors, products
 from softcosine.evaluate.systems.rows import DenseRows
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import Kind, Settings, flag, optional, setting, text
-from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.search.explanation import Explanation
 from softcosine.storage.home import kept_file
 
 one_encoder = Kind(
@@ -94,10 +92,16 @@ class Encoder(Settings):
     def _cache_file(cache: str) -> Path | None:
         return kept_file("encoded.sqlite") if cache == "auto" else Path(cache)
 
-    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedEncoder:
+    def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
         """Encode the documents; the background is not used."""
         model = self.sentence_model()
-        return FittedEncoder(model, DenseRows(model.vectors(documents.texts)))
+
+        def pairs(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
+            vectors = model.vectors([*left, *right])
+            return products(vectors[: len(left)], vectors[len(left) :])
+
+        rows = DenseRows(model.vectors(documents.texts))
+        return FittedVectors(rows, model.vectors, pairs, told=lambda: model.note)
 
 
 def sentence_model(
@@ -109,43 +113,3 @@ def sentence_model(
         return Encoder(model=given, cache=cache, download=download).sentence_model()
     name = getattr(given, "name", None)
     return Encoder(model=name, encode=given.encode, cache=cache).sentence_model()
-
-
-@dataclass(frozen=True, slots=True)
-class FittedEncoder:
-    """Ranks by the cosines of encoded texts.
-
-    Attributes
-    ----------
-    model : SentenceModel
-    rows : DenseRows
-        The documents.
-    """
-
-    model: SentenceModel
-    rows: DenseRows
-
-    @property
-    def note(self) -> str:
-        """Note on the number of encoded texts and their time."""
-        return self.model.note
-
-    def ranked(self, queries: Documents, *, k: int) -> Ranked:
-        """Return the `k` best documents for each query."""
-        return self.rows.ranked(self.model.vectors(queries.texts), k=k)
-
-    def scored(
-        self, queries: Documents, candidates: Sequence[NDArray[np.int64]]
-    ) -> list[NDArray[np.float64]]:
-        """Return the scores of given documents."""
-        return self.rows.scored(self.model.vectors(queries.texts), candidates)
-
-    def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Return the cosine of each text and its partner."""
-        check_partners(left, right)
-        vectors = self.model.vectors([*left, *right])
-        return products(vectors[: len(left)], vectors[len(left) :])
-
-    def explained(self, query: Documents, number: int) -> Explanation | None:
-        """Return None: encoders have no explanations."""
-        return None

@@ -28,19 +28,24 @@ class FittedVectors:
         The documents.
     vectors : callable
         Returns the vectors of texts.
-    pairs : callable
-        Returns the similarities of pairs of texts.
+    pairs : callable, optional
+        Returns the similarities of pairs of texts; by default the products of their vectors.
     explain : callable, optional
         Returns the explanation of a document's score for one query.
-    note : str
-        Note on the system for people.
+    told : callable
+        Returns the note on the system for people.
     """
 
     rows: Rows
     vectors: Callable[[Sequence[str]], Any]
-    pairs: Partners
+    pairs: Partners | None = None
     explain: Callable[[Documents, int], Explanation | None] | None = None
-    note: str = ""
+    told: Callable[[], str] = str
+
+    @property
+    def note(self) -> str:
+        """Note on the system for people."""
+        return self.told()
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
         """Return the `k` best documents for each query."""
@@ -55,7 +60,11 @@ class FittedVectors:
     def paired(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         """Return the similarity of each text and its partner."""
         check_partners(left, right)
-        return self.pairs(left, right) if len(left) else np.empty(0)
+        if not len(left):
+            return np.empty(0)
+        if self.pairs is None:
+            return products(self.vectors(left), self.vectors(right))
+        return self.pairs(left, right)
 
     def explained(self, query: Documents, number: int) -> Explanation | None:
         """Return the explanation of a document's score; None without `explain`."""

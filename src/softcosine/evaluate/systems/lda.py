@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import MissingDependencyError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import Corpus, TextSettings
-from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.fitted import FittedVectors
 from softcosine.evaluate.systems.rows import DenseRows
 from softcosine.evaluate.systems.settings import choice, flag, setting, whole
 
@@ -64,8 +64,7 @@ class LDA(TextSettings):
         return FittedVectors(
             DenseRows(points(counts[: corpus.n_docs])),
             vectors,
-            lambda left, right: products(vectors(left), vectors(right)),
-            note=f"{self.n_components} topics of {counts.shape[1]:,} terms.",
+            told=lambda: f"{self.n_components} topics of {len(corpus.vocabulary):,} terms.",
         )
 
     def _topics(self, counts: csr_array) -> Callable[[csr_array], NDArray[np.float64]]:

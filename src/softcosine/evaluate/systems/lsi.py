@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from softcosine.errors import MissingDependencyError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import Corpus, TextSettings
-from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.fitted import FittedVectors
 from softcosine.evaluate.systems.rows import DenseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, setting, whole
 from softcosine.text.weighting import Weighting
@@ -60,8 +60,7 @@ class LSI(TextSettings):
         return FittedVectors(
             DenseRows(unit_rows(X[: corpus.n_docs] @ axes)),
             vectors,
-            lambda left, right: products(vectors(left), vectors(right)),
-            note=f"{axes.shape[1]} dimensions of {X.shape[1]:,} terms.",
+            told=lambda: f"{axes.shape[1]} dimensions of {len(corpus.vocabulary):,} terms.",
         )
 
     def _axes(self, X: csr_array) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.analysis import Corpus
-from softcosine.evaluate.systems.fitted import FittedVectors, products
+from softcosine.evaluate.systems.fitted import FittedVectors
 from softcosine.evaluate.systems.rows import DenseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, setting, whole
 from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts, word_weights
@@ -75,9 +75,8 @@ class MeanVector(VectorSettings):
         return FittedVectors(
             rows,
             vectors,
-            lambda left, right: products(vectors(left), vectors(right)),
-            explain,
-            note=f"{share:.0%} of the running words have a vector.",
+            explain=explain,
+            told=lambda: f"{share:.0%} of the running words have a vector.",
         )
 
 

@@ -50,7 +50,7 @@ SYSTEMS: dict[str, Entry] = {
     "lsi": Entry("lsi:LSI", "cosine in a latent space (SVD)", "evaluate"),
     "lda": Entry("lda:LDA", "similarity of topics; minutes for 10,000 texts", "evaluate"),
     "mean_vector": Entry("mean_vector:MeanVector", "cosine of mean word vectors"),
-    "rwmd": Entry("rwmd:RWMD", "relaxed word mover's distance; linear in the lengths of the texts"),
+    "rwmd": Entry("wmd:RWMD", "relaxed word mover's distance; linear in the lengths of the texts"),
     "wmd": Entry(
         "wmd:WMD", "word mover's distance by POT; milliseconds per pair of texts", "evaluate"
     ),

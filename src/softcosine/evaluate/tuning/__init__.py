@@ -7,8 +7,7 @@
 >>> index = indexed(dataset.documents, tuned.settings)  # doctest: +SKIP
 """
 
-from softcosine.evaluate.tuning.indexing import indexed
-from softcosine.evaluate.tuning.settings import Settings
+from softcosine.evaluate.tuning.settings import Settings, indexed
 from softcosine.evaluate.tuning.tuned import Tuned
 from softcosine.evaluate.tuning.tuning import tune
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from softcosine._validation import check_choice, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.measures import check_measures, default_measures
+from softcosine.evaluate.measures import check_measures, default_measures, measured
+from softcosine.evaluate.runs import DEPTH, run_of
 from softcosine.evaluate.significance import Interval, paired_bootstrap
-from softcosine.evaluate.tuning.figures import Figures
 from softcosine.evaluate.tuning.kept import KeptFigures, fingerprint
 from softcosine.evaluate.tuning.parts import folds_of, parted
 from softcosine.evaluate.tuning.search import RULES, Searched, search
@@ -32,6 +32,41 @@ if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.encoders.encoder import Encoder
     from softcosine.space.meaning import MeaningSpace
+
+
+class Figures:
+    """Measures settings on the judged queries of a data set, with a cache.
+
+    Parameters
+    ----------
+    dataset : RankingSet
+    measure : str
+    workbench : Workbench
+        Workbench with the documents.
+    kept : KeptFigures
+        The cache.
+    """
+
+    def __init__(
+        self, dataset: RankingSet, measure: str, workbench: Workbench, *, kept: KeptFigures
+    ) -> None:
+        self.dataset = dataset
+        self.measure = measure
+        self._workbench = workbench
+        self._kept = kept
+        _, _, cutoff = measure.partition("@")
+        self._depth = int(cutoff) if cutoff.isdecimal() else DEPTH
+
+    def __call__(self, settings: Settings) -> NDArray[np.float64]:
+        """Return the value of every judged query, shape (n_queries,)."""
+        found = self._kept.get(settings)
+        if found is None:
+            fitted = self._workbench.fitted(settings)
+            run = run_of(self.dataset, fitted, depth=max(self._depth, 1))
+            found = measured(self.dataset, run, [self.measure]).per_unit[self.measure]
+            self._kept.put(settings, found)
+        return found
+
 
 _DEFAULT = "default"
 _BM25 = {"ranking": "soft_bm25", "k1": 1.2, "b": 0.75, "fields": None}

@@ -3,28 +3,171 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 
 from softcosine._progress import Progress
+from softcosine._textio import comma_cells, numbered_lines, tab_cells
 from softcosine._threads import takes_threads
-from softcosine._validation import check_choice
+from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
-from softcosine.lab.snos.click_files import read_clicks
-from softcosine.lab.snos.edges import read_edges
 from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.scaling import Lambdas
 from softcosine.similarity.cooccurrence.counts import Nearness
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.source import check_scale
+from softcosine.storage import checked_path
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
+
+# Possible column names of a header, the clearest first.
+_QUERIES = ("query", "cue", "object", "left")
+_PAGES = ("page", "url", "document", "label", "entity", "response", "feature", "right")
+_CLICKS = ("clicks", "count", "weight", "n")
+
+_SHOWN = 80  # characters of a line in a message
+
+
+def read_clicks(
+    path: str | PathLike[str], *, progress: Progress | None = None
+) -> Iterator[tuple[str, str, float]]:
+    """Yield the (query, page, clicks) triples of a table.
+
+    Columns are separated by tabs, or by commas in a file whose name ends in ``.csv``. A header line
+    with the names ``query`` and ``page``, and perhaps ``clicks``, identifies the columns; others
+    are ignored. Without a header the columns are query, page and, in all lines or in none, clicks.
+    Without clicks each line counts as one.
+
+    Parameters
+    ----------
+    path : path
+        A UTF-8 file, gzipped or not.
+    progress : callable, optional
+        Called as ``progress(n_done, n_total)``, in bytes of the file on disk.
+
+    Raises
+    ------
+    FileNotFoundError
+    MalformedFileError
+        If a line breaks the format; names the line.
+    """
+    path = checked_path(path)
+    cut = comma_cells if path.name.lower().removesuffix(".gz").endswith(".csv") else tab_cells
+    places: tuple[int, int, int | None] | None = None
+    narrow = False
+    for number, line in numbered_lines(path, progress=progress):
+        cells = cut(path, number, line)
+        if places is None:
+            named = _named(cells)
+            places = named or (0, 1, 2 if len(cells) > 2 else None)
+            if named is not None:
+                continue
+            narrow = len(cells) < 3
+        if narrow and any(cells[2:]):
+            raise MalformedFileError(
+                path, "it has more than a query and a page, which the first line has.", line=number
+            )
+        yield _edge(path, number, cells, places)
+
+
+def _named(cells: list[str]) -> tuple[int, int, int | None] | None:
+    """Return the positions of the columns if the cells are a header."""
+    names = [cell.casefold() for cell in cells]
+    query, page, clicks = (
+        next((names.index(name) for name in choice if name in names), None)
+        for choice in (_QUERIES, _PAGES, _CLICKS)
+    )
+    return None if query is None or page is None else (query, page, clicks)
+
+
+def _edge(
+    path: Path, number: int, cells: list[str], places: tuple[int, int, int | None]
+) -> tuple[str, str, float]:
+    *ends, counted = (
+        None if place is None else cells[place] if place < len(cells) else "" for place in places
+    )
+    query, page = ends
+    if not query or not page:
+        raise MalformedFileError(
+            path,
+            f"{str(cells)[:_SHOWN]} is no query and page; needed are the two and perhaps the "
+            "number of clicks, with tabs between (with commas in a .csv file).",
+            line=number,
+        )
+    if counted is None:
+        return query, page, 1.0
+    try:
+        clicks = float(counted)
+    except ValueError:
+        clicks = float("nan")
+    if not 0.0 <= clicks < float("inf"):
+        raise MalformedFileError(
+            path,
+            f"the number of clicks is {counted!r}; needed is a finite number of 0 or more.",
+            line=number,
+        )
+    return query, page, clicks
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGraph:
+    """Weights between two kinds of named objects.
+
+    Attributes
+    ----------
+    left, right : tuple of str
+        In order of first occurrence.
+    B : csr_array of shape (n_right, n_left)
+        The right ones are the features of the left.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    B: csr_array
+
+
+def read_edges(edges: Iterable[tuple[str, str, float]]) -> NamedGraph:
+    """Read edges such as (query, page, clicks); weights of repeated edges are added.
+
+    Raises
+    ------
+    InvalidInputError
+        If an edge is not a triple of two strings and a finite non-negative number; names it.
+    """
+    left: dict[str, int] = {}
+    right: dict[str, int] = {}
+    rows: list[int] = []
+    columns: list[int] = []
+    weights: list[float] = []
+    for edge in edges:
+        a, b, weight = _checked(edge)
+        columns.append(left.setdefault(a, len(left)))
+        rows.append(right.setdefault(b, len(right)))
+        weights.append(weight)
+    ends = np.array(rows, np.int64), np.array(columns, np.int64)
+    B = coo_array((np.array(weights, np.float64), ends), shape=(len(right), len(left)))
+    return NamedGraph(tuple(left), tuple(right), csr_array(B))
+
+
+def _checked(edge: Any) -> tuple[str, str, float]:
+    try:
+        a, b, weight = edge
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{edge!r} is no edge; give (object, feature, weight), such as (query, page, clicks)."
+        ) from None
+    if not (isinstance(a, str) and isinstance(b, str)):
+        raise InvalidInputError(f"the edge ({a!r}, {b!r}) is not between two strings.")
+    check_number(f"the weight of {a!r} and {b!r}", weight, least=0)
+    return a, b, float(weight)
+
 
 _BLOCK_ROWS = 1024
 _SIDES = ("left", "right")
@@ -208,7 +351,7 @@ class SnosSimilarity(LearnedPairs):
         ----------
         path : path
             A table of queries, pages and perhaps clicks; see
-            `softcosine.lab.snos.click_files.read_clicks`.
+            `softcosine.lab.snos.source.read_clicks`.
         reading : callable, optional
             Called as ``reading(n_done, n_total)`` while the file is read, in bytes.
         **settings
