@@ -6,21 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from softcosine.cli.derived import MORE
+from softcosine.cli.derived import flag, option
 from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.tables import check_file
 
 Plot = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Also draw a picture: .png, .svg or .pdf.", rich_help_panel=MORE
-    ),
-]
-Overwrite = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Let --plot replace an existing file.", rich_help_panel=MORE),
+    Path | None, flag("--plot FILE", "Also draw a picture: .png, .svg or .pdf.", more=True)
 ]
 
 
@@ -29,7 +20,9 @@ class Picture:
     """A picture to draw beside the answer."""
 
     plot: Plot = None
-    overwrite: Overwrite = False
+    overwrite: bool = option(
+        "--overwrite", "Let --plot replace an existing file.", False, more=True
+    )
 
     def check(self, rows: int = 0) -> None:
         """Check the picture, of `rows` documents if it is a heat map, before any work is done."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from softcosine.cli.derived import flag, option
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import (
     EncoderCache,
@@ -26,31 +25,23 @@ from softcosine.cli.tables import check_file
 class Fit:
     """What is fitted."""
 
-    encoder: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Folder or name of the sentence encoder, or minilm (English)."
-        ),
-    ]
-    dimensions: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Number of coordinates of a text; even.")
-    ] = 256
-    epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the texts.")] = 4
+    encoder: str = option(
+        "--encoder NAME", "Folder or name of the sentence encoder, or minilm (English).", ...
+    )
+    dimensions: int = option("--dimensions N", "Number of coordinates of a text; even.", 256, min=2)
+    epochs: int = option("--epochs N", "Passes over the texts.", 4, min=1)
     encoder_cache: EncoderCache = None
 
 
 def teach_queries(
     inputs: Annotated[
         list[str],
-        typer.Option(
-            "--texts",
-            metavar="FILE",
-            help="Texts, as 'index' reads documents: files, folders, or - for stdin; repeatable.",
+        flag(
+            "--texts FILE",
+            "Texts, as 'index' reads documents: files, folders, or - for stdin; repeatable.",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write: .npz.")
-    ],
+    output: Annotated[Path, flag("--output -o FILE", "The file to write: .npz.")],
     fit: Fit,
     reading: Reading,
     overwrite: Overwrites = False,

@@ -14,6 +14,7 @@ from rich import table as rich_table
 from rich.text import Text
 
 from softcosine._textio import numbered_lines
+from softcosine.cli.derived import option
 from softcosine.cli.output import console, print_json, print_table, printable
 from softcosine.cli.pictures import Plot, check_plot
 from softcosine.cli.progress import Reporter
@@ -42,61 +43,22 @@ _LONGEST_NAME = 90  # of a data set or a system in a file name, which may have 2
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What is measured, and how."""
+class Measuring:
+    """How systems are measured: parameters of `softcosine.evaluate.evaluate`."""
 
-    compare: Annotated[
-        str,
-        typer.Option(
-            metavar="SYSTEMS", help="Comma-separated systems with settings: bm25:k1=0.9,b=0.4,lsi"
-        ),
-    ] = USUAL_SYSTEMS
-    measures: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES", help="Comma-separated measures: ndcg@10,map [by the data set]."
-        ),
-    ] = None
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="SYSTEM", help="System to compare with [cosine, else the first]."),
-    ] = None
-    depth: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of documents ranked per query.")
-    ] = 1000
-    n_resamples: Annotated[
-        int, typer.Option("--resamples", min=1, metavar="N", help="Resamples of the bootstrap.")
-    ] = 10_000
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0
-    n_differences: Annotated[
-        int,
-        typer.Option(
-            "--differences",
-            min=0,
-            metavar="N",
-            help="Show and explain the N largest wins and losses of the last system.",
-        ),
-    ] = 0
-    run: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="Also compare a TREC run; repeatable."),
-    ] = None
-    background: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="More texts to learn from, one per line; repeatable."),
-    ] = None
+    measures: str | None = option(
+        "--measures NAMES", "Comma-separated measures: ndcg@10,map [by the data set].", None
+    )
+    baseline: str | None = option(
+        "--baseline SYSTEM", "System to compare with [cosine, else the first].", None
+    )
+    depth: int = option("--depth N", "Number of documents ranked per query.", 1000, min=1)
+    n_resamples: int = option("--resamples N", "Resamples of the bootstrap.", 10_000, min=1)
+    random_state: int = option("--seed N", "Seed of the bootstrap.", 0, min=0)
 
-    @property
-    def wanted(self) -> list[str] | None:
-        """The measures; None for those of the data set."""
-        return names_in(self.measures) if self.measures else None
-
-    def of(self, dataset: DataSet, systems: list[str], **options: Any) -> Evaluation:
-        """Return the evaluation of systems on a data set."""
-        return evaluated(
-            dataset, systems, measures=self.wanted, baseline=self.baseline, depth=self.depth,
-            n_resamples=self.n_resamples, random_state=self.seed, **options,
-        )  # fmt: skip
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters of an evaluation."""
+        return {**vars(self), "measures": names_in(self.measures) if self.measures else None}
 
 
 @dataclass(frozen=True)
@@ -104,26 +66,36 @@ class Results:
     """Where results go."""
 
     plot: Plot = None
-    markdown: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the table and the differences as Markdown."),
-    ] = None
-    write_runs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write a TREC run per system and data set.",
-        ),
-    ] = None
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Let --plot, --markdown and --write-runs replace files."),
-    ] = False
+    markdown: Path | None = option(
+        "--markdown FILE", "Write the table and the differences as Markdown.", None
+    )
+    write_runs: Path | None = option(
+        "--write-runs FOLDER", "Write a TREC run per system and data set.", None
+    )
+    overwrite: bool = option(
+        "--overwrite", "Let --plot, --markdown and --write-runs replace files.", False
+    )
 
 
 def evaluate(
+    *,
     judged: Judged,
-    comparison: Comparison,
+    compare: str = option(
+        "--compare SYSTEMS",
+        "Comma-separated systems with settings: bm25:k1=0.9,b=0.4,lsi",
+        USUAL_SYSTEMS,
+    ),
+    measuring: Measuring,
+    n_differences: int = option(
+        "--differences N",
+        "Show and explain the N largest wins and losses of the last system.",
+        0,
+        min=0,
+    ),
+    run: list[str] | None = option("--run NAME=FILE", "Also compare a TREC run; repeatable.", None),
+    background: list[Path] | None = option(
+        "--background FILE", "More texts to learn from, one per line; repeatable.", None
+    ),
     results: Results,
     datasets: Annotated[
         list[Path] | None,
@@ -133,20 +105,14 @@ def evaluate(
             readable=False,
         ),
     ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Split to score [splits named test..., if any]."),
-    ] = None,
-    list_systems: Annotated[
-        bool, typer.Option("--systems", help="List the systems and exit.")
-    ] = False,
-    settings_of: Annotated[
-        str | None,
-        typer.Option(
-            "--settings", metavar="SYSTEM", help="List the settings of a system and exit."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    split: str | None = option(
+        "--split NAME", "Split to score [splits named test..., if any].", None
+    ),
+    list_systems: bool = option("--systems", "List the systems and exit.", False),
+    settings_of: str | None = option(
+        "--settings SYSTEM", "List the settings of a system and exit.", None
+    ),
+    as_json: bool = option("--json", "Print all numbers as JSON.", False),
 ) -> None:
     """Compare systems on judged collections, with confidence intervals and tests.
 
@@ -185,19 +151,19 @@ def evaluate(
         return
     check_plot(results.plot, overwrite=results.overwrite)
     check_file(results.markdown, overwrite=results.overwrite)
-    systems = [spec for spec in split_specs(comparison.compare) if spec]
+    systems = [spec for spec in split_specs(compare) if spec]
     for spec in systems:  # raise errors before anything is read
         from_spec(spec)
-    runs = dict(_run(given, judged.encoding) for given in comparison.run or ())
-    names, n_differences = [*systems, *runs], comparison.n_differences
+    runs = dict(_run(given, judged.encoding) for given in run or ())
+    names, settings = [*systems, *runs], measuring.settings()
     if n_differences and len(names) == 1:
         raise InvalidInputError("--differences needs a second system to compare with.")
     found = [_tested(one, split) for one in judged.read(datasets or (), split)]
     if len(found) > 1:
         if results.plot is not None or n_differences or runs:
             raise InvalidInputError("--plot, --differences and --run take one data set at a time.")
-        check_together(found, comparison.wanted)
-    texts = _background(comparison.background or (), judged.encoding)
+        check_together(found, settings["measures"])
+    texts = _background(background or (), judged.encoding)
     found = [replace(one, background=(*one.background, *texts)) for one in found]
     files = [
         _run_files(results.write_runs, one, systems, overwrite=results.overwrite) for one in found
@@ -205,7 +171,7 @@ def evaluate(
     made, keep = [], names if n_differences else []
     with Reporter() as report:
         for one, own in zip(found, files, strict=True):
-            made.append(comparison.of(one, systems, runs=runs, progress=report, keep=keep))
+            made.append(evaluated(one, systems, **settings, runs=runs, progress=report, keep=keep))
             _write_runs(made[-1], own, overwrite=results.overwrite)
     if len(made) > 1:
         _conclude_several(made, results.markdown, as_json=as_json)

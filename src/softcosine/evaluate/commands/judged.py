@@ -5,52 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from softcosine.cli.completing import names_of
+from softcosine.cli.derived import option
 from softcosine.cli.options import Encoding
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets import DataSet, load, read_collection
+from softcosine.evaluate.datasets.grades import GRADES
+from softcosine.evaluate.datasets.loading import KINDS
 
 
 @dataclass(frozen=True)
 class Judged:
     """How judged collections are read."""
 
-    documents: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Documents, instead of DATASET; repeatable."),
-    ] = None
-    queries: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Queries or TREC topics, instead of DATASET."),
-    ] = None
-    qrels: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Judgements, instead of DATASET.")
-    ] = None
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=names_of("retrieval", "questions", "classification", "pairs", "words"),
-            help="Kind of data set: retrieval, questions, classification, pairs or words [by its "
-            "files].",
-        ),
-    ] = None
-    grades: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=names_of("gains", "cleverdon"),
-            help="Scale of judgements: gains, or cleverdon (Cranfield) [by the name].",
-        ),
-    ] = None
-    topic_fields: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES", help="Fields of TREC topics to use: title, description, narrative."
-        ),
-    ] = "title"
+    documents: list[Path] | None = option(
+        "--documents FILE", "Documents, instead of DATASET; repeatable.", None
+    )
+    queries: list[Path] | None = option(
+        "--queries FILE", "Queries or TREC topics, instead of DATASET.", None
+    )
+    qrels: list[Path] | None = option("--qrels FILE", "Judgements, instead of DATASET.", None)
+    kind: str | None = option(
+        "--kind",
+        "Kind of data set: retrieval, questions, classification, pairs or words [by its files].",
+        None, *KINDS,
+    )  # fmt: skip
+    grades: str | None = option(
+        "--grades", "Scale of judgements: gains, or cleverdon (Cranfield) [by the name].", None,
+        *GRADES,
+    )  # fmt: skip
+    topic_fields: str = option(
+        "--topic-fields NAMES",
+        "Fields of TREC topics to use: title, description, narrative.", "title",
+    )  # fmt: skip
     encoding: Encoding = "utf-8"
 
     @property

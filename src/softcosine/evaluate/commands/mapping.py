@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from softcosine.cli.derived import FromRequest
+from softcosine.cli.derived import FromRequest, option
 from softcosine.cli.options import Index, Threads
 from softcosine.cli.output import console, print_json, printable
 from softcosine.cli.pictures import Picture
@@ -23,20 +21,14 @@ def draw_map(
     options: Annotated[dict[str, Any], FromRequest(DedupeRequest, only=("by",))],
     filters: Annotated[dict[str, Any], FromRequest(FilterRequest, only=("where",))],
     picture: Picture,
-    color_by: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD", help="Colour documents by this metadata field."),
-    ] = None,
-    max_documents: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Draw a random sample of N documents if there are more."
-        ),
-    ] = 2000,
+    color_by: str | None = option(
+        "--color-by FIELD", "Colour documents by this metadata field.", None
+    ),
+    max_documents: int = option(
+        "--max-documents N", "Draw a random sample of N documents if there are more.", 2000, min=1
+    ),
     threads: Threads = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print places, regions and colours as JSON.")
-    ] = False,
+    as_json: bool = option("--json", "Print places, regions and colours as JSON.", False),
 ) -> None:
     """Draw a map of the documents of an index.
 

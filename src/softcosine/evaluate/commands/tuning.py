@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from softcosine.cli.completing import names_of
-from softcosine.cli.derived import FromRequest
+from softcosine.cli.derived import FromRequest, option
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.options import (
     Encoder,
@@ -47,76 +46,47 @@ _INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class Search:
-    """What a search tries."""
+    """What a search tries: parameters of `softcosine.evaluate.tuning.tune`."""
 
-    measure: Annotated[
-        str | None,
-        typer.Option(
-            help="Measure, such as ndcg@10, map or recall@100 [ndcg@10; map for candidates]."
-        ),
-    ] = None
-    sources: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source",
-            metavar="SOURCE",
-            autocompletion=names_of("similarity.registry:NAMES"),
-            help="Source of term similarity to try, as in 'index' (repeatable) [english and "
-            "texts].",
-        ),
-    ] = None
-    tried: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--try",
-            metavar="NAME=VALUES",
-            help="Values of a setting to try, such as exponent=2,4, or a fixed value, such as "
-            "ranking=soft_bm25; repeatable.",
-        ),
-    ] = None
-    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-validation.")] = 5
-    budget: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Maximum number of settings per search.")
-    ] = 200
-    rule: Annotated[
-        str,
-        typer.Option(
-            autocompletion=names_of("one_se", "mean"),
-            help="Rule of the choice: mean, the best mean; or one_se, the settings closest to the "
-            "default within one standard error of the best mean.",
-        ),
-    ] = "one_se"
-    test_splits: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--test-split",
-            metavar="NAME",
-            help="Split of the queries reserved for the test (repeatable) [test...].",
-        ),
-    ] = None
-    test_share: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Share of the queries reserved for the test, drawn at random; 0 for none [0.25 if "
-            "there are no splits].",
-        ),
-    ] = None
-    test: Annotated[
-        bool, typer.Option("--test", help="Score the test queries; do this once, at the end.")
-    ] = False
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of folds, test share and bootstrap.")
-    ] = 0
+    measure: str | None = option(
+        "--measure",
+        "Measure, such as ndcg@10, map or recall@100 [ndcg@10; map for candidates].", None,
+    )  # fmt: skip
+    sources: list[str] | None = option(
+        "--source SOURCE",
+        "Source of term similarity to try, as in 'index' (repeatable) [english and texts].",
+        None, "similarity.registry:NAMES",
+    )  # fmt: skip
+    space: list[str] | None = option(
+        "--try NAME=VALUES",
+        "Values of a setting to try, such as exponent=2,4, or a fixed value, such as "
+        "ranking=soft_bm25; repeatable.", None,
+    )  # fmt: skip
+    folds: int = option("--folds N", "Folds of the cross-validation.", 5)
+    budget: int = option("--budget N", "Maximum number of settings per search.", 200, min=1)
+    rule: str = option(
+        "--rule",
+        "Rule of the choice: mean, the best mean; or one_se, the settings closest to the default "
+        "within one standard error of the best mean.",
+        "one_se", "one_se", "mean",
+    )  # fmt: skip
+    test_split: list[str] | None = option(
+        "--test-split NAME",
+        "Split of the queries reserved for the test (repeatable) [test...].", None,
+    )  # fmt: skip
+    test_share: float | None = option(
+        "--test-share SHARE",
+        "Share of the queries reserved for the test, drawn at random; 0 for none [0.25 if there "
+        "are no splits].", None,
+    )  # fmt: skip
+    score_test: bool = option("--test", "Score the test queries; do this once, at the end.", False)
+    random_state: int = option("--seed N", "Seed of folds, test share and bootstrap.", 0, min=0)
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters of a search."""
-        same = ("measure", "folds", "budget", "rule", "test_share")
         return {
-            **{name: getattr(self, name) for name in same},
-            "space": _space(self.tried), "sources": self.sources or SOURCES,
-            "test_split": self.test_splits or None, "score_test": self.test,
-            "random_state": self.seed,
+            **vars(self), "space": _space(self.space), "sources": self.sources or SOURCES,
+            "test_split": self.test_split or None,
         }  # fmt: skip
 
 
@@ -124,26 +94,17 @@ class Search:
 class Outputs:
     """What is written."""
 
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File of the settings, for 'index --settings'."
-        ),
-    ] = None
-    index: Annotated[
-        Path | None,
-        typer.Option(metavar="INDEX", help="Also index the documents with the settings."),
-    ] = None
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a report as Markdown.")
-    ] = None
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Store figures, so that the same command can resume [beside -o].",
-        ),
-    ] = None
+    output: Path | None = option(
+        "--output -o FILE", "File of the settings, for 'index --settings'.", None
+    )
+    index: Path | None = option(
+        "--index INDEX", "Also index the documents with the settings.", None
+    )
+    report: Path | None = option("--report FILE", "Write a report as Markdown.", None)
+    checkpoint: Path | None = option(
+        "--checkpoint FILE",
+        "Store figures, so that the same command can resume [beside -o].", None,
+    )  # fmt: skip
     overwrite: Overwrites = False
 
     def check(self) -> None:
@@ -181,7 +142,7 @@ def tune(
     encoder_cache: EncoderCache = None,
     meaning_space: MeaningSpace = None,
     threads: Threads = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON.")] = False,
+    as_json: bool = option("--json", "Print all results as JSON.", False),
 ) -> None:
     r"""Choose settings on judged queries: similarities, weights, ranking, fields, meaning.
 
