@@ -9,12 +9,13 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import numpy as np
 
@@ -117,10 +118,10 @@ def read_wordnet(
         if any(name in _FILES for name in files):
             for name, letter in _FILES.items():
                 if name in files:
-                    reading.read_data(place / name, letter, files[name])
+                    reading.read(place / name, files[name], partial(reading.add_data, letter))
         elif all(name in files for name in _TABLES):
-            reading.read_synsets(place / _TABLES[0], files[_TABLES[0]])
-            reading.read_relations(place / _TABLES[1], files[_TABLES[1]])
+            reading.read(place / _TABLES[0], files[_TABLES[0]], reading.add_row)
+            reading.read(place / _TABLES[1], files[_TABLES[1]], reading.add_relation)
         else:
             raise FileNotFoundError(
                 f"there is no WordNet in {place}; needed are {', '.join(_FILES)}, or "
@@ -141,8 +142,7 @@ def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
             if plain.is_file():
                 files[name] = stack.enter_context(plain.open(encoding="utf-8"))
             elif packed.is_file():
-                raw = cast(IO[bytes], stack.enter_context(gzip.GzipFile(packed)))
-                files[name] = stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8"))
+                files[name] = stack.enter_context(gzip.open(packed, "rt", encoding="utf-8"))
         return files
     try:
         archive = stack.enter_context(zipfile.ZipFile(place))
@@ -168,83 +168,86 @@ class _Reading:
     words: list[tuple[str, ...]] = field(default_factory=list)
     # Relation (None: unused), source, target by name, file and line.
     pointers: list[tuple[str | None, int, str, Path, int]] = field(default_factory=list)
+    file: Path = Path()
+    line: int = 0
 
-    def add_synset(self, synset: str, words: Iterable[str], file: Path, line: int) -> int:
+    def read(self, file: Path, lines: IO[str], add: Callable[[str], None]) -> None:
+        """Add every line that is not blank."""
+        self.file, self.line = file, 0
+        try:
+            for self.line, text in enumerate(lines, start=1):
+                if text.strip():
+                    add(text.rstrip("\r\n"))
+        except (UnicodeDecodeError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+            self.line += 1
+            raise self.fault(f"cannot be read: {error}") from None
+
+    def fault(self, problem: str) -> MalformedFileError:
+        """Return the error of the current line."""
+        return MalformedFileError(self.file, problem, line=self.line)
+
+    def add_synset(self, synset: str, words: Iterable[str]) -> int:
         number = len(self.numbers)
         if self.numbers.setdefault(synset, number) != number:
-            raise MalformedFileError(file, f"the synset {synset} is there twice.", line=line)
-        self.words.append(tuple(words))
+            raise self.fault(f"the synset {synset} is there twice.")
+        self.words.append(tuple(_MARKER.sub("", word) for word in words))
         if self.progress is not None and number % _REPORTED == 0:
             self.progress(number, max(number, 117_659))
         return number
 
-    def read_data(self, file: Path, letter: str, lines: IO[str]) -> None:
-        """Read one of Princeton's data files (see the manual page wndb.5WN)."""
-        for line, text in _numbered(file, lines):
-            if text.startswith("  "):
-                continue  # licence text
-            fields = text.partition("|")[0].split()
-            try:
-                n_words = int(fields[3], 16)
-                words = fields[4 : 4 + 2 * n_words : 2]
-                rest = fields[4 + 2 * n_words :]
-                n_pointers = int(rest[0])
-                pointers = rest[1 : 1 + 4 * n_pointers]
-                if not (fields[0].isdecimal() and len(words) == n_words > 0):
-                    raise ValueError
-                if len(pointers) != 4 * n_pointers:
-                    raise ValueError
-            except (IndexError, ValueError):
-                raise MalformedFileError(
-                    file,
-                    f"{text[:60]!r}... is no synset; needed are its offset, file number, type, "
-                    "words and pointers, each with their count before them.",
-                    line=line,
-                ) from None
-            if letter == "a":
-                words = [_MARKER.sub("", word) for word in words]
-            number = self.add_synset(f"{fields[0]}-{letter}", words, file, line)
-            for i in range(0, len(pointers), 4):
-                sign, offset, kind, _ = pointers[i : i + 4]
-                self.add_pointer(sign, number, _satellite(f"{offset}-{kind}"), file, line)
+    def add_data(self, letter: str, text: str) -> None:
+        """Add a line of one of Princeton's data files (see the manual page wndb.5WN)."""
+        if text.startswith("  "):
+            return  # licence text
+        fields = text.partition("|")[0].split()
+        try:
+            n_words = int(fields[3], 16)
+            words = fields[4 : 4 + 2 * n_words : 2]
+            rest = fields[4 + 2 * n_words :]
+            n_pointers = int(rest[0])
+            pointers = rest[1 : 1 + 4 * n_pointers]
+            if not (fields[0].isdecimal() and len(words) == n_words > 0):
+                raise ValueError
+            if len(pointers) != 4 * n_pointers:
+                raise ValueError
+        except (IndexError, ValueError):
+            raise self.fault(
+                f"{text[:60]!r}... is no synset; needed are its offset, file number, type, words "
+                "and pointers, each with their count before them."
+            ) from None
+        number = self.add_synset(f"{fields[0]}-{letter}", words)
+        for i in range(0, len(pointers), 4):
+            sign, offset, kind, _ = pointers[i : i + 4]
+            self.add_pointer(sign, number, f"{offset}-{kind}")
 
-    def read_synsets(self, file: Path, lines: IO[str]) -> None:
-        """Read the table of synsets."""
-        for line, text in _numbered(file, lines):
-            fields = text.split("\t")
-            if len(fields) < 2 or fields[0][-2:] not in ("-n", "-v", "-a", "-r", "-s"):
-                raise MalformedFileError(
-                    file,
-                    f"{text[:60]!r} is no synset; needed are its name (such as 02084071-n) and its "
-                    "words with | between them, separated by a tab.",
-                    line=line,
-                )
-            words = [_MARKER.sub("", word) for word in fields[1].split("|")]
-            self.add_synset(_satellite(fields[0]), words, file, line)
+    def add_row(self, text: str) -> None:
+        """Add a row of the table of synsets."""
+        fields = text.split("\t")
+        if len(fields) < 2 or fields[0][-2:] not in ("-n", "-v", "-a", "-r", "-s"):
+            raise self.fault(
+                f"{text[:60]!r} is no synset; needed are its name (such as 02084071-n), a tab, and "
+                "its words with | between them."
+            )
+        self.add_synset(_satellite(fields[0]), fields[1].split("|"))
 
-    def read_relations(self, file: Path, lines: IO[str]) -> None:
-        """Read the table of relations."""
-        for line, text in _numbered(file, lines):
-            fields = text.split("\t")
-            if len(fields) not in (3, 4):
-                raise MalformedFileError(
-                    file,
-                    f"{text[:60]!r} is no relation; needed are a synset, a pointer sign, a synset "
-                    "and optionally their word numbers, separated by tabs.",
-                    line=line,
-                )
-            source = self.numbers.get(_satellite(fields[0]))
-            if source is None:
-                raise MalformedFileError(
-                    file, f"the synset {fields[0]} is not in {_TABLES[0]}.", line=line
-                )
-            self.add_pointer(fields[1], source, _satellite(fields[2]), file, line)
+    def add_relation(self, text: str) -> None:
+        """Add a row of the table of relations."""
+        fields = text.split("\t")
+        if len(fields) not in (3, 4):
+            raise self.fault(
+                f"{text[:60]!r} is no relation; needed are a synset, a pointer sign, a synset and "
+                "optionally their word numbers, separated by tabs."
+            )
+        source = self.numbers.get(_satellite(fields[0]))
+        if source is None:
+            raise self.fault(f"the synset {fields[0]} is not in {_TABLES[0]}.")
+        self.add_pointer(fields[1], source, fields[2])
 
-    def add_pointer(self, sign: str, source: int, target: str, file: Path, line: int) -> None:
-        if sign in _POINTERS or sign in _OTHERS:
-            self.pointers.append((_POINTERS.get(sign), source, target, file, line))
-        else:
-            raise MalformedFileError(file, f"there is no pointer sign {sign!r}.", line=line)
+    def add_pointer(self, sign: str, source: int, target: str) -> None:
+        if sign not in _POINTERS and sign not in _OTHERS:
+            raise self.fault(f"there is no pointer sign {sign!r}.")
+        relation = _POINTERS.get(sign)
+        self.pointers.append((relation, source, _satellite(target), self.file, self.line))
 
     def wordnet(self) -> WordNet:
         """Return the WordNet, with pointers resolved."""
@@ -252,11 +255,10 @@ class _Reading:
         for name, source, target, file, line in self.pointers:
             number = self.numbers.get(target)
             if number is None:
-                raise MalformedFileError(
-                    file,
+                self.file, self.line = file, line
+                raise self.fault(
                     f"it points to the synset {target}, which is not there; the files are of "
-                    "different versions, or one is missing.",
-                    line=line,
+                    "different versions, or one is missing."
                 )
             if name is not None:
                 relations[name].append((source, number))
@@ -269,14 +271,3 @@ class _Reading:
 def _satellite(synset: str) -> str:
     """Return the name of a synset, with adjective satellites as adjectives."""
     return f"{synset[:-1]}a" if synset.endswith("-s") else synset
-
-
-def _numbered(file: Path, lines: IO[str]) -> Iterator[tuple[int, str]]:
-    """Yield number and text of every line that is not blank."""
-    number = 0
-    try:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield number, line.rstrip("\r\n")
-    except (UnicodeDecodeError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-        raise MalformedFileError(file, f"cannot be read: {error}", line=number + 1) from None
