@@ -142,7 +142,8 @@ def _open_all(place: Path, stack: ExitStack) -> dict[str, IO[str]]:
             if plain.is_file():
                 files[name] = stack.enter_context(plain.open(encoding="utf-8"))
             elif packed.is_file():
-                files[name] = stack.enter_context(gzip.open(packed, "rt", encoding="utf-8"))
+                text = gzip.open(packed, "rt", encoding="utf-8")  # noqa: SIM115
+                files[name] = stack.enter_context(text)
         return files
     try:
         archive = stack.enter_context(zipfile.ZipFile(place))
