@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +61,6 @@ class VectorCache:
         if self._path.exists():
             with self._open() as connection:
                 self._dimensions(connection)
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._path
 
     def get(self, terms: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return the cached vectors by term.
