@@ -205,15 +205,8 @@ class ListInTerms:
             if among[j] != terms[i]
         ]
         twins = np.array(same, np.int64).reshape(-1, 2)
-        return Neighbors.from_pairs(
-            np.concatenate((found.rows(), twins[:, 0])),
-            np.concatenate((found.indices, twins[:, 1])),
-            np.concatenate((found.similarities, np.ones(len(twins), np.float32))),
-            n_terms=len(terms),
-            among=among,
-            max_neighbors=max_neighbors,
-            order=self._order,
-        )
+        pairs = found.pairs(), (twins[:, 0], twins[:, 1], np.ones(len(twins), np.float32))
+        return self._order.best(among, *pairs, n_terms=len(terms), max_neighbors=max_neighbors)
 
     def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
         """Return the list in the terms of another index."""

@@ -65,14 +65,9 @@ def best_of_chunks(
 
     def work(first: int, last: int) -> None:
         for found in find(first, last):
-            parts[found.first] = Neighbors.from_pairs(
-                found.rows(),
-                found.columns,
-                found.similarities,
-                n_terms=len(found.ends),
-                among=among,
-                max_neighbors=max_neighbors,
-                order=order,
+            pairs = found.rows(), found.columns, found.similarities
+            parts[found.first] = order.best(
+                among, pairs, n_terms=len(found.ends), max_neighbors=max_neighbors
             )
 
     for_each_chunk(work, n_terms, chunk=chunk)

@@ -44,6 +44,15 @@ class StringOrder:
         """
         return self._last.get(among, lambda: _keys(among, columns))
 
+    def best(
+        self, among: Sequence[str], *parts: Pairs, n_terms: int, max_neighbors: int
+    ) -> Neighbors:
+        """Return the best of one or more groups of pairs; see `Neighbors.from_pairs`."""
+        pairs = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        return Neighbors.from_pairs(
+            *pairs, n_terms=n_terms, among=among, max_neighbors=max_neighbors, order=self
+        )
+
 
 def _keys(among: Sequence[str], columns: NDArray[np.integer[Any]] | None) -> NDArray[np.int64]:
     """Return the keys of `StringOrder.keys`."""
@@ -92,6 +101,10 @@ class Neighbors:
     def rows(self) -> NDArray[np.int64]:
         """Return the number of the query term of every pair, shape (n_pairs,)."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.indptr))
+
+    def pairs(self) -> Pairs:
+        """Return query terms, positions and similarities of all pairs."""
+        return self.rows(), self.indices, self.similarities
 
     @classmethod
     def none(cls, n_terms: int) -> Neighbors:

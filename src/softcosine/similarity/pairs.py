@@ -315,15 +315,8 @@ class PairSimilarity(PersonsList):
         strings, among = (terms[i] for i in asked[of[same]].tolist()), searched.strings
         itself = [a == among[j] for a, j in zip(strings, positions[same].tolist(), strict=True)]
         values[same[np.array(itself, np.bool_)]] = 0.0
-        return Neighbors.from_pairs(
-            of,
-            positions,
-            values,
-            n_terms=len(rows),
-            among=among,
-            max_neighbors=max_neighbors,
-            order=self._order,
-        )
+        pairs = of, positions, values
+        return self._order.best(among, pairs, n_terms=len(rows), max_neighbors=max_neighbors)
 
     def _search(self, among: Sequence[str]) -> _Searched:
         rows = rows_of(self._table.found, among)

@@ -121,13 +121,7 @@ class FirstSimilarity(SourceOfSources):
                     max_neighbors=max_neighbors,
                 )
                 pairs.append((asked[found.rows()], positions[found.indices], found.similarities))
-        return Neighbors.from_pairs(
-            *map(np.concatenate, zip(*pairs, strict=True)),
-            n_terms=len(terms),
-            among=among,
-            max_neighbors=max_neighbors,
-            order=self._order,
-        )
+        return self._order.best(among, *pairs, n_terms=len(terms), max_neighbors=max_neighbors)
 
     def _knowing(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return a bit set of the sources that know each term."""
@@ -247,12 +241,8 @@ class JoinedSimilarity(SourceOfSources):
             for start in range(0, len(words), step):
                 block = words[start : start + step]
                 listed, bound = self._from_lists(block, among, limit)
-                found = Neighbors.from_pairs(
-                    *listed,
-                    n_terms=len(block),
-                    among=among,
-                    max_neighbors=max_neighbors,
-                    order=self._order,
+                found = self._order.best(
+                    among, listed, n_terms=len(block), max_neighbors=max_neighbors
                 )
                 last = np.zeros(len(block), np.float32)
                 full = np.diff(found.indptr) == max_neighbors
@@ -310,15 +300,8 @@ class StrongestSimilarity(JoinedSimilarity):
         ]
         if len(parts) == 1:
             return parts[0]
-        return Neighbors.from_pairs(
-            np.concatenate([part.rows() for part in parts]),
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.similarities for part in parts]),
-            n_terms=len(terms),
-            among=among,
-            max_neighbors=max_neighbors,
-            order=self._order,
-        )
+        pairs = [part.pairs() for part in parts]
+        return self._order.best(among, *pairs, n_terms=len(terms), max_neighbors=max_neighbors)
 
 
 class MeanSimilarity(JoinedSimilarity):

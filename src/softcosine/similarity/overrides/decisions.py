@@ -14,11 +14,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.composite import Settled, SourceOfOne, neighbors_in_rounds
 from softcosine.similarity.identity_cache import LastTuple
-from softcosine.similarity.in_terms import (
-    PersonsList,
-    TermKeys,
-    in_terms,
-)
+from softcosine.similarity.in_terms import PersonsList, TermKeys, in_terms
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
 from softcosine.similarity.pairs import PairSimilarity
@@ -385,15 +381,9 @@ class DecidedSimilarity(SourceOfOne):
         decided, weights = table.decide(words[rows], searched.words[places])
         weighed = _weighed(found.similarities, weights)
         weighed[decided >= 0.0] = 0.0
-        pin_rows, pin_places, pins = searched.pinned_to(words, table)
-        best = Neighbors.from_pairs(
-            np.concatenate((rows, pin_rows)),
-            np.concatenate((places, pin_places)),
-            np.concatenate((weighed, pins)),
-            n_terms=len(terms),
-            among=searched.strings,
-            max_neighbors=max_neighbors,
-            order=self._order,
+        pairs = (rows, places, weighed), searched.pinned_to(words, table)
+        best = self._order.best(
+            searched.strings, *pairs, n_terms=len(terms), max_neighbors=max_neighbors
         )
         settled = np.ones(len(terms), np.bool_)
         if limit < len(searched.free):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,15 +203,7 @@ class ThesaurusSimilarity(PersonsList):
         If a setting is out of range.
     """
 
-    __slots__ = (
-        "_kept",
-        "_numbers",
-        "_order",
-        "_searched",
-        "exponent",
-        "name",
-        "threshold",
-    )
+    __slots__ = ("_kept", "_numbers", "_order", "_searched", "exponent", "name", "threshold")
 
     def __init__(
         self,
@@ -510,21 +502,15 @@ class ThesaurusSimilarity(PersonsList):
         for_each_chunk(work, len(rows), chunk=_CHUNK_TERMS)
         filled = np.arange(places[-1]) - np.repeat(places[:-1], room) < np.repeat(counts, room)
         also_of, also = searched.other_names(terms, rows)
-        return Neighbors.from_pairs(
-            np.concatenate((np.repeat(np.arange(len(rows)), counts), also_of)),
-            np.concatenate((columns[filled], also)),
-            np.concatenate((similarities[filled], np.ones(len(also), np.float32))),
-            n_terms=len(terms),
-            among=searched.strings,
-            max_neighbors=max_neighbors,
-            order=self._order,
+        members = np.repeat(np.arange(len(rows)), counts), columns[filled], similarities[filled]
+        others = also_of, also, np.ones(len(also), np.float32)
+        return self._order.best(
+            searched.strings, members, others, n_terms=len(terms), max_neighbors=max_neighbors
         )
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
-        settings: dict[str, Any] = {
-            name: getattr(self, name) for name in ("name", "threshold", "exponent")
-        }
+        settings = {name: getattr(self, name) for name in ("name", "threshold", "exponent")}
         if self.listed:
             settings |= {"listed": True, "pinned": self.pinned}
         kept = self._kept
