@@ -45,13 +45,18 @@ class OnnxEncoder:
         If a file is missing or damaged, or the model needs inputs or modules not known here.
     """
 
-    __slots__ = ("_constants", "_files", "_session", "_threads", "_tokenizer", "name")
+    __slots__ = (
+        "_constants", "_files", "_session", "_threads", "_tokenizer", "dimensions",
+        "languages", "max_tokens", "name",
+    )  # fmt: skip
 
     def __init__(
         self, folder: str | PathLike[str], *, name: str | None = None, threads: int | None = None
     ) -> None:
         self._files = files = OnnxFolder.read(folder)
         self.name = files.name if name is None else name
+        self.dimensions, self.max_tokens = files.dimensions, files.max_tokens
+        self.languages = files.languages
         self._threads = threads
         try:
             import onnxruntime
@@ -88,21 +93,6 @@ class OnnxEncoder:
 
     def __repr__(self) -> str:
         return f"OnnxEncoder({str(self._files.path)!r}, name={self.name!r})"
-
-    @property
-    def dimensions(self) -> int:
-        """Number of components of a vector."""
-        return self._files.dimensions
-
-    @property
-    def max_tokens(self) -> int | None:
-        """Number of tokens that the model reads of a text, counting those it adds."""
-        return self._files.max_tokens
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Codes of the languages that the model was trained on; empty if unknown."""
-        return self._files.languages
 
     @property
     def tokenizer(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ Sources made of others pass each call below to the sources inside, so a list may
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -247,16 +247,6 @@ class _Among:
             self.places.setdefault(self.keys[place], []).append(place)
 
 
-class _Asked(Protocol):
-    def __call__(self, *args: Any) -> Any: ...
-
-
-def _method(source: TermSimilaritySource, name: str) -> _Asked | None:
-    """Return a method of a source that can hold a list; None for other sources."""
-    method: _Asked | None = getattr(source, name, None)
-    return method
-
-
 def in_terms(source: TermSimilaritySource, keys: TermKeys) -> TermSimilaritySource:
     """Return the source with all lists inside in terms; the same object if there is no list.
 
@@ -266,19 +256,19 @@ def in_terms(source: TermSimilaritySource, keys: TermKeys) -> TermSimilaritySour
         If `keys` has no analyzer, lists already in the terms of an analyzer stay unchanged.
     keys : TermKeys
     """
-    method = _method(source, "in_terms")
+    method = getattr(source, "in_terms", None)
     return source if method is None else method(keys)
 
 
 def known_as_written(source: TermSimilaritySource, words: Sequence[str]) -> NDArray[np.bool_]:
     """Whether a source knows each word in exactly this form, not counting lists in terms."""
-    method = _method(source, "known_as_written")
+    method = getattr(source, "known_as_written", None)
     return known_by(source, words) if method is None else method(words)
 
 
 def have_pins(source: TermSimilaritySource, words: Sequence[str]) -> NDArray[np.bool_]:
     """Whether balancing S leaves some pair of each word unchanged."""
-    method = _method(source, "have_pins")
+    method = getattr(source, "have_pins", None)
     return np.zeros(len(words), np.bool_) if method is None else method(words)
 
 
@@ -286,13 +276,13 @@ def are_pinned(
     source: TermSimilaritySource, left: Sequence[str], right: Sequence[str]
 ) -> NDArray[np.bool_]:
     """Whether balancing S leaves the pairs ``(left[i], right[i])`` unchanged."""
-    method = _method(source, "are_pinned")
+    method = getattr(source, "are_pinned", None)
     return np.zeros(len(left), np.bool_) if method is None else method(left, right)
 
 
 def lists_in(source: TermSimilaritySource) -> Iterator[PersonsList]:
     """Iterate over all lists inside a source, as written; pinned decisions are one list."""
-    method = _method(source, "lists")
+    method = getattr(source, "lists", None)
     return iter(()) if method is None else method()
 
 
