@@ -6,12 +6,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
-from rich import table as rich_table
-from rich.text import Text
 
 from softcosine._textio import numbered_lines
 from softcosine.cli.derived import option
@@ -21,22 +19,14 @@ from softcosine.cli.progress import Reporter
 from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.commands.judged import Judged, names_in
-from softcosine.evaluate.datasets import DataSet, RankingSet
-from softcosine.evaluate.differences import (
-    Differences,
-    headline,
-    reasons,
-    shown_line,
-)
-from softcosine.evaluate.evaluation import Evaluation
-from softcosine.evaluate.evaluation import evaluate as evaluated
-from softcosine.evaluate.overall import Overall, check_together, overall
-from softcosine.evaluate.reports import evaluation_table, intervals_table
-from softcosine.evaluate.runs import Run
-from softcosine.evaluate.systems.table import SYSTEMS, described, from_spec, split_specs
-from softcosine.evaluate.tables import Table
-from softcosine.files.trec_run import check_trec_ids
-from softcosine.storage import write_text
+
+if TYPE_CHECKING:
+    from softcosine.evaluate.datasets import DataSet
+    from softcosine.evaluate.differences import Differences
+    from softcosine.evaluate.evaluation import Evaluation
+    from softcosine.evaluate.overall import Overall
+    from softcosine.evaluate.runs import Run
+    from softcosine.evaluate.tables import Table
 
 USUAL_SYSTEMS = "cosine,bm25,soft"
 _LONGEST_NAME = 90  # of a data set or a system in a file name, which may have 255 bytes
@@ -146,6 +136,10 @@ def evaluate(
     values), seconds of NAME: fit and answer; and differences, with --differences. For several data
     sets: systems (means), intervals, gains (relative) and datasets, with all of this per data set.
     """
+    from softcosine.evaluate.evaluation import evaluate as evaluated
+    from softcosine.evaluate.overall import check_together
+    from softcosine.evaluate.systems.table import from_spec, split_specs
+
     if list_systems or settings_of is not None:
         _tell_systems(settings_of)
         return
@@ -182,6 +176,8 @@ def evaluate(
 def _conclude(
     made: Evaluation, differing: Differences | None, results: Results, as_json: bool
 ) -> None:
+    from softcosine.storage import write_text
+
     if results.markdown is not None:
         more = f"\n{differing.to_markdown()}" if differing else ""
         write_text(results.markdown, made.to_markdown() + more)
@@ -197,6 +193,9 @@ def _conclude(
 
 
 def _conclude_several(made: Sequence[Evaluation], markdown: Path | None, *, as_json: bool) -> None:
+    from softcosine.evaluate.overall import overall
+    from softcosine.storage import write_text
+
     together = overall(made)
     if markdown is not None:
         tables = [f"## {one.dataset.name}\n\n{one.to_markdown()}" for one in made]
@@ -212,6 +211,8 @@ def _conclude_several(made: Sequence[Evaluation], markdown: Path | None, *, as_j
 
 def _tested(found: DataSet, split: str | None) -> DataSet:
     """Return only the test splits if no split is given and there are others."""
+    from softcosine.evaluate.datasets import RankingSet
+
     if split is None and isinstance(found, RankingSet):
         tests = found.test_names
         if 0 < len(tests) < len(found.split_names):
@@ -220,6 +221,8 @@ def _tested(found: DataSet, split: str | None) -> DataSet:
 
 
 def _run(given: str, encoding: str) -> tuple[str, Run]:
+    from softcosine.evaluate.runs import Run
+
     name, equals, path = given.partition("=")
     if not equals or not name.strip() or not path:
         raise InvalidInputError(
@@ -232,6 +235,9 @@ def _run_files(
     folder: Path | None, dataset: DataSet, systems: Sequence[str], *, overwrite: bool
 ) -> dict[str, Path]:
     """Return the run file of every system, after checking that it can be written."""
+    from softcosine.evaluate.datasets import RankingSet
+    from softcosine.files.trec_run import check_trec_ids
+
     if folder is None:
         return {}
     if not isinstance(dataset, RankingSet):
@@ -250,6 +256,8 @@ def _run_files(
 
 
 def _write_runs(made: Evaluation, files: Mapping[str, Path], *, overwrite: bool) -> None:
+    from softcosine.evaluate.runs import Run
+
     for name, file in files.items():
         found = made.answers[name]
         assert isinstance(found, Run)
@@ -279,11 +287,15 @@ def _differences(made: Evaluation, last: str, n: int) -> Differences | None:
 
 def _tell_systems(one: str | None) -> None:
     """Print the systems, or the settings of one."""
+    from rich.table import Table
+
+    from softcosine.evaluate.systems.table import SYSTEMS, described, from_spec
+
     if one is not None:
         from_spec(one)  # raises for an unknown system
         console().print(described(one.partition(":")[0].strip()))
         return
-    table = rich_table.Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(style="green", no_wrap=True)
     table.add_column(overflow="fold")
     for name, entry in SYSTEMS.items():
@@ -297,6 +309,8 @@ def _tell_systems(one: str | None) -> None:
 
 def show_evaluation(made: Evaluation) -> None:
     """Print a table of values with the best in bold, then the differences to the baseline."""
+    from softcosine.evaluate.reports import evaluation_table, intervals_table
+
     out, table = console(), evaluation_table(made)
     show_table(table)
     if made.intervals:
@@ -310,6 +324,9 @@ def show_evaluation(made: Evaluation) -> None:
 
 def show_table(table: Table) -> None:
     """Print a table with the best values in bold, or with an asterisk outside a terminal."""
+    from rich import table as rich_table
+    from rich.text import Text
+
     mark = "" if console().is_terminal else "*"
     marked = any(cell.best for row in table.cells for cell in row)
     shown = rich_table.Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -332,6 +349,8 @@ def show_table(table: Table) -> None:
 
 def show_differences(found: Differences) -> None:
     """Print the largest wins and losses, and the pairs of words behind them."""
+    from softcosine.evaluate.differences import headline, reasons, shown_line
+
     out = console()
     out.print("")
     out.print(f"{printable(found.title)}.", style="bold")

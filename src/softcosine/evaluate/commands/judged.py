@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from softcosine.cli.derived import option
 from softcosine.cli.options import Encoding
 from softcosine.errors import InvalidInputError
-from softcosine.evaluate.datasets import DataSet, load, read_collection
-from softcosine.evaluate.datasets.grades import GRADES
-from softcosine.evaluate.datasets.loading import KINDS
+
+if TYPE_CHECKING:
+    from softcosine.evaluate.datasets import DataSet
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,11 @@ class Judged:
     kind: str | None = option(
         "--kind",
         "Kind of data set: retrieval, questions, classification, pairs or words [by its files].",
-        None, *KINDS,
+        None, "retrieval", "questions", "classification", "pairs", "words",
     )  # fmt: skip
     grades: str | None = option(
         "--grades", "Scale of judgements: gains, or cleverdon (Cranfield) [by the name].", None,
-        *GRADES,
+        "gains", "cleverdon",
     )  # fmt: skip
     topic_fields: str = option(
         "--topic-fields NAMES",
@@ -47,6 +48,8 @@ class Judged:
 
     def read(self, paths: Sequence[Path], split: str | None = None) -> list[DataSet]:
         """Return the data sets, or the one given by three kinds of files."""
+        from softcosine.evaluate.datasets import load, read_collection
+
         parts, topic_fields = [*self.parts.values()], names_in(self.topic_fields)
         if bool(paths) == any(parts):
             raise InvalidInputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from softcosine.cli.derived import FromRequest, option
 from softcosine.cli.options import Index, Threads
@@ -11,9 +11,10 @@ from softcosine.cli.output import console, print_json, printable
 from softcosine.cli.pictures import Picture
 from softcosine.cli.progress import Reporter
 from softcosine.errors import InvalidInputError
-from softcosine.evaluate.plots.document_map import DocumentMap, document_map
 from softcosine.index.requests import DedupeRequest, FilterRequest
-from softcosine.index.soft_index import SoftIndex
+
+if TYPE_CHECKING:
+    from softcosine.evaluate.plots.document_map import DocumentMap
 
 
 def draw_map(
@@ -44,6 +45,9 @@ def draw_map(
     (ids of documents similar to no other), n_neighbors and kept_neighbors: the share of each
     document's nearest neighbours that are also its nearest on the map.
     """
+    from softcosine.evaluate.plots.document_map import document_map
+    from softcosine.index.soft_index import SoftIndex
+
     plot = picture.plot
     if plot is None and not as_json:
         raise InvalidInputError("pass --plot FILE to draw the map, or --json to print its numbers.")

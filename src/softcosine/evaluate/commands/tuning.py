@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,15 +31,11 @@ from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.commands.evaluating import show_table
 from softcosine.evaluate.commands.judged import Judged
-from softcosine.evaluate.datasets.ranking import RankingSet
-from softcosine.evaluate.tables import Cell, Table
-from softcosine.evaluate.tuning.settings import indexed, shown
-from softcosine.evaluate.tuning.tuned import Tuned, gain_told
-from softcosine.evaluate.tuning.tuning import SOURCES
-from softcosine.evaluate.tuning.tuning import tune as tuned_by
 from softcosine.index.requests import ScoringOptions
-from softcosine.storage import check_target, write_text
-from softcosine.storage.home import kept_file
+
+if TYPE_CHECKING:
+    from softcosine.evaluate.datasets.ranking import RankingSet
+    from softcosine.evaluate.tuning.tuned import Tuned
 
 _INTERRUPTED = 130
 
@@ -84,6 +80,8 @@ class Search:
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters of a search."""
+        from softcosine.evaluate.tuning.tuning import SOURCES
+
         return {
             **vars(self), "space": _space(self.space), "sources": self.sources or SOURCES,
             "test_split": self.test_split or None,
@@ -109,6 +107,8 @@ class Outputs:
 
     def check(self) -> None:
         """Check that all can be written, to different places."""
+        from softcosine.storage import check_target
+
         names = {"output": "-o", "index": "--index", "report": "--report"}
         seen: dict[Path, str] = {}
         for name, flag in {**names, "checkpoint": "--checkpoint"}.items():
@@ -172,6 +172,11 @@ def tune(
     over BM25 and without meaning), default, chosen and
     trials of settings, mean and folds, by_fold, test, commands, and the arguments of the search.
     """
+    from softcosine.evaluate.tuning.settings import indexed
+    from softcosine.evaluate.tuning.tuning import tune as tuned_by
+    from softcosine.storage import write_text
+    from softcosine.storage.home import kept_file
+
     outputs.check()
     found, given = _loaded(dataset, judged), _arguments(dataset, judged)
     started, output, index = time.perf_counter(), outputs.output, outputs.index
@@ -223,6 +228,8 @@ def _arguments(dataset: Path | None, judged: Judged) -> list[str]:
 
 def _loaded(dataset: Path | None, judged: Judged) -> RankingSet:
     """Read a data set of queries; InvalidInputError if it is of another kind."""
+    from softcosine.evaluate.datasets import RankingSet
+
     (found,) = judged.read([] if dataset is None else [dataset])
     if not isinstance(found, RankingSet):
         raise InvalidInputError(
@@ -282,6 +289,8 @@ def kept_figures(dataset: Path, output: Path | None) -> Path | None:
     A new file beside the output starts as a copy of the one in the data folder. None if the data
     folder is not writable.
     """
+    from softcosine.storage.home import kept_file
+
     name = hashlib.blake2b(str(dataset.resolve()).encode(), digest_size=8).hexdigest()
     own = kept_file(f"tuning-{name}.jsonl")
     if output is None:
@@ -350,6 +359,10 @@ def show_tuned(
     kept : Path or None
         The checkpoint file.
     """
+    from softcosine.evaluate.tables import Cell, Table
+    from softcosine.evaluate.tuning.settings import shown
+    from softcosine.evaluate.tuning.tuned import gain_told
+
     out = console()
     n_folds = len(tuned.default.folds)
     out.print(
