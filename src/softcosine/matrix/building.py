@@ -250,8 +250,8 @@ class GrowingColumns:
 
 def _sums_beside(S: csr_array) -> NDArray[np.float64]:
     """Sum of the absolute off-diagonals of every row."""
-    rows = np.repeat(np.arange(S.shape[0], dtype=np.int32), np.diff(S.indptr))
-    sizes = np.where(rows == S.indices, np.float32(0.0), np.abs(S.data))
+    rows, beside = _beside(S, None)
+    sizes = np.where(beside, np.abs(S.data), np.float32(0.0))
     return np.bincount(rows, weights=sizes, minlength=S.shape[0]).astype(np.float64)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from softcosine.errors import (
 from softcosine.matrix import definiteness
 from softcosine.matrix.entries import Arrays, asymmetry, compressed, writable
 from softcosine.matrix.ranges import check_compressed, check_numbers, check_values
+from softcosine.matrix.restriction import Restricted, restricted
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.matrix.stored import (
     Words,
@@ -40,9 +41,6 @@ from softcosine.storage import Folder, open_folder
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
-
-if TYPE_CHECKING:
-    from softcosine.matrix.restriction import Restricted
 
 # Entries up to this number of bytes are checked on opening, in a few milliseconds.
 _CHECKED_AT_ONCE = 1 << 22
@@ -291,12 +289,12 @@ class TermSimilarityMatrix:
         # Arrays may be memory-mapped; they are not read here, but checked before their first use.
         self.__dict__["_unchecked" if isinstance(S, tuple) else "_S"] = S
         self.vocabulary = checked_vocabulary(vocabulary)
-        self._words: Words | None = None
+        self.words: Words | None = None
         if isinstance(representatives, PackedStrings):
-            self._words = representatives
+            self.words = representatives
         elif representatives is not None:
             words = tuple(representatives)
-            self._words = None if words is vocabulary.terms else words
+            self.words = None if words is vocabulary.terms else words
         self.settings = dict(settings or {})
         self.scales = scales
 
@@ -551,13 +549,13 @@ class TermSimilarityMatrix:
     @property
     def representatives(self) -> tuple[str, ...]:
         """Representative word of each term; decoded once if stored."""
-        if self._words is None:
+        if self.words is None:
             return self.vocabulary.terms
-        return self._words.strings() if isinstance(self._words, PackedStrings) else self._words
+        return self.words.strings() if isinstance(self.words, PackedStrings) else self.words
 
     def representative(self, number: int) -> str:
         """Return the representative word of one term, without decoding others."""
-        return self.vocabulary.term(number) if self._words is None else self._words[number]
+        return self.vocabulary.term(number) if self.words is None else self.words[number]
 
     def similarity(self, left: str, right: str) -> float:
         """Return s_ij of two terms.
@@ -707,10 +705,9 @@ class TermSimilarityMatrix:
         )
         if rules.strategy != "rows":
             self.require_symmetric("adding terms on both sides")
+        old = self._over(vocabulary)
         with using_threads(threads):
-            made = extend(
-                self._over(vocabulary), source, vocabulary, rules, self.settings, progress=progress
-            )
+            made = extend(old, source, vocabulary, rules, self.settings, progress=progress)
         matrix = self.from_entries(
             made.S, vocabulary, representatives=made.words, settings=made.settings,
             scales=made.scales,
@@ -727,9 +724,7 @@ class TermSimilarityMatrix:
         return matrix
 
     def _over(self, vocabulary: Vocabulary) -> Restricted:
-        from softcosine.matrix.restriction import restricted
-
-        return restricted(self._S, self.vocabulary, self._words, self.scales, vocabulary)
+        return restricted(self._S, self.vocabulary, self.words, self.scales, vocabulary)
 
     def shrunk(self) -> Self:
         """Return S with its off-diagonals multiplied by the largest factor that makes it definite.
@@ -746,7 +741,7 @@ class TermSimilarityMatrix:
         return self.from_entries(
             S,
             self.vocabulary,
-            representatives=self._words,
+            representatives=self.words,
             # The factor also applies to similarities of outside words, so store the product of all
             # factors.
             settings={**self.settings, "shrunk": factor * self.settings.get("shrunk", 1.0)},
@@ -826,8 +821,8 @@ class TermSimilarityMatrix:
         _ = self.arrays  # checked when they are made
         try:
             self.vocabulary.check()
-            if isinstance(self._words, PackedStrings):
-                self._words.check()
+            if isinstance(self.words, PackedStrings):
+                self.words.check()
         except InvalidInputError as error:
             raise CorruptIndexError(f"the terms of S are damaged: {error}") from error
 
@@ -842,7 +837,7 @@ class TermSimilarityMatrix:
         arrays: dict[str, NDArray[Any]] = dict(zip(names, self.arrays, strict=True))
         for name, array in self.vocabulary.to_arrays().items():
             arrays[f"vocabulary/{name}"] = array
-        if (words := self._words) is not None:
+        if (words := self.words) is not None:
             packed = words if isinstance(words, PackedStrings) else PackedStrings.of(words)
             arrays["matrix/representatives"] = packed.blob
             arrays["matrix/representatives_offsets"] = packed.offsets

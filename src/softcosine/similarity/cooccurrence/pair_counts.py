@@ -133,7 +133,8 @@ class PairCounts:
             Number of entries of all blocks.
         """
         self.totals += totals
-        if _ENTRY_BYTES * (size + self._entries_in_memory()) <= self._memory // 2:
+        held = sum(len(run.columns) for run in self._runs if isinstance(run, _MemoryRun))
+        if _ENTRY_BYTES * (size + held) <= self._memory // 2:
             self._runs.append(_in_memory(blocks, self._n_terms, size))
         else:
             run = _FileRun(self._n_terms, self._files)
@@ -142,9 +143,6 @@ class PairCounts:
             self._runs.append(run)
         if len(self._runs) == _MAX_RUNS:
             self._merge_runs()
-
-    def _entries_in_memory(self) -> int:
-        return sum(len(run.columns) for run in self._runs if isinstance(run, _MemoryRun))
 
     def _merge_runs(self) -> None:
         merged = _FileRun(self._n_terms, self._files)

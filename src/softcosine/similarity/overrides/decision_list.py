@@ -10,8 +10,6 @@ from typing import Literal, NamedTuple
 from softcosine._validation import check_choice, check_type, is_number, is_pair
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.in_terms import TermKeys
-from softcosine.text.analyzer import Analyzer
-from softcosine.text.vocabulary import Vocabulary
 
 Sign = Literal["=", "!", "*", "only"]
 _PLAIN = re.compile(r'[^\s"#][^\s"]*')
@@ -300,20 +298,6 @@ class Decisions:
                     elif kind == "isolated":
                         isolated.add(word)
         return Decisions(tuple(lines))
-
-    def words_outside(
-        self, vocabulary: Vocabulary, *, analyzer: Analyzer | None = None
-    ) -> tuple[str, ...]:
-        """Return the words that have no term in a vocabulary, in order, without duplicates."""
-        keys = TermKeys(analyzer, vocabulary=vocabulary)
-        known = {form.casefold() for forms in vocabulary.forms or () for form in forms}
-        known.update(term.casefold() for term in vocabulary.terms)
-        words = (word for line in self.lines for word in (line.word, line.other) if word)
-        return tuple(
-            word
-            for word in dict.fromkeys(words)
-            if known.isdisjoint((word.casefold(), *(name.casefold() for name in keys.names(word))))
-        )
 
 
 def _pair(given: tuple[str, str]) -> tuple[str, str]:

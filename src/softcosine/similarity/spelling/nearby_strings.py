@@ -127,7 +127,11 @@ class NearbyStrings:
         self._n_of_length = np.bincount(lengths).astype(np.int64)
         longest = _MAX_DELETED[k] if max_deleted is None else max(max_deleted, k)
         self._n_deletions = _n_deletions(least, longest)
-        n_keys = [_n_rests(n, self._n_deletions[n]) for n in range(longest + 1)]
+        # The ways to delete characters from a string of each length.
+        n_keys = [
+            sum(comb(n, deleted) for deleted in range(self._n_deletions[n] + 1))
+            for n in range(longest + 1)
+        ]
         n_keys.append(k + 1)
         key_starts = running_sum(np.array(n_keys)[np.minimum(codes.lengths, longest + 1)])
         keys = np.empty(key_starts[-1], np.int32)
@@ -251,11 +255,6 @@ def _n_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     numbers = (numbers & twos) + ((numbers >> np.uint64(2)) & twos)
     numbers = (numbers + (numbers >> np.uint64(4))) & fours
     return (numbers * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-def _n_rests(length: int, n_deletions: int) -> int:
-    """Greatest number of strings that at most so many deletions leave of one of that length."""
-    return sum(comb(length, n) for n in range(n_deletions + 1))
 
 
 def _n_deletions(least: NDArray[np.int64], longest: int) -> NDArray[np.int64]:

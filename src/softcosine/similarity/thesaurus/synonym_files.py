@@ -18,6 +18,7 @@ from softcosine.storage import checked_path
 # Terms that are all similar to each other, and their similarity.
 Group = tuple[list[str], float]
 
+_ESCAPED = re.compile(r"\\(.)")
 _LEFT = ("left", "word1", "term1", "a", "word", "term", "source", "from")
 _RIGHT = ("right", "word2", "term2", "b", "synonym", "similar", "antonym", "target", "to")
 _WEIGHT = ("weight", "similarity", "score")
@@ -122,7 +123,7 @@ def _solr_rule(line: str, weight: float) -> Iterator[Group]:
     sides = _split(line, "=>")
     if len(sides) > 2:
         raise InvalidInputError(f"{line!r} has more than one =>; write one mapping a line.")
-    terms = [[_unescape(term).strip() for term in _split(side, ",")] for side in sides]
+    terms = [[_ESCAPED.sub(r"\1", term).strip() for term in _split(side, ",")] for side in sides]
     if not all(term for side in terms for term in side):
         raise InvalidInputError(f"{line!r} has an empty term; separate terms by single commas.")
     if len(terms) == 1:
@@ -143,10 +144,6 @@ def _split(text: str, separator: str) -> list[str]:
         else:
             place += 1
     return [*pieces, text[start:]]
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text)
 
 
 def _is_header(cells: list[str]) -> bool:

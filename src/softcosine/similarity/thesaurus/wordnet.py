@@ -96,7 +96,8 @@ class WordNet:
         MalformedFileError
             If a synset is its own ancestor. The message names the cycle.
         """
-        taxonomies = self._taxonomies()
+        parts = ("nvar".find(synset[-1]) for synset in self.synsets)  # of speech
+        taxonomies = np.fromiter(parts, np.int8, len(self))
         up = np.unique(self.hypernyms.astype(np.int64), axis=0)
         is_root = np.bincount(up[:, 0], minlength=len(self)) == 0
         n_all = len(self)
@@ -125,10 +126,6 @@ class WordNet:
         of, ancestors, distances = of[order], ancestors[order], distances[order]
         first = np.diff(of * n_all + ancestors, prepend=-1) > 0
         return Ancestors(of[first], ancestors[first], distances[first], depths, taxonomies)
-
-    def _taxonomies(self) -> NDArray[np.int8]:
-        letters = "nvar"
-        return np.fromiter((letters.find(s[-1]) for s in self.synsets), np.int8, len(self))
 
     def _depths(self, up: NDArray[np.int64], n_all: int) -> NDArray[np.int64]:
         """Longest paths to the root, computed from the roots down; `up` is sorted by source."""
