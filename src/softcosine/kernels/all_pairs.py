@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softcosine.kernels.documents import term_of
 from softcosine.kernels.heap import push
 from softcosine.kernels.jit import inlined, kernel
 from softcosine.kernels.prefetch import prefetch
@@ -22,12 +23,6 @@ _VALUES = (
     "int64, int64[::1], uint32[::1], int64[::1], uint16[::1], float64[::1], float64[::1], float64,"
     " float64[::1]"
 )
-
-
-@inlined
-def _term(kind, entry):
-    """Return the term of an entry; with real weights the entry is the term."""
-    return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
 
 @inlined
@@ -102,7 +97,7 @@ def order_values(
                 left -= _RUN
         for p in range(pointers[d], pointers[d + 1]):
             level = np.int64(_level(p, entries[p], spilled, spilled_levels))
-            out_terms[places[level]] = _term(kind, entries[p])
+            out_terms[places[level]] = term_of(kind, entries[p])
             places[level] += 1
         for a in range(n):
             places[present[a]] = 0
@@ -136,14 +131,14 @@ def expand_documents(
         first = n
         kept_starts[c] = n
         for p in range(pointers[d], pointers[d + 1]):
-            i = _term(kind, entries[p])
+            i = term_of(kind, entries[p])
             value = _value(
                 kind, p, d, entries[p], spilled, spilled_levels, table, saturation, k1, reals
             )
             x = value * scales[d] * term_weights[i]
             if x == 0.0:
                 continue
-            following = _term(kind, entries[min(p + 1, pointers[d + 1] - 1)])
+            following = term_of(kind, entries[min(p + 1, pointers[d + 1] - 1)])
             for q in range(s_pointers[following], s_pointers[following + 1], 16):
                 prefetch(s_indices, q)
                 prefetch(s_values, q)
@@ -156,7 +151,7 @@ def expand_documents(
                 expansion[j] = old + s_values[q] * x
         norm = 0.0
         for p in range(pointers[d], pointers[d + 1]):
-            i = _term(kind, entries[p])
+            i = term_of(kind, entries[p])
             value = _value(
                 kind, p, d, entries[p], spilled, spilled_levels, table, saturation, k1, reals
             )

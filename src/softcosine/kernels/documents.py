@@ -18,26 +18,15 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import helper, inlined, kernel
-from softcosine.kernels.segment_table import COLUMNS, array_at
+from softcosine.kernels.segment_table import AT, array_at
 
 COUNTS, SATURATED, REALS = 0, 1, 2
 
 _HUGE = 1e30  # upper limit of bars, within the range of float32
 
-_KIND, _FIRST, _N_DOCS, _N_POSTINGS, _N_LEVELS, _N_SPILLED = map(
-    COLUMNS.index, ("KIND", "FIRST", "N_DOCS", "N_POSTINGS", "N_LEVELS", "N_SPILLED")
-)
-_POINTERS, _ENTRIES, _SPILLED, _SPILLED_LEVELS, _REALS, _TABLE, _SATURATION, _FACTORS = map(
-    COLUMNS.index,
-    (
-        *("POINTERS", "ENTRIES", "SPILLED", "SPILLED_LEVELS"),
-        *("REALS", "TABLE", "SATURATION", "FACTORS"),
-    ),
-)
-
 
 @inlined
-def _term(kind, entry):
+def term_of(kind, entry):
     """Return the term of an entry; with real weights the entry is the term."""
     return entry if kind == 2 else entry & np.uint32(0xFFFFFF)
 
@@ -102,7 +91,7 @@ def soft_norms_squared(
         s = np.searchsorted(spilled, begin)
         for p in range(begin, end):
             entry = entries[p]
-            i = _term(kind, entry)
+            i = term_of(kind, entry)
             if kind == 2:
                 scratch[i] = reals[p] * term_weights[i]
                 continue
@@ -116,29 +105,29 @@ def soft_norms_squared(
             scratch[i] = value * term_weights[i]
         total = 0.0
         for p in range(begin, end):
-            i = _term(kind, entries[p])
+            i = term_of(kind, entries[p])
             row = 0.0
             for q in range(s_pointers[i], s_pointers[i + 1]):
                 row += s_values[q] * scratch[s_indices[q]]
             total += scratch[i] * row
         out[d] = total
         for p in range(begin, end):
-            scratch[_term(kind, entries[p])] = 0.0
+            scratch[term_of(kind, entries[p])] = 0.0
 
 
 @helper
 def _arrays(row):
     """Return the arrays of a segment in a table that `_score` takes."""
-    n_docs, n_postings, kind = row[_N_DOCS], row[_N_POSTINGS], row[_KIND]
+    n_docs, n_postings, kind = row[AT.N_DOCS], row[AT.N_POSTINGS], row[AT.KIND]
     return (
-        array_at(row[_POINTERS], n_docs + 1, np.int64),
-        array_at(row[_ENTRIES], n_postings, np.uint32),
-        array_at(row[_SPILLED], row[_N_SPILLED], np.int64),
-        array_at(row[_SPILLED_LEVELS], row[_N_SPILLED], np.uint16),
-        array_at(row[_TABLE], row[_N_LEVELS], np.float64),
-        array_at(row[_SATURATION], n_docs if kind == 1 else 0, np.float64),
-        array_at(row[_REALS], n_postings if kind == 2 else 0, np.float64),
-        array_at(row[_FACTORS], n_docs, np.float64),
+        array_at(row[AT.POINTERS], n_docs + 1, np.int64),
+        array_at(row[AT.ENTRIES], n_postings, np.uint32),
+        array_at(row[AT.SPILLED], row[AT.N_SPILLED], np.int64),
+        array_at(row[AT.SPILLED_LEVELS], row[AT.N_SPILLED], np.uint16),
+        array_at(row[AT.TABLE], row[AT.N_LEVELS], np.float64),
+        array_at(row[AT.SATURATION], n_docs if kind == 1 else 0, np.float64),
+        array_at(row[AT.REALS], n_postings if kind == 2 else 0, np.float64),
+        array_at(row[AT.FACTORS], n_docs, np.float64),
     )
 
 
@@ -158,14 +147,14 @@ def _rank(
             continue
         d = np.int64(candidates[c])
         score = _score(
-            row[_KIND], d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
+            row[AT.KIND], d, pointers, entries, spilled, spilled_levels, table, saturation, k1,
             reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
         if np.isnan(score):
             return -1
         if score < minimum or (exclusive and score == minimum):
             continue
-        held = _offer(out_scores, out_documents, held, score, row[_FIRST] + d)
+        held = _offer(out_scores, out_documents, held, score, row[AT.FIRST] + d)
     return held
 
 
@@ -232,19 +221,19 @@ def score_documents(segments, k1, rounded_one, expansion, query_factor, document
     with an invalid entry.
     """
     s = 0
-    firsts = segments[:, _FIRST]
+    firsts = segments[:, AT.FIRST]
     pointers, entries, spilled, spilled_levels, table, saturation, reals, factors = _arrays(
         segments[s]
     )
     for c in range(documents.shape[0]):
         document = documents[c]
-        if not firsts[s] <= document < firsts[s] + segments[s, _N_DOCS]:
+        if not firsts[s] <= document < firsts[s] + segments[s, AT.N_DOCS]:
             s = np.searchsorted(firsts, document, "right") - 1
             pointers, entries, spilled, spilled_levels, table, saturation, reals, factors = _arrays(
                 segments[s]
             )
         out_scores[c] = _score(
-            segments[s, _KIND], document - firsts[s], pointers, entries, spilled, spilled_levels,
+            segments[s, AT.KIND], document - firsts[s], pointers, entries, spilled, spilled_levels,
             table, saturation, k1, reals, factors, rounded_one, expansion, query_factor,
         )  # fmt: skip
         if np.isnan(out_scores[c]):
@@ -268,11 +257,11 @@ def score_soft_frequencies(
     last document on exit. Returns -1, or the segment of the first document with an invalid entry.
     """
     s = 0
-    firsts = segments[:, _FIRST]
+    firsts = segments[:, AT.FIRST]
     pointers_of, entries, spilled, spilled_levels, table, saturation, _, _ = _arrays(segments[s])
     for c in range(documents.shape[0]):
         document = documents[c]
-        if not firsts[s] <= document < firsts[s] + segments[s, _N_DOCS]:
+        if not firsts[s] <= document < firsts[s] + segments[s, AT.N_DOCS]:
             s = np.searchsorted(firsts, document, "right") - 1
             pointers_of, entries, spilled, spilled_levels, table, saturation, _, _ = _arrays(
                 segments[s]

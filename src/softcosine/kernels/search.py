@@ -8,22 +8,7 @@ from softcosine.kernels.heap import push
 from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.lanes import count_bits
 from softcosine.kernels.prefetch import prefetch
-from softcosine.kernels.segment_table import COLUMNS, array_at
-
-_KIND, _N_DOCS, _N_WORDS, _N_PRESENT, _N_GROUPS, _N_POSTINGS, _N_LEVELS = map(
-    COLUMNS.index,
-    ("KIND", "N_DOCS", "N_WORDS", "N_PRESENT", "N_GROUPS", "N_POSTINGS", "N_LEVELS"),
-)
-_N_COLUMNS, _LONGEST_LIST, _PRESENT_BITS, _PRESENT_BEFORE = map(
-    COLUMNS.index, ("N_COLUMNS", "LONGEST_LIST", "PRESENT_BITS", "PRESENT_BEFORE")
-)
-_TERM_GROUPS, _GROUP_STARTS, _GROUP_LEVELS, _DOCUMENTS, _POSTING_WEIGHTS = map(
-    COLUMNS.index,
-    ("TERM_GROUPS", "GROUP_STARTS", "GROUP_LEVELS", "DOCUMENTS", "POSTING_WEIGHTS"),
-)
-_TABLE32, _SATURATION32, _COLUMN_SLOTS, _COLUMN_VALUES = map(
-    COLUMNS.index, ("TABLE32", "SATURATION32", "COLUMN_SLOTS", "COLUMN_VALUES")
-)
+from softcosine.kernels.segment_table import AT, array_at
 
 # Most posting lists are short and not in the cache: a term, its groups and its postings are
 # prefetched this many terms ahead.
@@ -357,8 +342,8 @@ def find_candidates(
     scaled = _scaled(pointers, weights, scales, chosen)
     for s in range(begin // n_queries, segments.shape[0]):
         row = segments[s]
-        n_docs, n_present, n_groups = row[_N_DOCS], row[_N_PRESENT], row[_N_GROUPS]
-        n_postings, kind, n_columns = row[_N_POSTINGS], row[_KIND], row[_N_COLUMNS]
+        n_docs, n_present, n_groups = row[AT.N_DOCS], row[AT.N_PRESENT], row[AT.N_GROUPS]
+        n_postings, kind, n_columns = row[AT.N_POSTINGS], row[AT.KIND], row[AT.N_COLUMNS]
         for q in range(max(begin - s * n_queries, 0), n_queries):
             i = s * n_queries + q
             end = starts[i]
@@ -370,17 +355,17 @@ def find_candidates(
             own = slice(pointers[q], pointers[q + 1])
             n = find_in_segment(
                 kind, terms[own], scaled[own],
-                array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64),
-                array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32),
-                array_at(row[_TERM_GROUPS], n_present + 1, np.uint32),
-                array_at(row[_GROUP_STARTS], n_groups + 1, np.uint32),
-                array_at(row[_GROUP_LEVELS], n_groups, np.uint16),
-                array_at(row[_TABLE32], row[_N_LEVELS], np.float32),
-                array_at(row[_DOCUMENTS], n_postings, np.uint16),
-                array_at(row[_POSTING_WEIGHTS], n_postings if kind == 2 else 0, np.float32),
-                array_at(row[_SATURATION32], n_docs if kind == 1 else 0, np.float32),
-                row[_LONGEST_LIST], array_at(row[_COLUMN_SLOTS], n_columns, np.int32),
-                array_at(row[_COLUMN_VALUES], n_columns * n_docs, np.uint16),
+                array_at(row[AT.PRESENT_BITS], row[AT.N_WORDS], np.uint64),
+                array_at(row[AT.PRESENT_BEFORE], row[AT.N_WORDS], np.uint32),
+                array_at(row[AT.TERM_GROUPS], n_present + 1, np.uint32),
+                array_at(row[AT.GROUP_STARTS], n_groups + 1, np.uint32),
+                array_at(row[AT.GROUP_LEVELS], n_groups, np.uint16),
+                array_at(row[AT.TABLE32], row[AT.N_LEVELS], np.float32),
+                array_at(row[AT.DOCUMENTS], n_postings, np.uint16),
+                array_at(row[AT.POSTING_WEIGHTS], n_postings if kind == 2 else 0, np.float32),
+                array_at(row[AT.SATURATION32], n_docs if kind == 1 else 0, np.float32),
+                row[AT.LONGEST_LIST], array_at(row[AT.COLUMN_SLOTS], n_columns, np.int32),
+                array_at(row[AT.COLUMN_VALUES], n_columns * n_docs, np.uint16),
                 array_at(factors[s], n_docs, np.float32), floors[q], heaps[q], slacks[q],
                 scores[:n_docs], candidates[end:], approximate[end:],
             )  # fmt: skip
@@ -404,26 +389,26 @@ def add_scores(segments, factors, terms, weights, scale, weight, scores, total):
     place = 0
     for s in range(segments.shape[0]):
         row = segments[s]
-        n_docs, n_present, n_groups = row[_N_DOCS], row[_N_PRESENT], row[_N_GROUPS]
-        n_postings, kind, n_columns = row[_N_POSTINGS], row[_KIND], row[_N_COLUMNS]
+        n_docs, n_present, n_groups = row[AT.N_DOCS], row[AT.N_PRESENT], row[AT.N_GROUPS]
+        n_postings, kind, n_columns = row[AT.N_POSTINGS], row[AT.KIND], row[AT.N_COLUMNS]
         n = _look_up(
-            terms, scaled, array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64),
-            array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32), slots, slot_weights,
+            terms, scaled, array_at(row[AT.PRESENT_BITS], row[AT.N_WORDS], np.uint64),
+            array_at(row[AT.PRESENT_BEFORE], row[AT.N_WORDS], np.uint32), slots, slot_weights,
         )  # fmt: skip
         rows, row_weights = np.zeros(n_columns + 3, np.int64), np.empty(n_columns + 3, np.float32)
         filled = _add_postings(
             kind, slots[:n], slot_weights[:n],
-            array_at(row[_TERM_GROUPS], n_present + 1, np.uint32),
-            array_at(row[_GROUP_STARTS], n_groups + 1, np.uint32),
-            array_at(row[_GROUP_LEVELS], n_groups, np.uint16),
-            array_at(row[_TABLE32], row[_N_LEVELS], np.float32),
-            array_at(row[_DOCUMENTS], n_postings, np.uint16),
-            array_at(row[_POSTING_WEIGHTS], n_postings if kind == 2 else 0, np.float32),
-            array_at(row[_SATURATION32], n_docs if kind == 1 else 0, np.float32),
-            row[_LONGEST_LIST], array_at(row[_COLUMN_SLOTS], n_columns, np.int32),
+            array_at(row[AT.TERM_GROUPS], n_present + 1, np.uint32),
+            array_at(row[AT.GROUP_STARTS], n_groups + 1, np.uint32),
+            array_at(row[AT.GROUP_LEVELS], n_groups, np.uint16),
+            array_at(row[AT.TABLE32], row[AT.N_LEVELS], np.float32),
+            array_at(row[AT.DOCUMENTS], n_postings, np.uint16),
+            array_at(row[AT.POSTING_WEIGHTS], n_postings if kind == 2 else 0, np.float32),
+            array_at(row[AT.SATURATION32], n_docs if kind == 1 else 0, np.float32),
+            row[AT.LONGEST_LIST], array_at(row[AT.COLUMN_SLOTS], n_columns, np.int32),
             rows, row_weights, scores,
         )  # fmt: skip
-        columns = array_at(row[_COLUMN_VALUES], n_columns * n_docs, np.uint16)
+        columns = array_at(row[AT.COLUMN_VALUES], n_columns * n_docs, np.uint16)
         of_segment = array_at(factors[s], n_docs, np.float32)
         for begin in range(0, n_docs, _BLOCK):
             part = scores[begin : min(begin + _BLOCK, n_docs)]
@@ -454,15 +439,15 @@ def add_soft_frequency_scores(
     slots, slot_shares = np.empty(n_terms + 1, np.int32), np.empty(n_terms + 1, np.float32)
     for s in range(segments.shape[0]):
         row = segments[s]
-        n_docs, n_groups = row[_N_DOCS], row[_N_GROUPS]
-        present_bits = array_at(row[_PRESENT_BITS], row[_N_WORDS], np.uint64)
-        present_before = array_at(row[_PRESENT_BEFORE], row[_N_WORDS], np.uint32)
-        term_groups = array_at(row[_TERM_GROUPS], row[_N_PRESENT] + 1, np.uint32)
-        group_starts = array_at(row[_GROUP_STARTS], n_groups + 1, np.uint32)
-        group_levels = array_at(row[_GROUP_LEVELS], n_groups, np.uint16)
-        table = array_at(row[_TABLE32], row[_N_LEVELS], np.float32)
-        documents = array_at(row[_DOCUMENTS], row[_N_POSTINGS], np.uint16)
-        saturation = array_at(row[_SATURATION32], n_docs, np.float32)
+        n_docs, n_groups = row[AT.N_DOCS], row[AT.N_GROUPS]
+        present_bits = array_at(row[AT.PRESENT_BITS], row[AT.N_WORDS], np.uint64)
+        present_before = array_at(row[AT.PRESENT_BEFORE], row[AT.N_WORDS], np.uint32)
+        term_groups = array_at(row[AT.TERM_GROUPS], row[AT.N_PRESENT] + 1, np.uint32)
+        group_starts = array_at(row[AT.GROUP_STARTS], n_groups + 1, np.uint32)
+        group_levels = array_at(row[AT.GROUP_LEVELS], n_groups, np.uint16)
+        table = array_at(row[AT.TABLE32], row[AT.N_LEVELS], np.float32)
+        documents = array_at(row[AT.DOCUMENTS], row[AT.N_POSTINGS], np.uint16)
+        saturation = array_at(row[AT.SATURATION32], n_docs, np.float32)
         for i in range(amounts.shape[0]):
             own = slice(pointers[i], pointers[i + 1])
             n = _look_up(terms[own], shares[own], present_bits, present_before, slots, slot_shares)

@@ -6,6 +6,9 @@ A row of the table is a segment: sizes, and addresses of arrays. The caller keep
 
 from __future__ import annotations
 
+from collections import namedtuple
+from typing import Any
+
 from numba import config, types
 from numba.extending import intrinsic
 
@@ -20,6 +23,8 @@ COLUMNS = (
     *("POINTERS", "ENTRIES", "SPILLED", "SPILLED_LEVELS", "REALS", "TABLE", "SATURATION"),
     "FACTORS",
 )
+# The number of each column, by name.
+AT: Any = namedtuple("AT", COLUMNS)(*range(len(COLUMNS)))
 
 if config.DISABLE_JIT:
     import ctypes
