@@ -9,7 +9,7 @@ import re
 import pytest
 
 from serve_answers import FAQ
-from softcosine.serve.logs import JsonLines
+from softcosine.serve.app import JsonLines
 
 
 @pytest.fixture

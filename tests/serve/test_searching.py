@@ -96,8 +96,6 @@ def test_several_searches_get_answers_and_problems(client):
 def test_similar_documents_are_those_of_the_index(client, index):
     answer = found(client.post(f"{FAQ}/similar", json={"id": "bike"}))
     assert [hit["id"] for hit in answer["hits"]] == index.similar("bike").ids
-    answer = found(client.post(f"{FAQ}/similar", json={"text": "+flat tires", "k": 1}))
-    assert [hit["id"] for hit in answer["hits"]] == ["car"]
 
 
 def test_an_explanation_is_that_of_the_index(client, index):

@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from softcosine.cluster.shard import Rows
 from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.index.query.query_vectors import Query
 from softcosine.index.requests import FirstStage, SearchOptions
@@ -83,9 +82,7 @@ class ShardedSearch(Search):
 
     def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of documents, given by their ids."""
-        found: dict[str, float] = {}
-        for own in self._shards.by_id("scores_of", ids, query, self._to_shards).values():
-            found.update(own)
+        found = self._shards.by_id("scores_of", ids, query, self._to_shards)
         return np.array([found[id] for id in ids])
 
     def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
@@ -136,9 +133,7 @@ class ShardedSearch(Search):
 
     def similarities(self, documents: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
         """Return a function of a place: the soft cosines of the document there with all."""
-        rows: dict[int, Rows] = {}
-        for own in self._shards.every("rows", documents.tolist()):
-            rows.update(own)
+        rows = self._shards.gathered("rows", documents.tolist())
         candidates = self._whole.of_rows([rows.get(number) for number in documents.tolist()])
         return partial(soft_cosines, candidates, np.arange(len(documents)))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -94,8 +95,9 @@ class ShardedWriter:
         }  # fmt: skip
         self._on_commit = on_commit
         self._writers: dict[int, IndexWriter] = {}
-        self._meeting: _Meeting | None = None
-        self._met: set[int] = set()  # shards that the meeting has heard
+        self._awaiting: threading.Barrier | None = None  # where shards wait until all are ready
+        self._announced: dict[int, ShardFacts] = {}
+        self._failed: BaseException | None = None
         self._receipt: Receipt | None = None
         self._publishing = threading.Lock()
         self._open = True
@@ -207,27 +209,29 @@ class ShardedWriter:
         if refresh:
             self._refuse()
         before = self._manifest.checksum
-        meeting = _Meeting(len(self._writers), self._publish)
-        self._meeting, self._met = meeting, set()
+        self._announced, self._failed = {}, None
+        awaiting = threading.Barrier(max(1, len(self._writers)), self._decide)
+        self._awaiting = awaiting
 
         def commit(number: int) -> None:
             try:
                 self._writers[number].commit()
             except BaseException as error:
-                if number not in self._met:
-                    meeting.leave(error)
+                if number not in self._announced:
+                    self._fail(awaiting, error)
                 raise
-            if number not in self._met:
-                meeting.leave()
+            if number not in self._announced:  # it has nothing to commit
+                with suppress(threading.BrokenBarrierError):
+                    awaiting.wait()
 
         with ThreadPoolExecutor(max_workers=max(1, len(self._writers))) as pool:
             committing = [pool.submit(commit, number) for number in self._writers]
             try:
                 errors = [one.exception() for one in committing]
             except BaseException as error:
-                meeting.leave(error)
+                self._fail(awaiting, error)
                 raise
-        self._meeting = None
+        self._awaiting = None
         try:
             if self._manifest.checksum != before and self._on_commit is not None:
                 self._on_commit()
@@ -275,11 +279,30 @@ class ShardedWriter:
         return self._writers[number]
 
     def _announce(self, number: int, facts: ShardFacts) -> None:
-        if self._meeting is None or number in self._met:  # merged segments: the same documents
+        if self._awaiting is None or number in self._announced:  # merged: the same documents
             self._publish({number: facts})
             return
-        self._met.add(number)
-        self._meeting.announce(number, facts)
+        self._announced[number] = facts
+        try:
+            self._awaiting.wait()
+        except threading.BrokenBarrierError:
+            raise OSError(
+                f"nothing was committed, since a shard failed: {self._failed}"
+            ) from self._failed
+
+    def _decide(self) -> None:
+        """Make the commit; called by the shard that is ready last."""
+        if self._announced:
+            try:
+                self._publish(self._announced)
+            except BaseException as error:
+                self._failed = error
+                raise
+
+    def _fail(self, awaiting: threading.Barrier, error: BaseException) -> None:
+        """Let no shard commit, unless all have."""
+        self._failed = self._failed or error
+        awaiting.abort()
 
     def _publish(self, announced: Mapping[int, ShardFacts]) -> None:
         """Write the manifest that names the announced commits."""
@@ -300,56 +323,3 @@ class ShardedWriter:
     def _check_open(self) -> None:
         if not self._open:
             raise InvalidInputError("this writer is closed; open another one.")
-
-
-class _Meeting:
-    """Where the writers of shards wait until all are ready.
-
-    The one that comes last decides for all; if it fails, or one leaves with an error, nothing is
-    decided, and every `announce` raises.
-
-    Parameters
-    ----------
-    n : int
-        Number of writers, each of which either announces or leaves.
-    decide : callable
-        Called once with what was announced, by number of shard.
-    """
-
-    def __init__(self, n: int, decide: Callable[[dict[int, ShardFacts]], object]) -> None:
-        self._awaited = n
-        self._decide = decide
-        self._said: dict[int, ShardFacts] = {}
-        self._changed = threading.Condition()
-        self._decided = False
-        self._error: BaseException | None = None
-
-    def announce(self, number: int, said: ShardFacts) -> None:
-        """Say that a shard is ready, and wait for the decision; OSError if there is none."""
-        with self._changed:
-            self._said[number] = said
-            self._count()
-            self._changed.wait_for(lambda: self._decided or self._error is not None)
-            if not self._decided:
-                raise OSError(
-                    f"nothing was committed, since a shard failed: {self._error}"
-                ) from self._error
-
-    def leave(self, error: BaseException | None = None) -> None:
-        """Say that a shard has nothing to commit, or has failed."""
-        with self._changed:
-            if error is not None and not self._decided:
-                self._error = self._error or error
-                self._changed.notify_all()
-            else:
-                self._count()
-
-    def _count(self) -> None:
-        self._awaited -= 1
-        if self._awaited == 0 and self._error is None and self._said:
-            try:
-                self._decide(self._said)
-                self._decided = True
-            except BaseException as error:
-                self._error = error
-            self._changed.notify_all()

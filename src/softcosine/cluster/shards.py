@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import ChainMap
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -100,13 +101,17 @@ class Shards:
         calls = dict.fromkeys(range(len(self)), arguments)
         return list(self._scatter(method, calls, partial=partial).values())
 
-    def by_id(self, method: str, ids: Sequence[str], *arguments: Any) -> dict[int, Any]:
-        """Return the answers of the owners of ids to a call whose first argument is their ids."""
+    def gathered(self, method: str, *arguments: Any) -> dict[Any, Any]:
+        """Return the answers of `every`, which are mappings, as one mapping."""
+        return dict(ChainMap(*self.every(method, *arguments)))
+
+    def by_id(self, method: str, ids: Sequence[str], *arguments: Any) -> dict[str, Any]:
+        """Return what the owners of ids answer to a call whose first argument is their ids."""
         own: dict[int, list[str]] = {}
         for id, owner in zip(ids, owners_of(ids, len(self)).tolist(), strict=True):
             own.setdefault(owner, []).append(id)
         calls = {owner: (of_owner, *arguments) for owner, of_owner in own.items()}
-        return self._scatter(method, calls)
+        return dict(ChainMap(*self._scatter(method, calls).values()))
 
     def owner(self, id: str, method: str, *arguments: Any) -> Any:
         """Return the answer of the shard that owns an id; UnknownDocumentError if it is none."""
@@ -183,9 +188,7 @@ class ShardedDocuments(SegmentedDocuments):
 
     def ids_of(self, numbers: Sequence[int]) -> list[str]:
         """Return the ids of some documents, in the order given."""
-        found: dict[int, str] = {}
-        for own in self._shards.every("ids_of", list(numbers)) if numbers else ():
-            found.update(own)
+        found = self._shards.gathered("ids_of", list(numbers)) if numbers else {}
         return [found[number] for number in numbers]
 
     def text(self, number: int) -> str:
@@ -206,10 +209,7 @@ class ShardedDocuments(SegmentedDocuments):
 
     def present(self, numbers: Sequence[int]) -> dict[int, Document]:
         """Return those of some documents that shards answer with."""
-        found: dict[int, Document] = {}
-        for own in self._shards.every("records", list(numbers)) if numbers else ():
-            found.update(own)
-        return found
+        return self._shards.gathered("records", list(numbers)) if numbers else {}
 
     def all_metadata(self) -> Iterator[dict[str, Any]]:
         """Yield the metadata of every document, in order of number."""
@@ -233,10 +233,7 @@ class ShardedDocuments(SegmentedDocuments):
 
     def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that documents have."""
-        found: dict[str, int] = {}
-        for own in self._shards.by_id("numbers_of", ids).values():
-            found.update(own)
-        return found
+        return self._shards.by_id("numbers_of", ids)
 
     def number(self, id: str) -> int:
         """Return the number of a document; UnknownDocumentError if no document has the id."""
@@ -310,11 +307,10 @@ class ShardedSnapshot(Snapshot):
 
     def rows(self, document: int) -> Rows:
         """Return the ascending terms of a document and their counts, field by field."""
-        for own in self.shards.every("rows", [document]):
-            if document in own:
-                rows: Rows = own[document]
-                return rows
-        raise UnknownDocumentError(f"there is no document number {document} in the index.")
+        rows: Rows | None = self.shards.gathered("rows", [document]).get(document)
+        if rows is None:
+            raise UnknownDocumentError(f"there is no document number {document} in the index.")
+        return rows
 
     def greatest_impacts(self, ranking: str | None) -> list[NDArray[np.float64]]:
         """Return `Searcher.greatest_impacts` of each field, over all shards; cached."""

@@ -30,6 +30,7 @@ _EXAMPLE = 80  # characters of an example value
 
 _HIT = ("id", "score", "title", "text", "metadata")
 _HITS = ("ranking", "outside", "unknown", "required", "excluded", "suggestions", "facets")
+_INFO = ("documents", "terms", "fields", "language", "ranking", "meaning", "note", "commit")
 _COMMIT = {"documents": int, "commit": str}
 
 
@@ -339,15 +340,5 @@ def _info(name: str, index: SoftIndex) -> dict[str, Any]:
     for document in index.filter(k=_SAMPLE):
         for key, value in document.metadata.items():
             examples.setdefault(key, _cut(value, _EXAMPLE))
-    return {
-        "name": name,
-        "documents": len(index),
-        "terms": len(index.vocabulary),
-        "fields": [field.name for field in index.fields],
-        "metadata": examples,
-        "language": index.language,
-        "ranking": index.ranking,
-        "meaning": index.snapshot.meaning is not None,
-        "note": index.note,
-        "commit": index.commit,
-    }
+    info = index.info()
+    return {"name": name, **{own: info[own] for own in _INFO}, "metadata": examples}

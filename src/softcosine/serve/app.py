@@ -1,11 +1,14 @@
-"""`create_app`: the routes, the state they share, start and end."""
+"""`create_app`: the routes, the state they share, start and end; a log line per request."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
@@ -21,7 +24,6 @@ from softcosine.serve import (  # noqa: F401  # they declare routes
     task_routes,
 )
 from softcosine.serve.intake import Intake
-from softcosine.serve.logs import record_request
 from softcosine.serve.problems import add_handlers
 from softcosine.serve.routing import routes
 from softcosine.serve.server import Server
@@ -35,6 +37,7 @@ _EXPOSED = (
     "ETag", "Location", "Retry-After", "X-Request-Id", "Idempotency-Replayed", "Preference-Applied",
 )  # fmt: skip
 _log = logging.getLogger(__name__)
+_requests = logging.getLogger("softcosine.serve.requests")
 
 
 def create_app(settings: ServeSettings) -> Starlette:
@@ -90,3 +93,47 @@ def create_app(settings: ServeSettings) -> Starlette:
 
     app.add_middleware(Intake, limits=settings.limits, hosts=settings.hosts, record=record)
     return app
+
+
+class JsonLines(logging.Formatter):
+    """Formats a log record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line: dict[str, Any] = {
+            "time": f"{moment}.{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+        }
+        facts = getattr(record, "facts", None)
+        line |= facts if isinstance(facts, dict) else {"message": record.getMessage()}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True, default=str)
+
+
+def record_request(scope: Scope, status: int, seconds: float, *, queries: bool) -> None:
+    """Log a request.
+
+    Parameters
+    ----------
+    scope : Scope
+    status : int
+    seconds : float
+    queries : bool
+        Whether to log the text of a query.
+    """
+    state = scope.get("state", {})
+    facts: dict[str, Any] = {
+        "request": state.get("id"),
+        "method": scope["method"],
+        "route": getattr(scope.get("route"), "path", None),
+        "index": scope.get("path_params", {}).get("i"),
+        "status": status,
+        "ms": round(1000 * seconds, 3),
+    }
+    for name in ("key", "problem", *(("query",) if queries else ())):
+        if name in state:
+            facts[name] = state[name]
+    level = logging.ERROR if status >= 500 and status not in (503, 504) else logging.INFO
+    _requests.log(level, "request", extra={"facts": facts})

@@ -14,24 +14,8 @@ from starlette.responses import Response
 from softcosine.cluster.opening import EitherIndex
 from softcosine.index.requests import FilterRequest
 from softcosine.index.wire import wire
+from softcosine.serve import models
 from softcosine.serve.json_text import json_response, json_value
-from softcosine.serve.models import (
-    Addition,
-    BulkAnswer,
-    Change,
-    Changed,
-    ChangesQuery,
-    DeleteBody,
-    Deleted,
-    Deletion,
-    DocumentAnswer,
-    DocumentBody,
-    DocumentsAnswer,
-    DocumentsBody,
-    ListQuery,
-    MetadataUpdate,
-    NewDocument,
-)
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, once, replayed
 from softcosine.serve.routing import CHANGE, Call, matching, route
@@ -96,8 +80,8 @@ async def _changed(
     return await once(call.request, call.server.store, change, digest)
 
 
-@route("GET", _PATH, query=ListQuery, answers={200: DocumentsAnswer})
-async def list_documents(call: Call[ListQuery]) -> Response:
+@route("GET", _PATH, query=models.ListQuery, answers={200: models.DocumentsAnswer})
+async def list_documents(call: Call[models.ListQuery]) -> Response:
     """List the documents that pass a filter."""
     page, where = call.body, None
     if page.where is not None:
@@ -112,8 +96,8 @@ async def list_documents(call: Call[ListQuery]) -> Response:
 
 
 @route(
-    "POST", _PATH, "write", changes=True, headers=CHANGE, answers={200: Changed},
-    streams={"application/json": DocumentsBody, "application/x-ndjson": NewDocument},
+    "POST", _PATH, "write", changes=True, headers=CHANGE, answers={200: models.Changed},
+    streams={"application/json": models.DocumentsBody, "application/x-ndjson": models.NewDocument},
 )  # fmt: skip
 async def add_documents(call: Call[None]) -> Response:
     """Add or replace documents in one commit, or none of them.
@@ -134,9 +118,9 @@ async def add_documents(call: Call[None]) -> Response:
         def add(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
             n_read, limit = 0, call.server.limits.body_bytes
             for document in (
-                read_lines(body, NewDocument, limit)
+                read_lines(body, models.NewDocument, limit)
                 if lines
-                else read_json(body.read(), DocumentsBody).documents
+                else read_json(body.read(), models.DocumentsBody).documents
             ):
                 writer.add(document.id, document.text, document.metadata)
                 n_read += 1
@@ -147,10 +131,10 @@ async def add_documents(call: Call[None]) -> Response:
 
 
 @route(
-    "POST", _PATH + "/delete", "write", changes=True, headers=CHANGE, body=DeleteBody,
-    answers={200: Deleted},
+    "POST", _PATH + "/delete", "write", changes=True, headers=CHANGE, body=models.DeleteBody,
+    answers={200: models.Deleted},
 )  # fmt: skip
-async def delete_documents(call: Call[DeleteBody]) -> Response:
+async def delete_documents(call: Call[models.DeleteBody]) -> Response:
     """Delete documents by their ids, by a filter, or by both, in one commit."""
     body = call.body
     if body.ids is None and body.where is None:
@@ -165,7 +149,12 @@ async def delete_documents(call: Call[DeleteBody]) -> Response:
     return await _changed(call, delete)
 
 
-@route("GET", _PATH + "/{id:any_text}", headers=("If-None-Match",), answers={200: DocumentAnswer})
+@route(
+    "GET",
+    _PATH + "/{id:any_text}",
+    headers=("If-None-Match",),
+    answers={200: models.DocumentAnswer},
+)
 async def get_document(call: Call[None]) -> Response:
     """Return a document."""
     index = call.served.view.index
@@ -176,10 +165,10 @@ async def get_document(call: Call[None]) -> Response:
 
 
 @route(
-    "PUT", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE, body=DocumentBody,
-    answers={200: Changed, 201: Changed},
+    "PUT", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE,
+    body=models.DocumentBody, answers={200: models.Changed, 201: models.Changed},
 )  # fmt: skip
-async def put_document(call: Call[DocumentBody]) -> Response:
+async def put_document(call: Call[models.DocumentBody]) -> Response:
     """Add a document, or replace the one with the same id."""
     id, body = call.path["id"], call.body
 
@@ -194,7 +183,7 @@ async def put_document(call: Call[DocumentBody]) -> Response:
 
 @route(
     "DELETE", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE,
-    answers={200: Deleted},
+    answers={200: models.Deleted},
 )  # fmt: skip
 async def delete_document(call: Call[None]) -> Response:
     """Delete a document."""
@@ -206,10 +195,11 @@ async def delete_document(call: Call[None]) -> Response:
 
 
 @route(
-    "POST", "/v1/indexes/{i}/changes", "write", changes=True, headers=CHANGE, query=ChangesQuery,
-    streams={"application/x-ndjson": Change}, answers={200: BulkAnswer},
+    "POST", "/v1/indexes/{i}/changes", "write", changes=True, headers=CHANGE,
+    query=models.ChangesQuery, streams={"application/x-ndjson": models.Change},
+    answers={200: models.BulkAnswer},
 )  # fmt: skip
-async def change_index(call: Call[ChangesQuery]) -> Response:
+async def change_index(call: Call[models.ChangesQuery]) -> Response:
     """Make several changes in one commit, or none of them; the body has a JSON line for each.
 
     Without a line, `refresh` alone is done.
@@ -220,7 +210,7 @@ async def change_index(call: Call[ChangesQuery]) -> Response:
 
         def work(writer: EitherWriter, index: EitherIndex) -> dict[str, int]:
             counts = Counter[str]()
-            for one in read_lines(body, Change, call.server.limits.body_bytes):
+            for one in read_lines(body, models.Change, call.server.limits.body_bytes):
                 counts.update(_made(writer, one))
             n_new = max(0, writer.n_docs - len(index) + counts["deleted"])
             return {
@@ -234,15 +224,15 @@ async def change_index(call: Call[ChangesQuery]) -> Response:
         return await _changed(call, work, body=body, refresh=call.body.refresh)
 
 
-def _made(writer: EitherWriter, change: Change) -> dict[str, int]:
+def _made(writer: EitherWriter, change: models.Change) -> dict[str, int]:
     """Make a change; return what is counted of it."""
-    if isinstance(change, Addition):
+    if isinstance(change, models.Addition):
         writer.add(change.id, change.text, change.metadata)
         return {"written": 1}
-    if isinstance(change, Deletion):
+    if isinstance(change, models.Deletion):
         n_deleted = writer.delete(change.id, where=change.where, missing_ok=change.missing_ok)
         return {"deleted": n_deleted, "missing": int(change.where is None and not n_deleted)}
-    if isinstance(change, MetadataUpdate):
+    if isinstance(change, models.MetadataUpdate):
         writer.update_metadata(change.id, change.metadata, replace=change.replace)
         return {"updated": 1}
     weighting = Weighting.from_dict(asdict(change.weighting))

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.recipe import SimilarityRecipe
+from softcosine.serve import models
 from softcosine.serve.json_text import json_response
-from softcosine.serve.models import AliasBody, Aliases, CreateBody, IndexAnswer, IndexesAnswer
 from softcosine.serve.problems import Problem
 from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import ServedIndex
@@ -23,7 +23,7 @@ __all__: list[str] = []
 _PATH, _ALIAS = "/v1/indexes/{i}", "/v1/aliases/{name}"
 
 
-@route("GET", "/v1/indexes", answers={200: IndexesAnswer})
+@route("GET", "/v1/indexes", answers={200: models.IndexesAnswer})
 async def list_indexes(call: Call[None]) -> Response:
     """List the indexes."""
     server = call.server
@@ -41,7 +41,7 @@ async def list_indexes(call: Call[None]) -> Response:
     return json_response(await asyncio.to_thread(listed))
 
 
-@route("GET", _PATH, headers=("If-None-Match",), answers={200: IndexAnswer})
+@route("GET", _PATH, headers=("If-None-Match",), answers={200: models.IndexAnswer})
 async def get_index(call: Call[None]) -> Response:
     """Return the state and the settings of an index."""
     commit = call.served.view.commit
@@ -52,9 +52,15 @@ async def get_index(call: Call[None]) -> Response:
 
 
 @route(
-    "PUT", _PATH, "admin", changes=True, body=CreateBody, answers={201: IndexAnswer}, opens=False
+    "PUT",
+    _PATH,
+    "admin",
+    changes=True,
+    body=models.CreateBody,
+    answers={201: models.IndexAnswer},
+    opens=False,
 )
-async def create_index(call: Call[CreateBody]) -> Response:
+async def create_index(call: Call[models.CreateBody]) -> Response:
     """Create an index without documents."""
     name, server = call.path["i"], call.server
     arguments: dict[str, Any] = to_builtins(call.body)  # without defaults
@@ -74,14 +80,14 @@ async def delete_index(call: Call[None]) -> Response:
     return Response(status_code=204)
 
 
-@route("GET", "/v1/aliases", answers={200: Aliases})
+@route("GET", "/v1/aliases", answers={200: models.Aliases})
 async def list_aliases(call: Call[None]) -> Response:
     """List the aliases and their indexes."""
     return json_response({"aliases": call.server.catalog.aliases})
 
 
-@route("PUT", _ALIAS, "admin", changes=True, body=AliasBody, answers={200: Aliases})
-async def put_alias(call: Call[AliasBody]) -> Response:
+@route("PUT", _ALIAS, "admin", changes=True, body=models.AliasBody, answers={200: models.Aliases})
+async def put_alias(call: Call[models.AliasBody]) -> Response:
     """Let a name stand for an index: searches move to it at once."""
     await asyncio.to_thread(call.server.catalog.set_alias, call.path["name"], call.body.index)
     return json_response({"aliases": call.server.catalog.aliases})

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta, Struct, defstruct
 
-from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS, SearchRequest, SimilarRequest
+from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS, SearchRequest
 from softcosine.index.search.explanation import Part as ExplanationPart
 from softcosine.index.search.results import Hit, Hits, Listing
 from softcosine.index.segment.documents import Document
 from softcosine.index.wire import form
 from softcosine.operations import OPERATIONS, shape
-from softcosine.serve.completion import Completion
+from softcosine.serve.served_index import Completion
 
 _Words = Annotated[list[str], Meta(max_length=1000)]
 _Ids = Annotated[list[str], Meta(max_length=100_000, description="Ids of the documents.")]
@@ -70,37 +70,26 @@ class MultiSearchBody(Body, frozen=True, kw_only=True):
     searches: Annotated[list[NamedSearch], _Few]
 
 
-class SimilarBody(SimilarRequest, frozen=True, kw_only=True):
-    """Documents similar to a document or to a text; exactly one of `id` and `text`."""
-
-    id: Annotated[str | None, Meta(description="Id of the document.")] = None  # type: ignore[assignment]
-    text: Annotated[str | None, Meta(description="A text in place of a document.")] = None
-    fields: _Parts = None
-    highlight: _Highlight = True
-    timeout_ms: _Timeout = None
-
-
-def _body(name: str, **limited: Any) -> Any:
-    """Return the body of an operation: its request with limits of the server, and a deadline."""
+def _body(name: str, *more: tuple[Any, ...]) -> Any:
+    """Return the body of an operation: its request, with limits of the server and a deadline."""
     request = OPERATIONS[name].request
     return defstruct(
         f"{request.__name__.removesuffix('Request')}Body",
-        [*limited.items(), ("timeout_ms", _Timeout, None)],
+        [*more, ("timeout_ms", _Timeout, None)],
         bases=(request,), namespace={"__doc__": request.__doc__}, frozen=True, kw_only=True,
     )  # fmt: skip
 
 
-# Of the operations that have no other options here.
+_Terms = Annotated[str | _Words, Meta(description="A text, or a list of tokens.")]
 BODIES = {
-    "explain": _body("explain", q=Query),
+    "similar": _body("similar", ("fields", _Parts, None), ("highlight", _Highlight, True)),
+    "explain": _body("explain", ("q", Query)),
     "explain_similar": _body("explain_similar"),
-    "scores": _body("scores", q=Query, ids=_Ids),
+    "scores": _body("scores", ("q", Query), ("ids", _Ids)),
     "filter": _body("filter"),
     "pairs": _body("pairs"),
     "dedupe": _body("dedupe"),
-    "expand": _body(
-        "expand", q=Annotated[str | _Words, Meta(description="A text, or a list of tokens.")]
-    ),
+    "expand": _body("expand", ("q", _Terms)),
 }
 
 
@@ -326,9 +315,10 @@ Deleted = _answer("Deleted", deleted=int)
 Changed = _answer("Changed", added=int, replaced=int)
 BulkAnswer = _answer("BulkAnswer", added=int, replaced=int, deleted=int, missing=int, updated=int)
 IndexAnswer = _answer(
-    "IndexAnswer", name=str, aliases=list[str], documents=int, terms=int, segments=int,
-    generation=int, epoch=str, frozen=bool, ranking=str, weighting=_Object, language=str | None,
-    fields=list[_Object], note=str, similarity=_Object, meaning=_Object | None,
+    "IndexAnswer", name=str, aliases=list[str], documents=int, deleted=int, segments=int,
+    counted=int, terms=int, postings=int, generation=int, epoch=str, frozen=bool,
+    fields=list[_Object], positions=bool, texts=bool, ranking=str, weighting=_Object,
+    analyzer=_Object, language=str | None, note=str, meaning=_Object | None, similarity=_Object,
 )  # fmt: skip
 SimilaritiesAnswer = _answer(
     "SimilaritiesAnswer", decisions=list[_Object], lines=list[str], note=str

@@ -20,10 +20,9 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from softcosine.errors import InvalidInputError
-from softcosine.serve.app import create_app
+from softcosine.serve.app import JsonLines, create_app
 from softcosine.serve.catalog import Catalog
 from softcosine.serve.keys import KeyRing
-from softcosine.serve.logs import JsonLines
 from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -13,35 +13,19 @@ import msgspec
 from starlette.responses import Response
 
 from softcosine._deadline import check_deadline
-from softcosine._progress import Progress, Report
-from softcosine.cluster.opening import EitherIndex
+from softcosine._progress import Report
 from softcosine.errors import DeadlineExceededError
 from softcosine.index.requests import (
     NeighborsRequest,
     Request,
     ScoringOptions,
-    SimilarKeywords,
 )
-from softcosine.index.search.explanation import Explanation, Part
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.server_query import ServerQuery
 from softcosine.index.wire import form, wire
 from softcosine.operations import OPERATIONS
+from softcosine.serve import models
 from softcosine.serve.json_text import json_bytes, json_response
-from softcosine.serve.models import (
-    BODIES,
-    MultiSearchAnswer,
-    MultiSearchBody,
-    NamedSearch,
-    SearchAnswer,
-    SearchBody,
-    SimilarBody,
-    SuggestAnswer,
-    SuggestBody,
-    TaskAnswer,
-    TermAnswer,
-    TermQuery,
-)
 from softcosine.serve.problems import Problem, problem_of
 from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import ServedIndex, View
@@ -62,23 +46,23 @@ async def answered(call: Call[Any], made: Callable[[], Any]) -> Response:
     return Response(content, media_type="application/json")
 
 
-async def _search(server: Server, served: ServedIndex, body: SearchBody) -> bytes:
-    """Return the answer of a search as JSON, all of it made in a thread."""
+async def _search(server: Server, served: ServedIndex, name: str, body: Any) -> bytes:
+    """Return the hits of an operation as JSON, all of it made in a thread."""
     served.check(body)
     view = served.view
-    return await server.gate.run(lambda: json_bytes(_search_answer(view, body)), body.timeout_ms)
+    return await server.gate.run(lambda: json_bytes(_hits(view, name, body)), body.timeout_ms)
 
 
-@route("POST", _INDEX + "/search", body=SearchBody, answers={200: SearchAnswer})
-async def search(call: Call[SearchBody]) -> Response:
+@route("POST", _INDEX + "/search", body=models.SearchBody, answers={200: models.SearchAnswer})
+async def search(call: Call[models.SearchBody]) -> Response:
     """Search an index."""
     call.request.state.query = call.body.q
-    content = await _search(call.server, call.served, call.body)
+    content = await _search(call.server, call.served, "search", call.body)
     return Response(content, media_type="application/json")
 
 
-@route("POST", "/v1/search", body=MultiSearchBody, answers={200: MultiSearchAnswer})
-async def multi_search(call: Call[MultiSearchBody]) -> Response:
+@route("POST", "/v1/search", body=models.MultiSearchBody, answers={200: models.MultiSearchAnswer})
+async def multi_search(call: Call[models.MultiSearchBody]) -> Response:
     """Execute several searches; each gets its answer or its problem."""
     started, server, searches = time.perf_counter(), call.server, call.body.searches
     if len(searches) > server.limits.searches:
@@ -88,9 +72,9 @@ async def multi_search(call: Call[MultiSearchBody]) -> Response:
             f"{server.limits.searches} in one request.",
         )
 
-    async def one(search: NamedSearch) -> bytes:
+    async def one(search: models.NamedSearch) -> bytes:
         try:
-            return await _search(server, await server.index(search.index), search)
+            return await _search(server, await server.index(search.index), "search", search)
         except Exception as error:
             return json_bytes(problem_of(error).to_dict())
 
@@ -100,15 +84,13 @@ async def multi_search(call: Call[MultiSearchBody]) -> Response:
     return Response(content, media_type="application/json")
 
 
-@route("POST", _INDEX + "/similar", body=SimilarBody, answers={200: SearchAnswer})
-async def similar(call: Call[SimilarBody]) -> Response:
-    """Find the documents most similar to a document of the index, or to a text."""
-    body, served = call.body, call.served
-    if (body.id is None) == (body.text is None):
-        raise Problem("invalid-input", "give the id of a document or a text, one of the two.")
-    served.check(body)
-    index = served.view.index
-    return await answered(call, lambda: _similar_answer(index, body))
+@route(
+    "POST", _INDEX + "/similar", body=models.BODIES["similar"], answers={200: models.SearchAnswer}
+)
+async def similar(call: Call[Any]) -> Response:
+    """Find the documents most similar to a document of the index."""
+    content = await _search(call.server, call.served, "similar", call.body)
+    return Response(content, media_type="application/json")
 
 
 async def executed(call: Call[Any], name: str, request: Request) -> Response:
@@ -135,7 +117,9 @@ def _declare(name: str, **more: Any) -> None:
 
     ask.__name__, ask.__doc__ = name, operation.request.__doc__
     answer = operation.answer(f"{name.title().replace('_', '')}Answer", commit=str, **more)
-    route("POST", f"{_INDEX}/{operation.path}", body=BODIES[name], answers={200: answer})(ask)
+    route("POST", f"{_INDEX}/{operation.path}", body=models.BODIES[name], answers={200: answer})(
+        ask
+    )
 
 
 for _name in ("explain", "explain_similar", "scores", "filter"):
@@ -143,8 +127,8 @@ for _name in ("explain", "explain_similar", "scores", "filter"):
 _declare("expand", query=str, body=dict[str, Any] | None)
 
 
-@route("POST", _INDEX + "/suggest", body=SuggestBody, answers={200: SuggestAnswer})
-async def suggest(call: Call[SuggestBody]) -> Response:
+@route("POST", _INDEX + "/suggest", body=models.SuggestBody, answers={200: models.SuggestAnswer})
+async def suggest(call: Call[models.SuggestBody]) -> Response:
     """Return the indexed words that begin with a prefix, the most frequent first."""
     call.served.check(call.body)
     view, prefix, k = call.served.view, call.body.prefix.lower(), call.body.k
@@ -152,8 +136,10 @@ async def suggest(call: Call[SuggestBody]) -> Response:
     return json_response({"words": wire(words), "commit": view.commit})
 
 
-@route("GET", _INDEX + "/terms/{t:any_text}", query=TermQuery, answers={200: TermAnswer})
-async def term(call: Call[TermQuery]) -> Response:
+@route(
+    "GET", _INDEX + "/terms/{t:any_text}", query=models.TermQuery, answers={200: models.TermAnswer}
+)
+async def term(call: Call[models.TermQuery]) -> Response:
     """Return the words similar to a word, and where the similarities come from."""
     word, k = call.path["t"], call.body.k
     call.served.check(NeighborsRequest(word=word, k=k))
@@ -169,53 +155,43 @@ def _declare_comparison(name: str) -> None:
 
     async def compare(call: Call[Any]) -> Response:
         body, index, most = call.body, call.served.view.index, call.server.limits.pairs
+        comparisons = call.server.comparisons
         if getattr(body, "k", None) and body.k * len(index) > most:  # all are kept until the end
             raise _too_many(most)
 
-        def found(progress: Progress) -> dict[str, Any]:
-            rows = list(islice(operation.execute(index, body, progress=progress), most + 1))
-            if sum(len(getattr(row, "others", " ")) for row in rows) > most:  # pairs have one
-                raise _too_many(most)
-            return {**operation.record(rows), "commit": index.commit}
+        async def work(report: Report) -> dict[str, Any]:
+            def progress(done: int, total: int | None) -> None:
+                check_deadline()
+                report("comparing", done, total)
 
-        return await _compared(call, name, found)
+            def compared() -> dict[str, Any]:
+                report("comparing", 0, None)
+                found = operation.execute(index, body, progress=progress)
+                rows = list(islice(found, most + 1))
+                if sum(len(getattr(row, "others", " ")) for row in rows) > most:  # pairs have one
+                    raise _too_many(most)
+                return {**operation.record(rows), "commit": index.commit}
+
+            try:
+                return await comparisons.run(compared, body.timeout_ms)
+            except DeadlineExceededError as error:
+                raise DeadlineExceededError(
+                    "the comparison was ended after its deadline of "
+                    f"{comparisons.seconds(body.timeout_ms):g} seconds; {_ADVICE}"
+                ) from error
+
+        return await started(call, name, work, comparisons.check)
 
     compare.__name__, compare.__doc__ = name, operation.request.__doc__
     declared = route(
-        "POST", f"{_INDEX}/{operation.path}", body=BODIES[name], answers={202: TaskAnswer},
-        headers=("Idempotency-Key",),
+        "POST", f"{_INDEX}/{operation.path}", body=models.BODIES[name],
+        answers={202: models.TaskAnswer}, headers=("Idempotency-Key",),
     )  # fmt: skip
     declared(compare)
 
 
 _declare_comparison("pairs")
 _declare_comparison("dedupe")
-
-
-async def _compared(
-    call: Call[Any], kind: str, found: Callable[[Progress], dict[str, Any]]
-) -> Response:
-    """Start a task that compares documents; its result is what `found` returns."""
-    comparisons, timeout_ms = call.server.comparisons, call.body.timeout_ms
-
-    async def work(report: Report) -> dict[str, Any]:
-        def progress(done: int, total: int | None) -> None:
-            check_deadline()
-            report("comparing", done, total)
-
-        def compared() -> dict[str, Any]:
-            progress(0, None)
-            return found(progress)
-
-        try:
-            return await comparisons.run(compared, timeout_ms)
-        except DeadlineExceededError as error:
-            seconds = comparisons.seconds(timeout_ms)
-            raise DeadlineExceededError(
-                f"the comparison was ended after its deadline of {seconds:g} seconds; {_ADVICE}"
-            ) from error
-
-    return await started(call, kind, work, comparisons.check)
 
 
 def _too_many(most: int) -> Problem:
@@ -226,56 +202,29 @@ def _too_many(most: int) -> Problem:
     )
 
 
-def _search_answer(view: View, body: SearchBody) -> dict[str, Any]:
-    """Return the answer of a search."""
-    index = view.plain if body.plain else view.index
-    started = time.perf_counter()
-    if body.plain:
-        body = msgspec.structs.replace(body, ask="words")
-    hits: Hits = OPERATIONS["search"].execute(index, body)
-    why = None
-    if body.explain:
-        why = [_explained(index, body, hit.id).parts for hit in hits]
-    return {**_hits_record(hits, body, why), "commit": view.commit, "took_ms": _took(started)}
-
-
-def _similar_answer(index: EitherIndex, body: SimilarBody) -> dict[str, Any]:
-    """Return the documents similar to a document or a text."""
-    started = time.perf_counter()
-    if body.text is None:
-        hits: Hits = OPERATIONS["similar"].execute(index, body)
-    else:
-        options = {name: getattr(body, name) for name in SimilarKeywords.__annotations__}
-        hits = index.search(body.text, syntax=False, max_terms=None, **options)
-    return {**_hits_record(hits, body), "commit": index.commit, "took_ms": _took(started)}
-
-
-def _explained(index: EitherIndex, body: SearchBody, id: str) -> Explanation:
-    check_deadline()
-    scoring = {name: getattr(body, name) for name in ScoringOptions.__struct_fields__}
-    return index.explain(body.q, id, **scoring)
-
-
-def _hits_record(
-    hits: Hits, body: SearchBody | SimilarBody, why: Sequence[tuple[Part, ...]] | None = None
-) -> dict[str, Any]:
-    """Return hits with the parts that a request names, and perhaps with explanations."""
+def _hits(view: View, name: str, body: Any) -> dict[str, Any]:
+    """Return the answer of a search, with the parts of hits that it names."""
+    index, started = view.index, time.perf_counter()
+    if getattr(body, "plain", False):
+        index, body = view.plain, msgspec.structs.replace(body, ask="words")
+    hits: Hits = OPERATIONS[name].execute(index, body)
     names = form(Hit).__annotations__
     if body.fields is not None:
         names = ["id", "score", *body.fields]
     if not body.highlight:
         names = [name for name in names if name != "snippet"]
     records = list[dict[str, Any]]()
-    for number, hit in enumerate(hits):
+    for hit in hits:
         check_deadline()
         records.append({name: wire(getattr(hit, name)) for name in names})
-        if why is not None:
-            records[-1]["explanation"] = wire(why[number])
-    record = {**wire(replace(hits, hits=())), "hits": records}
+        if getattr(body, "explain", False):
+            scoring = {name: getattr(body, name) for name in ScoringOptions.__struct_fields__}
+            records[-1]["explanation"] = wire(index.explain(body.q, hit.id, **scoring).parts)
+    record = {**wire(replace(hits, hits=())), "hits": records, "commit": view.commit}
     last = len(hits) < body.k and (len(hits) or not hits.offset)
     if last and hits.plan.proven and not hits.missing_shards:
         record["total"] = hits.offset + len(hits)
-    return record
+    return {**record, "took_ms": _took(started)}
 
 
 def _took(started: float) -> float:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
 from softcosine._progress import Report, silent
 from softcosine.cluster.opening import EitherIndex
+from softcosine.errors import InvalidInputError
+from softcosine.index.writer.growing import rebuilt
+from softcosine.serve import models
 from softcosine.serve.json_text import json_response
 from softcosine.serve.keys import Scope
-from softcosine.serve.models import (
-    BackupBody,
-    EncodeBody,
-    SimilaritiesAnswer,
-    SimilaritiesBody,
-    TaskAnswer,
-)
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, once, replayed
 from softcosine.serve.routing import CHANGE, Call, matching, route
 from softcosine.serve.served_index import Change, EitherWriter
 from softcosine.serve.server import require
-from softcosine.serve.similarities import similarities_answer, with_decisions
+from softcosine.similarity.overrides.decision_list import Decision, Decisions
+from softcosine.similarity.overrides.decisions import DecidedSimilarity, decided
 
 _INDEX, _TASK = "/v1/indexes/{i}", "/v1/tasks/{id}"
 _KEY = ("Idempotency-Key",)
@@ -32,7 +30,7 @@ _KEY = ("Idempotency-Key",)
 _SCOPES: dict[str, Scope] = {"pairs": "search", "dedupe": "search", "similarities": "write"}
 
 
-@route("GET", _TASK, None, answers={200: TaskAnswer})
+@route("GET", _TASK, None, answers={200: models.TaskAnswer})
 async def get_task(call: Call[None]) -> Response:
     """Return the state of a task, and its result if it is done."""
     record = await call.server.tasks.get(call.path["id"])
@@ -40,7 +38,7 @@ async def get_task(call: Call[None]) -> Response:
     return json_response(record)
 
 
-@route("DELETE", _TASK, None, answers={200: TaskAnswer})
+@route("DELETE", _TASK, None, answers={200: models.TaskAnswer})
 async def cancel_task(call: Call[None]) -> Response:
     """Cancel a task: what it has not committed is rolled back."""
     id, tasks = call.path["id"], call.server.tasks
@@ -76,19 +74,19 @@ async def started(
     return await once(call.request, call.server.store, start)
 
 
-@route("GET", _INDEX + "/similarities", answers={200: SimilaritiesAnswer})
+@route("GET", _INDEX + "/similarities", answers={200: models.SimilaritiesAnswer})
 async def get_similarities(call: Call[None]) -> Response:
     """Return your decisions about words: pinned, forbidden and weighed pairs."""
     index = call.served.view.index
-    answer = await call.server.gate.run(lambda: similarities_answer(index))
+    answer = await call.server.gate.run(lambda: _similarities(index))
     return json_response(answer, commit=index.commit)
 
 
 @route(
-    "PATCH", _INDEX + "/similarities", "write", changes=True, body=SimilaritiesBody,
-    headers=(*CHANGE, "Prefer"), answers={200: SimilaritiesAnswer, 202: TaskAnswer},
+    "PATCH", _INDEX + "/similarities", "write", changes=True, body=models.SimilaritiesBody,
+    headers=(*CHANGE, "Prefer"), answers={200: models.SimilaritiesAnswer, 202: models.TaskAnswer},
 )  # fmt: skip
-async def change_similarities(call: Call[SimilaritiesBody]) -> Response:
+async def change_similarities(call: Call[models.SimilaritiesBody]) -> Response:
     """Pin, forbid and weigh pairs of words; the similarities of the index are built anew.
 
     That takes seconds in large indexes: with ``Prefer: respond-async`` it is a task, whose result
@@ -98,7 +96,7 @@ async def change_similarities(call: Call[SimilaritiesBody]) -> Response:
 
     async def changed(report: Report, repeatable: Repeatable | None = None) -> Change[None]:
         def work(writer: EitherWriter, index: EitherIndex) -> None:
-            with_decisions(writer, index, call.body, report)
+            _with_decisions(writer, index, call.body, report)
 
         return await call.served.change(
             call.server.writers, work, if_match=commit, once=repeatable, progress=report
@@ -107,7 +105,7 @@ async def change_similarities(call: Call[SimilaritiesBody]) -> Response:
     if "respond-async" in (call.header("prefer") or "").replace(" ", "").split(","):
 
         async def in_background(report: Report) -> dict[str, Any]:
-            return similarities_answer((await changed(report)).view.index)
+            return _similarities((await changed(report)).view.index)
 
         answer = await started(call, "similarities", in_background)
         answer.headers["Preference-Applied"] = "respond-async"
@@ -115,13 +113,15 @@ async def change_similarities(call: Call[SimilaritiesBody]) -> Response:
 
     async def change(repeatable: Repeatable | None) -> Response:
         done = await changed(silent, repeatable)
-        answer = json_response(similarities_answer(done.view.index), commit=done.view.commit)
+        answer = json_response(_similarities(done.view.index), commit=done.view.commit)
         return replayed(answer) if done.replayed else answer
 
     return await once(call.request, call.server.store, change)
 
 
-@route("POST", _INDEX + "/merge", "admin", changes=True, headers=_KEY, answers={202: TaskAnswer})
+@route(
+    "POST", _INDEX + "/merge", "admin", changes=True, headers=_KEY, answers={202: models.TaskAnswer}
+)
 async def merge(call: Call[None]) -> Response:
     """Merge all segments, and free the space of deleted documents."""
 
@@ -138,10 +138,10 @@ async def merge(call: Call[None]) -> Response:
 
 
 @route(
-    "POST", _INDEX + "/backup", "admin", changes=True, body=BackupBody, headers=_KEY,
-    answers={202: TaskAnswer},
+    "POST", _INDEX + "/backup", "admin", changes=True, body=models.BackupBody, headers=_KEY,
+    answers={202: models.TaskAnswer},
 )  # fmt: skip
-async def backup(call: Call[BackupBody]) -> Response:
+async def backup(call: Call[models.BackupBody]) -> Response:
     """Copy the last commit to another index of the same folder."""
     server, body = call.server, call.body
     to = server.catalog.new_path(body.to, overwrite=body.overwrite)
@@ -159,10 +159,10 @@ async def backup(call: Call[BackupBody]) -> Response:
 
 
 @route(
-    "POST", _INDEX + "/encode", "admin", changes=True, body=EncodeBody, headers=_KEY,
-    answers={202: TaskAnswer},
+    "POST", _INDEX + "/encode", "admin", changes=True, body=models.EncodeBody, headers=_KEY,
+    answers={202: models.TaskAnswer},
 )  # fmt: skip
-async def encode(call: Call[EncodeBody]) -> Response:
+async def encode(call: Call[models.EncodeBody]) -> Response:
     """Give coordinates of meaning to all documents that have none."""
 
     async def work(report: Report) -> dict[str, Any]:
@@ -174,3 +174,56 @@ async def encode(call: Call[EncodeBody]) -> Response:
         return {"encoded": done.result, "commit": done.commit}
 
     return await started(call, "encode", work)
+
+
+def _decisions_of(index: EitherIndex) -> Decisions:
+    """Return the decisions that an index follows."""
+    source = index.source
+    return source.decisions if isinstance(source, DecidedSimilarity) else Decisions()
+
+
+def _similarities(index: EitherIndex) -> dict[str, Any]:
+    """Return the decisions that an index follows as JSON types."""
+    lines = _decisions_of(index).lines
+    return {
+        "decisions": [
+            {"word": one.word, "sign": one.sign, "other": one.other, "value": one.value}
+            for one in lines
+        ],
+        "lines": [str(one) for one in lines],
+        "note": index.note,
+        "commit": index.commit,
+    }
+
+
+def _with_decisions(
+    writer: EitherWriter, index: EitherIndex, body: models.SimilaritiesBody, report: Report
+) -> None:
+    """Change the decisions of an index, and build S anew from its source.
+
+    Raises
+    ------
+    InvalidInputError
+        If the index has no source to build S from, or decisions contradict each other.
+    """
+    source = index.source
+    if source is None:
+        raise InvalidInputError(
+            "the index has no source of term similarity, so its similarities cannot be changed one "
+            "by one; build it with a source."
+        )
+    new = [
+        *(Decision(one.word, "=", one.other, one.similarity) for one in body.pin),
+        *(Decision(one.word, "!", one.other) for one in body.forbid),
+        *(Decision(one.word, "*", one.other, one.weight) for one in body.weigh),
+    ]
+    gone = {Decision(one.word, "!", one.other).key for one in body.remove}
+    replaced = gone | {one.key for one in new}
+    kept = [line for line in _decisions_of(index).lines if line.key not in replaced]
+    inner = source.source if isinstance(source, DecidedSimilarity) else source
+    changed = decided(inner, Decisions((*kept, *new)))
+    S, source = rebuilt(
+        index.S, changed, index.analyzer,
+        progress=partial(report, "finding similar terms"),
+    )  # fmt: skip
+    writer.set_similarity(S, source=source, note=index.note)
