@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from softcosine._validation import check_type
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
@@ -9,7 +11,6 @@ from softcosine.index.query.query_vectors import ParsedQuery, query_vector
 from softcosine.index.rankings import TITLES
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.searchable import Searchable
-from softcosine.index.search.top_docs import QueryVector
 
 # Rankings that do not depend on which of two documents is the query, as for pairs.
 _SYMMETRIC = ("soft_cosine", "inner_product")
@@ -17,12 +18,7 @@ _SYMMETRIC = ("soft_cosine", "inner_product")
 
 def snapshot_of(index: Searchable) -> Snapshot:
     """Return the snapshot of an index; InvalidInputError for another object."""
-    check_type(
-        "the index",
-        index,
-        Searchable,
-        "pass a SoftIndex",
-    )
+    check_type("the index", index, Searchable, "pass a SoftIndex")
     return index.snapshot
 
 
@@ -44,9 +40,7 @@ def compared_searcher(snapshot: Snapshot, ranking: str) -> FieldsSearcher:
     return searcher
 
 
-def document_vectors(
-    snapshot: Snapshot, searcher: FieldsSearcher, number: int
-) -> tuple[QueryVector, ...]:
+def document_vectors(snapshot: Snapshot, searcher: FieldsSearcher, number: int) -> tuple[Any, ...]:
     """Return a document as a query, one vector per field."""
     return tuple(
         query_vector(ParsedQuery(terms, frequencies, ()), one.ranking, snapshot.S, snapshot.source)

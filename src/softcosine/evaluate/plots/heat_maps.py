@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_choice
+from softcosine._validation import check_choice, check_whole
 from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.evaluate.plots.compared import (
     compared_searcher,
@@ -21,7 +21,6 @@ from softcosine.evaluate.plots.drawing import MOST_ROWS, Picture, columns, label
 from softcosine.index.query.query_vectors import OutsideWord
 from softcosine.index.search.results import Hits
 from softcosine.index.search.searchable import Searchable
-from softcosine.index.search.top_docs import check_k
 from softcosine.matrix.outside import outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.text.analyzer import shortened
@@ -348,7 +347,7 @@ def word_heat_map(
         If a word has several terms or none, or there are too many rows.
     """
     snapshot = snapshot_of(index)
-    check_k(k)
+    check_whole("k", k)
     rows = _Rows(snapshot.S)
     for word in [words] if isinstance(words, str) else _names(words, "words"):
         parsed = index.parse(word)
