@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from softcosine._textio import unpacked
-from softcosine.errors import MalformedFileError, MissingDependencyError
+from softcosine.errors import MissingDependencyError
 from softcosine.files import Record, format_of, read_records
+from softcosine.files.parquet import opened_parquet
 
 # Chunks of a small collection are smaller, so that several workers share them.
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 1 << 26
@@ -213,15 +214,8 @@ def _row_groups(path: str, size: int) -> list[int]:
 
 
 def _parquet_facts(path: str, file: BinaryIO) -> Any:
-    try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
-    try:
-        return ParquetFile(file).metadata
-    except (ValueError, OSError, ArrowException) as error:
-        raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
+    with opened_parquet(path, file) as rows:
+        return rows.metadata
 
 
 def _open(path: str) -> BinaryIO:

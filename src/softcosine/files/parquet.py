@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,6 +35,20 @@ def read_rows(
     MissingDependencyError
         If pyarrow is not installed.
     """
+    with opened_parquet(path, stream) as rows:
+        names = rows.schema_arrow.names
+        for name in (name for name, n in Counter(names).items() if n > 1):
+            raise MalformedFileError(
+                path, f"it names the column {name!r} twice; every column needs its name."
+            )
+        for batch in rows.iter_batches(batch_size=4096, row_groups=row_groups):
+            for values in batch.to_pylist():
+                yield {name: _plain(value, path, name) for name, value in values.items()}
+
+
+@contextmanager
+def opened_parquet(path: str, stream: BinaryIO | None = None) -> Iterator[Any]:
+    """Yield an open file of pyarrow; errors as of `read_rows`."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -41,15 +56,7 @@ def read_rows(
         raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
     with stream or Path(path).open("rb") as file:
         try:
-            rows = ParquetFile(file)
-            names = rows.schema_arrow.names
-            for name in (name for name, n in Counter(names).items() if n > 1):
-                raise MalformedFileError(
-                    path, f"it names the column {name!r} twice; every column needs its name."
-                )
-            for batch in rows.iter_batches(batch_size=4096, row_groups=row_groups):
-                for values in batch.to_pylist():
-                    yield {name: _plain(value, path, name) for name, value in values.items()}
+            yield ParquetFile(file)
         except MalformedFileError:
             raise
         except (ValueError, OSError, ArrowException) as error:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from softcosine._progress import Report, silent
 from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import InvalidInputError
+from softcosine.index.wire import wire
 from softcosine.index.writer.growing import rebuilt
 from softcosine.serve import models
 from softcosine.serve.json_text import json_response
@@ -125,16 +126,11 @@ async def change_similarities(call: Call[models.SimilaritiesBody]) -> Response:
 async def merge(call: Call[None]) -> Response:
     """Merge all segments, and free the space of deleted documents."""
 
-    async def work(report: Report) -> dict[str, Any]:
-        def merged(writer: EitherWriter, _: EitherIndex) -> None:
-            report("merging", 0, None)
-            writer.merge()
-            report("committing", 0, None)
+    def merged(writer: EitherWriter) -> dict[str, Any]:
+        writer.merge()
+        return {}
 
-        done = await call.served.change(call.server.writers, merged, progress=report)
-        return {"commit": done.commit}
-
-    return await started(call, "merge", work)
+    return await _changed_in_task(call, "merge", "merging", merged)
 
 
 @route(
@@ -165,15 +161,26 @@ async def backup(call: Call[models.BackupBody]) -> Response:
 async def encode(call: Call[models.EncodeBody]) -> Response:
     """Give coordinates of meaning to all documents that have none."""
 
+    def encoded(writer: EitherWriter) -> dict[str, Any]:
+        return {"encoded": writer.encode(call.body.encoder, meaning=call.body.meaning)}
+
+    return await _changed_in_task(call, "encode", "encoding", encoded)
+
+
+async def _changed_in_task(
+    call: Call[Any], kind: str, step: str, change: Callable[[EitherWriter], dict[str, Any]]
+) -> Response:
+    """Start a task that changes the index; its result is that of the change, and the commit."""
+
     async def work(report: Report) -> dict[str, Any]:
-        def encoded(writer: EitherWriter, _: EitherIndex) -> int:
-            report("encoding", 0, None)
-            return writer.encode(call.body.encoder, meaning=call.body.meaning)
+        def changed(writer: EitherWriter, _: EitherIndex) -> dict[str, Any]:
+            report(step, 0, None)
+            return change(writer)
 
-        done = await call.served.change(call.server.writers, encoded, progress=report)
-        return {"encoded": done.result, "commit": done.commit}
+        done = await call.served.change(call.server.writers, changed, progress=report)
+        return {**done.result, "commit": done.commit}
 
-    return await started(call, "encode", work)
+    return await started(call, kind, work)
 
 
 def _decisions_of(index: EitherIndex) -> Decisions:
@@ -186,10 +193,7 @@ def _similarities(index: EitherIndex) -> dict[str, Any]:
     """Return the decisions that an index follows as JSON types."""
     lines = _decisions_of(index).lines
     return {
-        "decisions": [
-            {"word": one.word, "sign": one.sign, "other": one.other, "value": one.value}
-            for one in lines
-        ],
+        "decisions": wire(lines),
         "lines": [str(one) for one in lines],
         "note": index.note,
         "commit": index.commit,
