@@ -34,6 +34,7 @@ from softcosine.similarity.default import default_source
 from softcosine.similarity.overrides.decision_list import Decisions
 from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.registry import SourceSettings
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
@@ -494,11 +495,11 @@ def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
         spool.add(texts, spooled_analysis(texts), np.arange(len(texts)), last=False)
     vocabulary = Vocabulary.from_texts(CORPUS)
     texts = spool.texts(Analyzer(), None, memory=1 << 20)
-    learned = default_source(texts, vocabulary=vocabulary)
-    alone = default_source(spooled_analysis(CORPUS))
-    assert learned.note == alone.note
+    learned, note = learned_from(texts, vocabulary)
+    alone, other_note = learned_from(spooled_analysis(CORPUS))
+    assert note == other_note
     words = ("cat", "dog", "house", "meadow")
-    one, other = (own.source.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
+    one, other = (own.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
     np.testing.assert_array_equal(one.similarities, other.similarities)
     spool.close()
 
@@ -508,12 +509,16 @@ def test_texts_of_a_commit_that_failed_are_learned_from_too(tmp_path):
     spool.add(CORPUS[:30], spooled_analysis(CORPUS[:30]), np.arange(30), last=True)
     spool.add(CORPUS[30:], spooled_analysis(CORPUS[30:]), np.arange(30), last=True)
     texts = spool.texts(Analyzer(), None, memory=1 << 20)
-    learned = default_source(texts, vocabulary=Vocabulary.from_texts(CORPUS))
-    alone = default_source(spooled_analysis(CORPUS))
+    learned, _ = learned_from(texts, Vocabulary.from_texts(CORPUS))
+    alone, _ = learned_from(spooled_analysis(CORPUS))
     words = ("cat", "dog", "house", "meadow")
-    one, other = (own.source.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
+    one, other = (own.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
     np.testing.assert_array_equal(one.similarities, other.similarities)
     spool.close()
+
+
+def learned_from(texts, vocabulary=None):
+    return default_source(SourceSettings(None, None, texts, None, vocabulary=vocabulary))
 
 
 def spooled_analysis(texts):

@@ -168,7 +168,8 @@ class SimilarityRecipe:
         check_choice("combine", self.combine, JOINS)
         kinds = [kind_named(name) for name in self.names]
         shown = ", ".join(self.names) or "the default sources"
-        if self._of_cosines() and given and not any(kind.of_cosines for kind in kinds):
+        of_cosines = (self.threshold, self.exponent) != (None, None)
+        if of_cosines and given and not any(kind.of_cosines for kind in kinds):
             raise InvalidInputError(
                 f"threshold and exponent are of vectors that are named, and none of {shown} has "
                 "any; leave them out, or set the least similarity."
@@ -269,21 +270,17 @@ class SimilarityRecipe:
             If there are no texts to learn from.
         FileNotFoundError, MalformedFileError
         """
+        settings = SourceSettings(
+            self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
+            words=None if words is None else tuple(words), report=report,
+        )  # fmt: skip
         if self.sources is None:
             if texts is None and self.needs_texts(language):
                 raise InvalidInputError(
                     "no source was named, and there are no texts to learn from; name one, such as "
                     "english, or give documents."
                 )
-            chosen = default_source(
-                texts, vocabulary=vocabulary, language=language,
-                progress=partial(report, "learning from the texts"), **self._of_cosines(),
-            )  # fmt: skip
-            return chosen.source, chosen.note
-        settings = SourceSettings(
-            self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
-            words=None if words is None else tuple(words), report=report,
-        )  # fmt: skip
+            return default_source(settings, language)
         made = [
             source_named(source, settings) if isinstance(source, str) else source
             for source in self.sources
@@ -463,10 +460,6 @@ class SimilarityRecipe:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except (ValueError, RecursionError) as error:
             raise MalformedFileError(path, f"it is no recipe: {error}") from error
-
-    def _of_cosines(self) -> dict[str, float]:
-        given = {"threshold": self.threshold, "exponent": self.exponent}
-        return {name: value for name, value in given.items() if value is not None}
 
 
 def _absolute(source: str | TermSimilaritySource) -> str | TermSimilaritySource:

@@ -30,7 +30,7 @@ class Antonyms:
     [True, False]
     """
 
-    __slots__ = ("_opposites", "_pairs")
+    __slots__ = ("_opposites", "pairs")
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         opposites: dict[str, set[str]] = {}
@@ -49,7 +49,8 @@ class Antonyms:
             opposites.setdefault(a, set()).add(b)
             opposites.setdefault(b, set()).add(a)
         self._opposites = {word: frozenset(others) for word, others in opposites.items()}
-        self._pairs = frozenset(
+        # Every pair once, casefolded, sorted within the pair.
+        self.pairs = frozenset(
             (a, b) for a, others in self._opposites.items() for b in others if a < b
         )
 
@@ -70,20 +71,15 @@ class Antonyms:
         path = checked_path(path)
         return cls(_read_pairs(numbered_lines(path), str(path)))
 
-    @property
-    def pairs(self) -> frozenset[tuple[str, str]]:
-        """Every pair once, casefolded, sorted within the pair."""
-        return self._pairs
-
     def __len__(self) -> int:
         """Return the number of pairs."""
-        return len(self._pairs)
+        return len(self.pairs)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Antonyms) and self._pairs == other._pairs
+        return isinstance(other, Antonyms) and self.pairs == other.pairs
 
     def __hash__(self) -> int:
-        return hash(self._pairs)
+        return hash(self.pairs)
 
     def __repr__(self) -> str:
         return f"Antonyms({len(self)} pairs)"
