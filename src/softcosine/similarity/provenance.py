@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from softcosine.similarity.combine.combined import (
     FirstSimilarity,
-    MeanSimilarity,
-    NoisyOrSimilarity,
     ScaledSimilarity,
     StrongestSimilarity,
 )
-from softcosine.similarity.composite import SourceOfSources
+from softcosine.similarity.composite import SourceOfOne, SourceOfSources
 from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.english import english_table
@@ -145,7 +143,7 @@ def origins(source: TermSimilaritySource, left: Terms, right: Terms) -> list[Ori
     vectors 0.85
     """
     n_pairs = check_pairs(left, right)
-    names = _Names(source)
+    names = _names(source)
     counts = np.ones(n_pairs, np.bool_)
     found = _explain(source, left, right, counts, names)
     for i in np.flatnonzero(equal_strings(left, right)).tolist():
@@ -166,29 +164,24 @@ def overruled(source: TermSimilaritySource, word: str) -> list[str]:
     return sorted(found)
 
 
-class _Names:
-    """Short names of the sources inside a source; equal names are numbered."""
+def _names(source: TermSimilaritySource) -> dict[int, str]:
+    """Return the short names of the sources inside a source, by id; equal names are numbered."""
+    leaves: dict[int, str] = {}
 
-    def __init__(self, source: TermSimilaritySource) -> None:
-        leaves: dict[int, str] = {}
+    def collect(part: TermSimilaritySource) -> None:
+        parts = _parts(part)
+        for one in parts:
+            collect(one)
+        if not parts and id(part) not in leaves:
+            leaves[id(part)] = name_of(part)
 
-        def collect(part: TermSimilaritySource) -> None:
-            parts = _parts(part)
-            for one in parts:
-                collect(one)
-            if not parts and id(part) not in leaves:
-                leaves[id(part)] = name_of(part)
-
-        collect(source)
-        several = Counter(leaves.values())
-        met: Counter[str] = Counter()
-        for key, name in leaves.items():
-            met[name] += 1
-            leaves[key] = f"{name} {met[name]}" if several[name] > 1 else name
-        self._leaves = leaves
-
-    def of(self, source: TermSimilaritySource) -> str:
-        return self._leaves.get(id(source)) or name_of(source)
+    collect(source)
+    several = Counter(leaves.values())
+    met: Counter[str] = Counter()
+    for key, name in leaves.items():
+        met[name] += 1
+        leaves[key] = f"{name} {met[name]}" if several[name] > 1 else name
+    return leaves
 
 
 def name_of(source: TermSimilaritySource) -> str:
@@ -232,16 +225,16 @@ def _explain(
     left: Terms,
     right: Terms,
     counts: NDArray[np.bool_],
-    names: _Names,
+    names: Mapping[int, str],
 ) -> list[Origin]:
     """Explain pairs; `counts` is true where the final similarity depends on this source."""
     values = source.similarities(left, right)
     parts = _parts(source)
     others: list[list[Origin]] = [[] for _ in left]
     notes = [""] * len(left)
-    if isinstance(source, tuple(_JOINED)):
+    if isinstance(source, SourceOfSources) and not isinstance(source, SourceOfOne):
         says = np.array([part.similarities(left, right) for part in parts])
-        resting = _JOINED[type(source)](parts, left, right, says) & counts
+        resting = _deciding(source, left, right, says) & counts
     else:
         resting = counts[np.newaxis].copy()
         for i, note, other in _overrulings(source, left, right):
@@ -253,7 +246,7 @@ def _explain(
         _explain(part, left, right, rests, names)
         for part, rests in zip(parts, resting, strict=False)
     ]
-    name = names.of(source)
+    name = names.get(id(source)) or name_of(source)
     return [
         Origin(
             name,
@@ -285,31 +278,14 @@ def _overrulings(
                 yield i, "", kind
 
 
-def _greatest(
-    parts: Sequence[TermSimilaritySource], left: Terms, right: Terms, says: NDArray[np.float32]
+def _deciding(
+    join: SourceOfSources, left: Terms, right: Terms, says: NDArray[np.float32]
 ) -> NDArray[np.bool_]:
-    answer: NDArray[np.bool_] = (says == says.max(axis=0)) & (says > 0.0)
-    return answer
-
-
-def _all(
-    parts: Sequence[TermSimilaritySource], left: Terms, right: Terms, says: NDArray[np.float32]
-) -> NDArray[np.bool_]:
-    return says > 0.0
-
-
-def _first(
-    parts: Sequence[TermSimilaritySource], left: Terms, right: Terms, says: NDArray[np.float32]
-) -> NDArray[np.bool_]:
-    knowing = np.array([part.knows(left) & part.knows(right) for part in parts])
-    answer: NDArray[np.bool_] = knowing & (np.cumsum(knowing, axis=0) == 1)
-    return answer
-
-
-# Which parts of a joined source decide, by class.
-_JOINED: dict[type, Callable[..., NDArray[np.bool_]]] = {
-    StrongestSimilarity: _greatest,
-    MeanSimilarity: _all,
-    NoisyOrSimilarity: _all,
-    FirstSimilarity: _first,
-}
+    """Which parts of a joined source decide, given what they say; shape (n_parts, n_pairs)."""
+    decide: NDArray[np.bool_] = says > 0.0
+    if isinstance(join, StrongestSimilarity):
+        decide &= says == says.max(axis=0)
+    elif isinstance(join, FirstSimilarity):
+        decide = np.array([part.knows(left) & part.knows(right) for part in join.sources])
+        decide &= np.cumsum(decide, axis=0) == 1
+    return decide
