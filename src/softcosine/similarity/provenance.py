@@ -17,9 +17,9 @@ from softcosine.similarity.combine.combined import (
     StrongestSimilarity,
 )
 from softcosine.similarity.composite import SourceOfOne, SourceOfSources
-from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.english import english_table
+from softcosine.similarity.embeddings.vector_table import DeferredTable
 from softcosine.similarity.in_terms import ListInTerms
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
 from softcosine.similarity.overrides.guard import Guarded

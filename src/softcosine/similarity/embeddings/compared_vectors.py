@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine.kernels.selection import pair_similarities
-from softcosine.similarity.embeddings.deferred_table import DeferredTable
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
-from softcosine.similarity.embeddings.vector_table import VectorTable
+from softcosine.similarity.embeddings.vector_table import DeferredTable, VectorTable
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import (

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from softcosine._progress import Progress
 from softcosine._threads import takes_threads
 from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
-from softcosine.similarity.embeddings.deferred_table import DeferredTable
+from softcosine.similarity.embeddings.vector_table import DeferredTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.similarity.source import check_scale
 
