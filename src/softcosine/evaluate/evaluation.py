@@ -26,6 +26,7 @@ from softcosine.evaluate.significance import (
 )
 from softcosine.evaluate.systems.system import FittedSystem, System
 from softcosine.evaluate.systems.table import from_spec, split_specs
+from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,40 +46,30 @@ class Evaluation(Measured):
         numbers: dict[str, Any] = {
             "dataset": self.dataset.name,
             "n_units": len(next(iter(self.figures.values())).units),
-            "measures": list(self.measures),
+            "measures": self.measures,
             "systems": self.values,
             "baseline": self.baseline,
             "intervals": {
                 name: {
                     measure: {
                         **interval.to_dict(),
-                        **(
-                            {"p_randomized": self.p_randomized[name][measure]}
-                            if measure in self.p_randomized[name]
-                            else {}
-                        ),
+                        **({"p_randomized": p[measure]} if measure in p else {}),
                     }
                     for measure, interval in own.items()
                 }
                 for name, own in self.intervals.items()
+                for p in [self.p_randomized[name]]
             },
-            "ranges": {
-                name: {measure: list(own) for measure, own in of.items()}
-                for name, of in self.ranges.items()
-            },
-            "seconds": {
-                name: {"fit": own.fit, "answer": own.answer} for name, own in self.seconds.items()
-            },
+            "ranges": self.ranges,
+            "seconds": self.seconds,
             "confidence": self.confidence,
             "n_resamples": self.n_resamples,
             "random_state": self.random_state,
-            "notes": list(self.dataset.notes),
-            "told": dict(self.told),
+            "notes": self.dataset.notes,
+            "told": self.told,
         }
         splits = {
-            name: {measure: list(map(float, own)) for measure, own in figures.per_split.items()}
-            for name, figures in self.figures.items()
-            if figures.per_split
+            name: figures.per_split for name, figures in self.figures.items() if figures.per_split
         }
         if splits:
             numbers["splits"] = splits
@@ -86,7 +77,7 @@ class Evaluation(Measured):
             numbers["neighbors"] = {
                 name: [choice.to_dict() for choice in own] for name, own in self.choices.items()
             }
-        return numbers
+        return {name: wire(own) for name, own in numbers.items()}
 
     def table(self) -> str:
         """Return the table as plain text; the best value of every measure has an asterisk."""

@@ -14,6 +14,7 @@ from softcosine.evaluate.evaluation import Evaluation
 from softcosine.evaluate.measures import check_measures, lower_is_better
 from softcosine.evaluate.significance import Interval, bootstrap, interval_of, relative_gains
 from softcosine.evaluate.tables import Cell, Row, Table, interval_cells
+from softcosine.index.wire import wire
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,10 +50,10 @@ class Overall:
         """Return all numbers for JSON; ``datasets`` has each evaluation by name."""
         return {
             "measures": list(self.measures),
-            "systems": {name: dict(own) for name, own in self.values.items()},
+            "systems": wire(self.values),
             "baseline": self.baseline,
-            "intervals": _told(self.intervals),
-            "gains": _told(self.gains),
+            "intervals": wire(self.intervals),
+            "gains": wire(self.gains),
             "datasets": {one.dataset.name: one.to_dict() for one in self.evaluations},
         }
 
@@ -149,13 +150,6 @@ def overall(evaluations: Sequence[Evaluation]) -> Overall:
         intervals,
         gains,
     )
-
-
-def _told(intervals: Mapping[str, Mapping[str, Interval]]) -> dict[str, dict[str, Any]]:
-    return {
-        name: {measure: interval.to_dict() for measure, interval in own.items()}
-        for name, own in intervals.items()
-    }
 
 
 def check_together(datasets: Sequence[DataSet], measures: Sequence[str] | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,6 +28,7 @@ from softcosine.index.query.filters import Where
 from softcosine.index.requests import By
 from softcosine.index.search.searchable import Searchable
 from softcosine.index.segment.metadata_columns import MISSING, value_at
+from softcosine.index.wire import wire
 from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:
@@ -351,7 +352,7 @@ class DocumentMap(Picture):
                     self.ids, self.places.tolist(), self.region_of, values, strict=True
                 )
             ],
-            "regions": [{**asdict(region), "words": list(region.words)} for region in self.regions],
+            "regions": wire(self.regions),
             "color_by": self.color_by,
             "n_candidates": self.n_candidates,
             "left_out": list(self.left_out),

@@ -15,9 +15,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.index.wire import wire
 from softcosine.storage import checked_path, written_beside
 
 if TYPE_CHECKING:
@@ -58,9 +57,7 @@ class Picture(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON types."""
-        numbers: dict[str, Any] = msgspec.json.decode(
-            msgspec.json.encode(self, enc_hook=lambda array: array.tolist())
-        )
+        numbers: dict[str, Any] = wire(self)
         return numbers
 
     def figure(self) -> Figure:
