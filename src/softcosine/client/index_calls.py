@@ -36,7 +36,7 @@ from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
-from softcosine.index.writer.document import checked_id, from_columns
+from softcosine.index.writer.document import Writing, checked_id
 from softcosine.operations import OPERATIONS
 from softcosine.text.weighting import Weighting
 
@@ -48,7 +48,7 @@ Text = str | Sequence[str] | Mapping[str, str]
 Record = dict[str, Any]
 
 
-class WriterCalls:
+class WriterCalls(Writing):
     """Changes of an index, held in memory until `commit` sends all of them in one request.
 
     The server makes all of them in one commit, or none. Parameters are those of `IndexWriter`; the
@@ -75,16 +75,6 @@ class WriterCalls:
         """Add a document, or replace the document with the same id."""
         own = _mapping(metadata)
         self._collect("add", id=checked_id(id), text=_json_of(text), metadata=own)
-
-    def add_many(
-        self,
-        ids: Iterable[str],
-        texts: Iterable[Text],
-        metadata: Iterable[Mapping[str, Any] | None] | None = None,
-    ) -> None:
-        """Add documents in order, each as `add` does; iterables are read once."""
-        for id, text, own in from_columns(texts, ids, metadata):
-            self.add(id, text, own)
 
     def delete(
         self,
@@ -162,10 +152,6 @@ class WriterCalls:
     def _collect(self, op: str, **change: Any) -> None:
         self._check_open()
         self._lines.append(json_bytes({"op": op, **change}))
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise InvalidInputError("this writer is closed; open another one.")
 
 
 class IndexCalls:

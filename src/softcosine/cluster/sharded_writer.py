@@ -10,12 +10,12 @@ next writer renames what a crashed one announced.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from softcosine._progress import Report
 from softcosine._validation import check_flag
@@ -24,7 +24,7 @@ from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.commit import Receipt
 from softcosine.index.directory.folder import FolderDirectory
-from softcosine.index.writer.document import checked_id, from_columns
+from softcosine.index.writer.document import Committing, checked_id
 from softcosine.index.writer.index_writer import IndexWriter, check_options
 from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock
 from softcosine.index.writer.merging import MergePolicy
@@ -37,7 +37,7 @@ _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 24  # bytes for each shard
 
 
-class ShardedWriter:
+class ShardedWriter(Committing):
     """Adds and deletes documents of a sharded index; the changes of a commit are visible together.
 
     As a context manager it commits on exit, unless an exception is raised. New documents are scored
@@ -102,16 +102,6 @@ class ShardedWriter:
         self._publishing = threading.Lock()
         self._open = True
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        try:
-            if kind is None and self._open:
-                self.commit()
-        finally:
-            self.close()
-
     @property
     def n_docs(self) -> int:
         """Number of documents with all changes so far; writes the buffered ones."""
@@ -130,17 +120,6 @@ class ShardedWriter:
         """Add a document, or replace the document with the same id; see `IndexWriter.add`."""
         self._writer_of(id).add(id, text, metadata, number=self._next)
         self._next += 1
-
-    def add_many(
-        self,
-        ids: Iterable[str],
-        texts: Iterable[str | Sequence[str] | Mapping[str, str]],
-        metadata: Iterable[Mapping[str, Any] | None] | None = None,
-    ) -> None:
-        """Add documents in order; see `IndexWriter.add_many`."""
-        self._check_open()
-        for id, text, own in from_columns(texts, ids, metadata):
-            self.add(id, text, own)
 
     def delete(
         self,
@@ -319,7 +298,3 @@ class ShardedWriter:
                     raise
                 self._manifest = visible  # only the last sync failed
             self._receipt = None
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise InvalidInputError("this writer is closed; open another one.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, repeat
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -270,3 +270,56 @@ class IdTable:
         places[places == self._sorted.shape[0]] = 0
         likely = np.flatnonzero(self._sorted[places] == hashes)
         return self._documents.numbers([ids[i] for i in likely.tolist()])
+
+
+class Writing:
+    """What writers of an index, of shards and of an index on a server have in common."""
+
+    _open = True
+
+    def add(self, id: str, text: Any, metadata: Mapping[str, Any] | None = None) -> None:
+        """Add a document, or replace the document with the same id."""
+        raise NotImplementedError
+
+    def add_many(
+        self,
+        ids: Iterable[str],
+        texts: Iterable[str | Sequence[str] | Mapping[str, str]],
+        metadata: Iterable[Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        """Add documents in order, each as `add` does; iterables are read once.
+
+        Raises
+        ------
+        InvalidInputError
+            As for `add`, or if the lengths differ. Documents before the error are added.
+        """
+        self._check_open()
+        for id, text, own in from_columns(texts, ids, metadata):
+            self.add(id, text, own)
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise InvalidInputError("this writer is closed; open another one.")
+
+
+class Committing(Writing):
+    """A writer that commits at the end of its block, unless an exception is raised."""
+
+    def commit(self, refresh: bool | None = None) -> Any:
+        """Make the changes visible."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Undo all changes since the last commit, and release what the writer holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        try:
+            if kind is None and self._open:
+                self.commit()
+        finally:
+            self.close()

@@ -6,9 +6,9 @@ import contextlib
 import dataclasses
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,9 @@ from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.writer.document import (
     DECIDING_SIZE,
+    Committing,
     NewDocument,
     checked_id,
-    from_columns,
     new_document,
 )
 from softcosine.index.writer.growing import SimilarityBuilder
@@ -83,7 +83,7 @@ def check_options(
     check_type("merge", merge, MergePolicy | None, "pass a MergePolicy, or None")
 
 
-class IndexWriter:
+class IndexWriter(Committing):
     """Changes an index. A commit makes all changes since the last commit visible, atomically.
 
     Returned by `SoftIndex.writer`. As a context manager it commits on exit, and rolls back if an
@@ -172,16 +172,6 @@ class IndexWriter:
             self._writer.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        try:
-            if kind is None and self._open:
-                self.commit()
-        finally:
-            self.close()
-
     @property
     def generation(self) -> int:
         """Number of the last commit."""
@@ -266,23 +256,6 @@ class IndexWriter:
             )
         check_whole("number", number, least=self._last_number + 1)
         return number
-
-    def add_many(
-        self,
-        ids: Iterable[str],
-        texts: Iterable[str | Sequence[str] | Mapping[str, str]],
-        metadata: Iterable[Mapping[str, Any] | None] | None = None,
-    ) -> None:
-        """Add documents in order, each as `add` does; iterables are read once.
-
-        Raises
-        ------
-        InvalidInputError
-            As for `add`, or if the lengths differ. Documents before the error are added.
-        """
-        self._check_open()
-        for id, text, own in from_columns(texts, ids, metadata):
-            self.add(id, text, own)
 
     def delete(
         self,
@@ -743,10 +716,6 @@ class IndexWriter:
                 "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "
                 "refresh --thaw."
             )
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise InvalidInputError("this writer is closed; open another one.")
 
 
 def _unknown(id: str) -> UnknownDocumentError:
