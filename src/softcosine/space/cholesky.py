@@ -145,29 +145,16 @@ def factored(elimination: Elimination, cores: Cores, *, least: float) -> csr_arr
         )
         _factor_core(square, order[members], least)
         squares.append(square)
-    return _laid_out(order, starts, ends, rows, values, cores.members, squares)
-
-
-def _laid_out(
-    order: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    values: NDArray[np.float64],
-    cores: tuple[NDArray[np.int32], ...],
-    squares: list[NDArray[np.float64]],
-) -> csr_array:
-    """Merge columns and cores into one CSR array."""
-    n = len(order)
+    # Columns and cores as one CSR array.
     held = np.zeros(n, np.int64)
     count_outside_core(starts, ends, rows, order, held)
-    for square, members in zip(squares, cores, strict=True):
+    for square, members in zip(squares, cores.members, strict=True):
         count_in_core(square, members, order, held)
     indptr = running_sum(held)
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float64)
     unwritten = indptr[:-1].copy()
     lay_out_outside_core(starts, ends, rows, values, order, unwritten, indices, data)
-    for square, members in zip(squares, cores, strict=True):
+    for square, members in zip(squares, cores.members, strict=True):
         lay_out_core(square, members, order, unwritten, indices, data)
     return csr_array((data, indices, indptr), shape=(n, n))
 

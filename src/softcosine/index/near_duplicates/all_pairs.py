@@ -144,15 +144,18 @@ def _streamed(
     bars = Bars.at(minimum, len(documents.numbers), 0, documents.slack)
 
     def meet(panel: int) -> PairBlock:
-        found: list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]] = []
+        found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
 
         def scored(begin: int, pairs: ScoredPairs) -> None:
             enough = pairs.scores >= minimum
-            first = pairs.columns + begin
-            found.append((first[enough], pairs.documents[enough], pairs.scores[enough]))
+            second = pairs.documents[enough].astype(np.int64)
+            found.append(((pairs.columns + begin)[enough], second, pairs.scores[enough]))
 
         documents.meet(panel, bars, scored)
-        return _block(documents, found)
+        first, second, scores = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.lexsort((second, first))
+        numbers = documents.numbers
+        return PairBlock(numbers[first[order]], numbers[second[order]], scores[order])
 
     yield from _in_order(meet, documents, threads, progress)
 
@@ -281,16 +284,3 @@ def _in_order(
         finally:
             for future in pending:
                 future.cancel()
-
-
-def _block(
-    documents: Comparison,
-    found: list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]],
-) -> PairBlock:
-    if not found:
-        return PairBlock(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    first, second, scores = (np.concatenate(column) for column in zip(*found, strict=True))
-    if len(found) > 1:
-        order = np.lexsort((second, first))
-        first, second, scores = first[order], second[order], scores[order]
-    return PairBlock(documents.numbers[first], documents.numbers[second], scores)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,35 +269,31 @@ def _parts(
 ) -> list[Part]:
     """Return the contribution of each pair of words to the score of one field."""
     S = searcher.S
-    part, local = searcher.part_of(document)
-    terms, values = part.coordinates(local, local + 1)
+    searched, local = searcher.part_of(document)
+    terms, values = searched.coordinates(local, local + 1)
     weights, outside_weights, factor = _weights(searcher, vector, document)
-    place = {int(term): position for position, term in enumerate(terms)}
-    parts: list[Part] = []
-
-    def add(
-        word: str, weight: float, j: int, similarity: float, *, exact: bool, spelled: bool = False
-    ) -> None:
-        position = place.get(j)
-        if position is None or similarity == 0.0:
-            return
-        contribution = weight * similarity * float(values[position]) * factor
-        if contribution != 0.0:
-            term = S.vocabulary.term(j)
-            shown = document_words.get(term, term)
-            parts.append(Part(word, shown, similarity, contribution, exact, spelled=spelled))
-
+    held = dict(zip(terms.tolist(), values.tolist(), strict=True))
     indptr, indices, data = S.arrays
-    for word, i, weight in zip(parsed.words, parsed.terms.tolist(), weights.tolist(), strict=True):
-        for p in range(indptr[i], indptr[i + 1]):
-            j = int(indices[p])
-            add(word, weight, j, float(data[p]), exact=j == i)
-    for outside, weight in zip(parsed.outside, outside_weights.tolist(), strict=True):
-        for j, similarity in zip(outside.terms, outside.similarities, strict=True):
-            add(
-                outside.word, weight, int(j), float(similarity), exact=False,
-                spelled=outside.spelled,
-            )  # fmt: skip
+    words: list[tuple[str, float, int, NDArray[Any], NDArray[Any], bool]] = [
+        (word, weight, i, indices[row], data[row], False)
+        for word, weight, i in zip(
+            parsed.words, weights.tolist(), parsed.terms.tolist(), strict=True
+        )
+        for row in [slice(indptr[i], indptr[i + 1])]
+    ]
+    words += [
+        (one.word, weight, -1, one.terms, one.similarities, one.spelled)
+        for one, weight in zip(parsed.outside, outside_weights.tolist(), strict=True)
+    ]
+    parts = []
+    for word, weight, own, others, similarities, spelled in words:
+        for j, similarity in zip(others.tolist(), similarities.tolist(), strict=True):
+            contribution = weight * similarity * held.get(j, 0.0) * factor
+            if contribution != 0.0:
+                term = S.vocabulary.term(j)
+                shown = document_words.get(term, term)
+                part = Part(word, shown, similarity, contribution, j == own, spelled=spelled)
+                parts.append(part)
     return parts
 
 
