@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from softcosine.index.search.approximate_scores import best_by_sums
 from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.plan import FIELDS
 from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top, check_k
+from softcosine.index.search.top_docs import Limits, QueryVector, Top
 
 
 class FieldsSearcher:
@@ -47,21 +48,14 @@ class FieldsSearcher:
         self,
         queries: Sequence[Sequence[QueryVector]],
         *,
-        k: int,
-        min_score: float = 0.0,
-        expand_postings: bool = True,
-        allowed: Allowed | None = None,
         threads: int | None = None,
+        **options: Any,
     ) -> list[Top]:
         """Search many queries, each with one vector per field; see `Searcher.search_batch`."""
         if self.weights == (1.0,):
-            return self.searchers[0].search_batch(
-                [vector for (vector,) in queries], k=k, min_score=min_score,
-                expand_postings=expand_postings, allowed=allowed, threads=threads,
-            )  # fmt: skip
-        limits = Limits.of(
-            check_k(k), min_score, expand_postings=expand_postings, allowed=allowed
-        )  # fmt: skip
+            vectors = [vector for (vector,) in queries]
+            return self.searchers[0].search_batch(vectors, threads=threads, **options)
+        limits = Limits(**options)
 
         def search(vectors: Sequence[QueryVector]) -> Top:
             return best_by_sums(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from softcosine.index.search.approximate_scores import (
 from softcosine.index.search.bounds import cosine_error, relative_error
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
-from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top, check_k
+from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
@@ -74,11 +75,8 @@ class MeaningSearcher:
         self,
         queries: Sequence[tuple[Sequence[QueryVector], QueryMeaning | None]],
         *,
-        k: int,
-        min_score: float = 0.0,
-        expand_postings: bool = True,
-        allowed: Allowed | None = None,
         threads: int | None = None,
+        **options: Any,
     ) -> list[Top]:
         """Return the k best documents of each query; see `FieldsSearcher.search_batch`.
 
@@ -86,19 +84,13 @@ class MeaningSearcher:
         document must share a term with the query.
         """
         n_docs = sum(part.segment.n_docs for part in self._parts)
-        limits = Limits.of(
-            min(check_k(k), max(n_docs, 1)), min_score, expand_postings=expand_postings,
-            allowed=allowed,
-        )  # fmt: skip
+        limits = Limits(**options).within(n_docs)
         inside = threads if len(queries) == 1 and n_docs > _FEW else 1
 
         def search(query: tuple[Sequence[QueryVector], QueryMeaning | None]) -> Top:
             vectors, meaning = query
             if meaning is None:
-                return self.words.search_batch(
-                    [vectors], k=k, min_score=min_score, expand_postings=expand_postings,
-                    allowed=allowed, threads=inside,
-                )[0]  # fmt: skip
+                return self.words.search_batch([vectors], threads=inside, **options)[0]
             masks = matching(self.words.searchers, vectors, limits)
             with field_sums(self.words.searchers, self.words.weights, vectors) as sums:
                 if sums is None:  # float32 cannot decide
@@ -148,7 +140,7 @@ class MeaningSearcher:
         The vectors of the query matter only for ``expand_postings=False``, as in `search_batch`.
         """
         nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
-        limits = Limits.of(n, 0.0, expand_postings=expand_postings, allowed=allowed)
+        limits = Limits(k=n, expand_postings=expand_postings, allowed=allowed)
         masks = matching(self.words.searchers, vectors, limits)
         query = (nothing,) * len(vectors), replace(meaning, weight=1.0)
         (top,) = self.search_batch([query], k=n, allowed=masks, threads=1)

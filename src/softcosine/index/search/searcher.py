@@ -31,12 +31,10 @@ from softcosine.index.search.plan import ALONE, Plan, panel_plan
 from softcosine.index.search.segment_table import SegmentTable
 from softcosine.index.search.top_docs import (
     NO_DOCUMENTS,
-    Allowed,
     Expanded,
     Limits,
     QueryVector,
     Top,
-    check_k,
 )
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.segment.statistics import FieldStatistics
@@ -220,47 +218,27 @@ class Searcher:
         return self.search_batch([query], threads=threads, **options)[0]
 
     def search_batch(
-        self,
-        queries: Sequence[QueryVector],
-        *,
-        k: int,
-        min_score: float = 0.0,
-        positive: bool = True,
-        expand_postings: bool = True,
-        allowed: Allowed | None = None,
-        threads: int | None = None,
+        self, queries: Sequence[QueryVector], *, threads: int | None = None, **options: Any
     ) -> list[Top]:
         """Return the k best documents of each query; results do not depend on the batch.
 
         Parameters
         ----------
         queries : sequence of QueryVector
-        k : int
-            At least 1.
-        min_score : float
-            Minimum score; may be ``-inf``.
-        positive : bool
-            Whether to return only documents of positive score.
-        expand_postings : bool
-            If False, only documents that share a term with the query match (theory T12); their
-            scores do not change.
-        allowed : sequence of ndarray of shape (n_docs,), bool, or None, optional
-            For each segment, a mask of allowed documents; deleted documents are never returned.
         threads : int, optional
             Maximum number of threads; results do not depend on it.
+        **options
+            Those of `Limits`.
 
         Raises
         ------
         IndefiniteMatrixError
             If the ranking needs the soft norm of a query and x'Sx is negative.
         InvalidInputError
-            If k or min_score is invalid, or scores could overflow float64.
+            If an option is invalid, or scores could overflow float64.
         """
-        limits = Limits.of(
-            min(check_k(k), max(self._n_docs, 1)), min_score, positive=positive,
-            expand_postings=expand_postings, allowed=allowed,
-            threads=threads if len(queries) == 1 else 1,
-        )  # fmt: skip
+        inside = threads if len(queries) == 1 else 1
+        limits = Limits(**options, threads=inside).within(self._n_docs)
         n = min(n_threads(threads), max(1, len(queries)))
         size = min(PANEL, max(1, -(-len(queries) // n)))
         groups = [queries[start : start + size] for start in range(0, len(queries), size)]

@@ -100,36 +100,56 @@ NO_DOCUMENTS = Top(np.empty(0, np.int64), np.empty(0), NOTHING)
 Allowed = Sequence[Mask | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a search selects: scores of `minimum` and more, or above it if `exclusive`.
+    """What a search selects: the options of every searcher.
 
-    `positive` means scores above 0 only, and `threads` are for a query that searches alone.
+    Attributes
+    ----------
+    k : int
+        Maximum number of documents, at least 1.
+    min_score : float
+        Minimum score; may be ``-inf``.
+    positive : bool
+        Whether to return only documents of positive score.
+    expand_postings : bool
+        If False, only documents that share a term with the query match (theory T12); their scores
+        do not change.
+    allowed : sequence of ndarray of shape (n_docs,), bool, or None, optional
+        For each segment, a mask of allowed documents; deleted documents are never returned.
+    threads : int, optional
+        For a query that searches alone.
+
+    Raises
+    ------
+    InvalidInputError
+        If k or min_score is invalid.
     """
 
     k: int
-    minimum: float
-    exclusive: bool
-    positive: bool
-    expand_postings: bool
-    allowed: Allowed | None
-    threads: int | None
+    min_score: float = 0.0
+    positive: bool = True
+    expand_postings: bool = True
+    allowed: Allowed | None = None
+    threads: int | None = 1
 
-    @classmethod
-    def of(
-        cls,
-        k: int,
-        min_score: float,
-        *,
-        positive: bool = True,
-        expand_postings: bool = True,
-        allowed: Allowed | None = None,
-        threads: int | None = 1,
-    ) -> Self:
-        """Return the limits of a search; see `Searcher.search_batch`."""
-        least = check_min_score(min_score)
-        minimum, exclusive = (max(least, 0.0), least <= 0.0) if positive else (least, False)
-        return cls(k, minimum, exclusive, positive, expand_postings, allowed, threads)
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_min_score(self.min_score)
+
+    def within(self, n_docs: int) -> Limits:
+        """Return the same for so many documents."""
+        return replace(self, k=min(self.k, max(n_docs, 1)))
+
+    @property
+    def minimum(self) -> float:
+        """The minimum score."""
+        return float(max(self.min_score, 0.0) if self.positive else self.min_score)
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether scores must be above the minimum."""
+        return self.positive and self.min_score <= 0.0
 
     def best(self, documents: NDArray[np.int64], scores: NDArray[np.float64], plan: Plan) -> Top:
         """Return the k best of some documents."""
