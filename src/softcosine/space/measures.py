@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from softcosine._ragged import running_sum
 from softcosine._validation import check_whole, is_number, must_be
@@ -219,7 +219,7 @@ def sparse_soft_cosine_similarity(
     if not is_number(min_similarity):
         raise must_be("min_similarity", min_similarity, "a number")
     y_scaled = scaled_rows(reciprocal(soft_norms(Y, Y @ matrix, matrix)), Y).T.tocsr()
-    blocks = []
+    blocks = [csr_array((0, y_scaled.shape[1]))]
     for start in range(0, X.shape[0], _BLOCK):
         rows = X[start : start + _BLOCK]
         left = rows @ matrix
@@ -228,17 +228,7 @@ def sparse_soft_cosine_similarity(
         block.data = clipped(block.data)
         block.sort_indices()
         blocks.append(_keep(block, k, min_similarity))
-    if not blocks:
-        return csr_array((0, y_scaled.shape[1]), dtype=np.float64)
-    indptr = np.concatenate([[0], *(np.diff(block.indptr) for block in blocks)]).cumsum()
-    return csr_array(
-        (
-            np.concatenate([block.data for block in blocks]),
-            np.concatenate([block.indices for block in blocks]),
-            indptr,
-        ),
-        shape=(X.shape[0], y_scaled.shape[1]),
-    )
+    return csr_array(vstack(blocks, format="csr"))
 
 
 def paired_soft_inner_product(

@@ -36,7 +36,7 @@ from softcosine.index.query.query_vectors import (
     respelled,
 )
 from softcosine.index.requests import SearchOptions
-from softcosine.index.search.explanation import Explanation, by_size, explain
+from softcosine.index.search.explanation import Explanation, Part, word_parts
 from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
@@ -590,16 +590,24 @@ class Search:
 
     def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""
-        number = self.snapshot.documents.number(id)
-        score, parts = explain(
-            self.searcher, self.snapshot.fields, query.vectors, query.parsed, number,
-            document_words(self.snapshot, number),
-        )  # fmt: skip
+        number, fields = self.snapshot.documents.number(id), self.snapshot.fields
+        words, parts = document_words(self.snapshot, number), list[Part]()
+        for one, vector, parsed, of in zip(
+            self.searcher.searchers, query.vectors, query.parsed, fields, strict=True
+        ):
+            name = of.name if len(fields) > 1 else ""
+            for part in word_parts(one, vector, parsed, number, words):
+                contribution = of.weight * part.contribution
+                parts.append(replace(part, contribution=contribution, field=name))
         if self.encoding is not None and query.meaning is not None:
-            score = float(self.scores(query, np.array([number]))[0])
-            shares = self.encoding.parts(query.meaning, query.texts, number)
-            parts = by_size([*parts, *shares])
-        return Explanation(query.shown, id, score, parts, self.searcher.ranking.name)
+            parts += self.encoding.parts(query.meaning, query.texts, number)
+        parts.sort(
+            key=lambda part: (
+                -abs(part.contribution), part.query_word, part.document_word, part.field
+            )
+        )  # fmt: skip
+        score = float(self.scores(query, np.array([number]))[0])
+        return Explanation(query.shown, id, score, tuple(parts), self.searcher.ranking.name)
 
 
 def document_words(snapshot: Snapshot, number: int) -> dict[str, str]:

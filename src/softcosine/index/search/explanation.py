@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.defaults import Field
 from softcosine.index.query.query_vectors import ParsedQuery
 from softcosine.index.rankings import TITLES
-from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.notebook import bar, escaped, html_table
 from softcosine.index.search.searcher import Searcher
@@ -155,49 +153,6 @@ class Explanation:
         return data_frame({name: [getattr(part, name) for part in self.parts] for name in names})
 
 
-def explain(
-    searcher: FieldsSearcher,
-    fields: Sequence[Field],
-    vectors: Sequence[QueryVector],
-    parsed: Sequence[ParsedQuery],
-    document: int,
-    document_words: dict[str, str],
-) -> tuple[float, tuple[Part, ...]]:
-    """Return the explanation of a document's score, by decreasing size of the contributions.
-
-    Parameters
-    ----------
-    searcher : FieldsSearcher
-    fields : sequence of Field
-    vectors : sequence of QueryVector
-    parsed : sequence of ParsedQuery
-        The parsed query for each field.
-    document : int
-    document_words : dict
-        For each term, its word in the text of this document.
-    """
-    parts: list[Part] = []
-    for own, vector, words, of in zip(searcher.searchers, vectors, parsed, fields, strict=True):
-        name = of.name if len(fields) > 1 else ""
-        found = _parts(own, vector, words, document, document_words)
-        parts += [
-            replace(part, contribution=of.weight * part.contribution, field=name) for part in found
-        ]
-    return float(searcher.scores(vectors, np.array([document]))[0]), by_size(parts)
-
-
-def by_size(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return the parts of an explanation by decreasing size of the contributions."""
-    return tuple(
-        sorted(
-            parts,
-            key=lambda part: (
-                -abs(part.contribution), part.query_word, part.document_word, part.field
-            ),
-        )
-    )  # fmt: skip
-
-
 def meaning_parts(
     unit: NDArray[np.float64] | None,
     meaning: QueryMeaning,
@@ -260,14 +215,17 @@ def _decomposed(
     return [*rows, rest], summands
 
 
-def _parts(
+def word_parts(
     searcher: Searcher,
     vector: QueryVector,
     parsed: ParsedQuery,
     document: int,
-    document_words: dict[str, str],
+    document_words: Mapping[str, str],
 ) -> list[Part]:
-    """Return the contribution of each pair of words to the score of one field."""
+    """Return the contribution of each pair of words to the score of one field.
+
+    `document_words` has, for each term, its word in the text of the document.
+    """
     S = searcher.S
     searched, local = searcher.part_of(document)
     terms, values = searched.coordinates(local, local + 1)
