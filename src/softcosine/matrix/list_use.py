@@ -115,7 +115,7 @@ def list_use(
     entries = _entries(source, keys)
     if not entries:
         return None
-    judge = _Judge(S, source, keys, queries=queries)
+    judge = _Judge(S, source, keys, queries)
     reasons: Counter[str] = Counter()
     unused: list[UnusedEntry] = []
     n_in_queries = 0
@@ -158,64 +158,56 @@ def _pairs(written: Any) -> Iterator[tuple[str, str]]:
     return iter(()) if pairs is None else pairs
 
 
+@dataclass(frozen=True, slots=True)
 class _Judge:
     """Determines whether a pair of words has an effect, and if not, why."""
 
-    def __init__(
-        self,
-        S: TermSimilarityMatrix,
-        source: TermSimilaritySource,
-        keys: TermKeys,
-        *,
-        queries: bool,
-    ) -> None:
-        self._S = S
-        self._source = source
-        self._keys = keys
-        self._queries = queries
-        self._arrays = S.arrays
+    S: TermSimilarityMatrix
+    source: TermSimilaritySource
+    keys: TermKeys
+    queries: bool
 
     def of(self, left: str, right: str) -> tuple[str, bool]:
         """Return the reason without effect, else empty; and whether one word is not a term."""
-        terms = [self._keys.of_entry(word) for word in (left, right)]
+        terms = [self.keys.of_entry(word) for word in (left, right)]
         if not all(terms):
             return _STOP_WORDS, False
         if terms[0] == terms[1]:
             return "", False  # one term: each finds the other without the list
-        numbers = self._S.vocabulary.indices(terms).tolist()
+        numbers = self.S.vocabulary.indices(terms).tolist()
         inside = [number for number in numbers if number >= 0]
         outside = [w for w, number in zip((left, right), numbers, strict=True) if number < 0]
         if len(inside) == 2:
             if self._stands(*inside) or self._stands(*inside[::-1]):
                 return "", False
-            a, b = (self._S.representative(number) for number in inside)
+            a, b = (self.S.representative(number) for number in inside)
             return self._refused(a, b, _FULL), False
-        if not self._queries or not inside:
+        if not self.queries or not inside:
             several = any(map(self._several, outside))
             return (_SEVERAL if several else _ABSENT), False
         if self._several(outside[0]):
             return _SEVERAL, False
-        asked, shows = self._words(outside[0]), self._S.representative(inside[0])
-        if similarities_by(self._source, [asked], [shows])[0] > 0.0:
+        asked, shows = self._words(outside[0]), self.S.representative(inside[0])
+        if similarities_by(self.source, [asked], [shows])[0] > 0.0:
             return "", True
         return self._refused(asked, shows, _FULL), False
 
     def _stands(self, i: int, j: int) -> bool:
-        indptr, indices, data = self._arrays
+        indptr, indices, data = self.S.arrays
         own = indices[indptr[i] : indptr[i + 1]]
         place = int(np.searchsorted(own, j))
         return place < len(own) and own[place] == j and data[indptr[i] + place] != 0.0
 
     def _words(self, word: str) -> str:
         """Return a word of a list as it is in a query."""
-        analyzer = self._keys.analyzer
+        analyzer = self.keys.analyzer
         kept = find_words(normalize(word)) if analyzer is None else analyzer.kept(word)
         return " ".join(kept)
 
     def _several(self, word: str) -> bool:
         """Whether the analyzer splits a word into several that are not a term together."""
         words = self._words(word).split(" ")
-        analyzer = self._keys.analyzer
+        analyzer = self.keys.analyzer
         if analyzer is None or len(words) == 1:
             return len(words) > 1
         return (0, len(words)) not in analyzer.ranges(analyzer.stem(words))
@@ -223,10 +215,10 @@ class _Judge:
     def _refused(self, left: str, right: str, otherwise: str) -> str:
         from softcosine.similarity.provenance import origins
 
-        value = float(similarities_by(self._source, [left], [right])[0])
+        value = float(similarities_by(self.source, [left], [right])[0])
         if value > 0.0:
-            least = float(self._S.settings.get("min_similarity", 0.0))
+            least = float(self.S.settings.get("min_similarity", 0.0))
             return _LEAST if value < np.float32(least) else otherwise
-        (origin,) = origins(self._source, [left], [right])
+        (origin,) = origins(self.source, [left], [right])
         told = (_OVERRULED.get(leaf.name) for leaf in origin.leaves())
         return next(filter(None, told), _JOINED)
