@@ -80,10 +80,7 @@ class SourceOfSources(TermSimilaritySource):
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether any joined source knows each term, shape (n_terms,)."""
-        known = np.zeros(len(terms), np.bool_)
-        for source in self.sources:
-            known |= known_by(source, terms)
-        return known
+        return _any(known_by(source, terms) for source in self.sources)
 
     def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
         """Return the join with all lists in terms; see `softcosine.similarity.in_terms`."""
