@@ -25,22 +25,3 @@ except ImportError as error:  # older versions lack the last name
     raise MissingDependencyError(
         "scikit-learn (1.6 or later)", "sklearn", "softcosine.sklearn"
     ) from error
-
-__all__ = [
-    "BaseEstimator",
-    "ClassNamePrefixFeaturesOutMixin",
-    "ClassifierMixin",
-    "LinearSVC",
-    "LogisticRegression",
-    "OneToOneFeatureMixin",
-    "SklearnNotFittedError",
-    "TransformerMixin",
-    "available_if",
-    "check_classification_targets",
-    "check_random_state",
-    "clone",
-    "column_or_1d",
-    "get_config",
-    "type_of_target",
-    "validate_data",
-]
