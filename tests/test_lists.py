@@ -433,10 +433,6 @@ def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
     index = sc.SoftIndex.open("x")
     assert found(index, "defects") == ["d0"]
     assert found(index, "storage") == ["d4", "d3"]
-    alone = json.loads(
-        run("similarity", "build", *arguments, "--overwrite", "--no-source", "--json")
-    )
-    assert alone["list_use"]["n_used"] == 3  # nobody is asked about "defect" any more
 
 
 def test_a_thesaurus_file_is_balanced_as_other_sources_are(run, folder):
