@@ -32,7 +32,7 @@ EitherWriter = IndexWriter | ShardedWriter
 
 _T = TypeVar("_T")
 _MOST = "\U0010ffff"
-_QUERIES = ("q", "text", "word")  # fields of requests
+_QUERIES = ("q", "word")  # fields of requests
 
 
 def whole(one: EitherIndex, what: str) -> SoftIndex:
