@@ -7,9 +7,9 @@ the two-stage search").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from softcosine.index.search.plan import ALL, SHARING, Plan
 from softcosine.index.search.top_docs import NO_DOCUMENTS, Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.kernels.search import select_candidates
-
-if TYPE_CHECKING:
-    from softcosine.index.search.searcher import Searcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +49,19 @@ class ApproximateScores:
     half: bool = False
 
 
+class _FieldSearcher(Protocol):
+    """A `Searcher` of one field, as sums over fields need it."""
+
+    @property
+    def parts(self) -> Sequence[Part]: ...
+    def approximate_scores(
+        self, query: QueryVector, /
+    ) -> AbstractContextManager[ApproximateScores | None]: ...
+
+
 @contextmanager
 def field_sums(
-    searchers: Sequence[Searcher], weights: Sequence[float], vectors: Sequence[QueryVector]
+    searchers: Sequence[_FieldSearcher], weights: Sequence[float], vectors: Sequence[QueryVector]
 ) -> Iterator[ApproximateScores | None]:
     """Yield the weighted sum of the scores in every field; None if float32 cannot decide."""
     with ExitStack() as stack:
@@ -88,7 +95,7 @@ def field_sums(
 
 
 def best_by_sums(
-    searchers: Sequence[Searcher],
+    searchers: Sequence[_FieldSearcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,
@@ -108,7 +115,7 @@ def best_by_sums(
 
 
 def best_of_all(
-    searchers: Sequence[Searcher],
+    searchers: Sequence[_FieldSearcher],
     vectors: Sequence[QueryVector],
     limits: Limits,
     scores: Callable[[NDArray[np.int64]], NDArray[np.float64]],
@@ -120,7 +127,7 @@ def best_of_all(
 
 
 def matching(
-    searchers: Sequence[Searcher], vectors: Sequence[QueryVector], limits: Limits
+    searchers: Sequence[_FieldSearcher], vectors: Sequence[QueryVector], limits: Limits
 ) -> list[Mask]:
     """Return the documents of each segment that a query may return.
 
@@ -146,7 +153,7 @@ def documents_in(masks: Sequence[Mask], parts: Sequence[Part]) -> list[NDArray[n
 
 
 def summed_candidates(
-    searchers: Sequence[Searcher],
+    searchers: Sequence[_FieldSearcher],
     weights: Sequence[float],
     vectors: Sequence[QueryVector],
     limits: Limits,
