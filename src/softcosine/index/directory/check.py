@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,25 +17,16 @@ from softcosine.index.directory.commit import SHARED, Commit
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
-from softcosine.index.directory.stored import (
-    read_coordinates,
-    read_deleted,
-    read_norms,
-    read_segment,
-    read_snapshot,
-    read_space,
-    read_statistics,
-    read_updates,
-)
+from softcosine.index.directory.stored import read_snapshot, reading
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.documents import loaded
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.stored_fields import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.storage import Folder
 
 _ROUNDING = 1e-9
+_T = TypeVar("_T")
 
 
 def check_index(
@@ -80,39 +71,27 @@ def check_index(
 def _check(generation: Commit, progress: Report) -> None:
     settings = IndexSettings.from_dict(generation.settings)
     _check_names(generation, settings)
-    S = None
-    if settings.space is not None:
-        with _naming(generation.part(settings.space)) as folder:
-            S = _checked_space(folder)
-    n_terms = 0 if S is None else len(S)
-    if settings.statistics is not None:
-        with _naming(generation.part(settings.statistics)) as folder:
-            counted = read_statistics(folder, n_terms)
-            _require(len(counted) == len(settings.fields), "it has not one entry a field")
-    for number, stated in enumerate(settings.segments):
-        progress("checking segments", number, len(settings.segments))
-        with _naming(generation.part(stated.part)) as folder:
-            segment = read_segment(folder)
-            _check_segment(segment, n_terms, settings)
-        if stated.deleted is not None:
-            with _naming(generation.part(stated.deleted)) as folder:
-                _check_deleted(folder, stated.n_docs)
-        if stated.updates is not None:
-            with _naming(generation.part(stated.updates)) as folder:
-                _require(folder.settings["n_docs"] == stated.n_docs, "it is of another segment")
-                for metadata in read_updates(folder).all().values():
-                    loaded(metadata)
-        if stated.coordinates is not None:
-            with _naming(generation.part(stated.coordinates)) as folder:
-                read_coordinates(folder).check()
-        if stated.norms is not None:
-            with _naming(generation.part(stated.norms)) as folder:
-                norms = read_norms(folder, stated.n_docs, generation.epoch)
-                _require(len(norms) == len(settings.fields), "it has not one array a field")
     snapshot = read_snapshot(generation)
+    _named(generation, settings.space, _check_space, snapshot.S)
+    for number, (stated, segment) in enumerate(
+        zip(settings.segments, snapshot.segments, strict=False)
+    ):
+        progress("checking segments", number, len(settings.segments))
+        whole = replace(segment, coordinates=None)
+        _named(generation, stated.part, _check_segment, whole, len(snapshot.S), settings)
+        _named(generation, stated.updates, _check_metadata, segment)
+        if segment.coordinates is not None:
+            _named(generation, stated.coordinates, segment.coordinates.check)
     _check_pieces(generation, snapshot)
     _check_ids(generation, snapshot.segments)
     _check_norms(generation, snapshot)
+
+
+def _named(generation: Commit, part: str | None, check: Callable[..., _T], *values: Any) -> _T:
+    """Return what a check of a part returns; its errors name the part."""
+    if part is None:
+        return check(*values)
+    return reading(generation.part(part), lambda _: check(*values))
 
 
 def _check_names(generation: Commit, settings: IndexSettings) -> None:
@@ -133,19 +112,17 @@ def _check_names(generation: Commit, settings: IndexSettings) -> None:
 def _check_pieces(generation: Commit, snapshot: Snapshot) -> None:
     """Derive the document frequencies of word pieces again, and compare."""
     pieces, again = snapshot.stored_pieces, replace(snapshot, stored_pieces=None).piece_frequencies
-    if pieces is None or again is None or snapshot.settings.statistics is None:
+    if pieces is None or again is None:
         return
-    if not (
-        np.array_equal(pieces.numbers, again.numbers)
-        and _are_close(pieces.frequencies, again.frequencies)
-    ):
-        with _naming(generation.part(snapshot.settings.statistics)):
-            _require(False, "the frequencies of word pieces are not those of the terms")
+    same = np.array_equal(pieces.numbers, again.numbers) and _are_close(
+        pieces.frequencies, again.frequencies
+    )
+    wrong = "the frequencies of word pieces are not those of the terms"
+    _named(generation, snapshot.settings.statistics, _require, same, wrong)
 
 
-def _checked_space(folder: Folder) -> TermSimilarityMatrix:
-    """Open S, and check its numbers, rows, diagonal and attributes."""
-    S, _ = read_space(folder)
+def _check_space(S: TermSimilarityMatrix) -> None:
+    """Check the numbers, rows, diagonal and attributes of S."""
     S.check()
     indptr, indices, data = S.arrays
     rows = np.repeat(np.arange(len(S)), np.diff(indptr))
@@ -158,14 +135,10 @@ def _checked_space(folder: Folder) -> TermSimilarityMatrix:
     _require(S.symmetric == is_symmetric(matrix), "S is symmetric and says otherwise, or not so")
     positive = bool((data >= 0).all())
     _require(S.non_negative == positive, "S has negative entries and says otherwise, or not so")
-    return S
 
 
 def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSettings) -> None:
     """Check the fields, positions and stored documents, and that they match each other."""
-    _require(len(segment.fields) == len(settings.fields), "it has not one entry a field")
-    for field in segment.fields:
-        _require(field.n_terms <= n_terms, "it has terms that the vocabulary does not have")
     segment.check(n_terms)
     for number, field in enumerate(segment.fields):
         _check_inverse(field)
@@ -206,13 +179,9 @@ def _check_inverse(field: Segment) -> None:
         )
 
 
-def _check_deleted(folder: Folder, n_docs: int) -> None:
-    live = read_deleted(folder)
-    _require(live.shape[0] == n_docs, f"it speaks of {live.shape[0]} documents, not of {n_docs}")
-    again = np.packbits(~live)
-    _require(
-        np.array_equal(again, folder.array("deleted")), "bits are set behind the last document"
-    )
+def _check_metadata(segment: IndexedSegment) -> None:
+    for metadata in segment.documents.updates.all().values():
+        loaded(metadata)
 
 
 def _check_ids(generation: Commit, segments: Sequence[IndexedSegment]) -> None:
@@ -263,17 +232,6 @@ def _check_norms(generation: Commit, snapshot: Snapshot) -> None:
 
 def _are_close(left: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
     return bool(np.all(np.abs(left - right) <= _ROUNDING * np.maximum(right, 1.0)))
-
-
-@contextlib.contextmanager
-def _naming(folder: Folder) -> Iterator[Folder]:
-    """Add the name of the part to errors."""
-    try:
-        yield folder
-    except (CorruptIndexError, LookupError, TypeError, ValueError, OverflowError) as error:
-        if str(folder.path) in str(error):
-            raise
-        raise CorruptIndexError(f"{folder.path}: {error}") from error
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -168,10 +168,10 @@ class FolderWriter(StoreWriter):
         """Write a part."""
         return write_part(self, kind, *values)
 
-    def write_and_open(self, kind: str, *values: Any) -> tuple[str, Any]:
-        """Write a part, and open it."""
-        name = self.write_part(kind, *values)
-        return name, READERS[kind](self.part(name))
+    def write_and_open(self, kind: str, value: Any, n_docs: int) -> tuple[str, Any]:
+        """Write a part of a segment with so many documents, and open it."""
+        name = self.write_part(kind, value, n_docs)
+        return name, READERS[kind](self.part(name), n_docs)
 
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit with these settings."""

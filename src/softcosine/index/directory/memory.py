@@ -121,9 +121,9 @@ class MemoryWriter:
         """Return a new part name."""
         return _name(kind)
 
-    def write_and_open(self, kind: str, *values: Any) -> tuple[str, Any]:
-        """Return a new part name, and the first value."""
-        return _name(kind), values[0]
+    def write_and_open(self, kind: str, value: Any, n_docs: int) -> tuple[str, Any]:
+        """Return a new part name, and the value."""
+        return _name(kind), value
 
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return an empty string: norms are not stored."""

@@ -150,7 +150,7 @@ def _is_whole(segment: SegmentSettings, parts: dict[str, Folder], damage: dict[s
     try:
         read_segment(parts[segment.part])
         if segment.updates is not None:
-            read_updates(parts[segment.updates])
+            read_updates(parts[segment.updates], segment.n_docs)
     except (OSError, KeyError, TypeError, ValueError) as error:
         damage[segment.part] = str(error)
         return False

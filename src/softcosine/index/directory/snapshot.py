@@ -19,7 +19,12 @@ from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.query.phrases import Positions
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
-from softcosine.index.segment.documents import Document, Documents, MemoryDocuments
+from softcosine.index.segment.documents import (
+    Document,
+    Documents,
+    MemoryDocuments,
+    unknown_document,
+)
 from softcosine.index.segment.metadata_columns import MISSING, MetadataColumns, Path
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
@@ -116,7 +121,7 @@ class IndexedSegment:
         for kind, *values in (
             ("deleted", self.live),
             ("norms", self.norms, epoch),
-            ("coordinates", self.coordinates),
+            ("coordinates", self.coordinates, self.n_docs),
         ):
             if values[0] is not None and getattr(self.names, kind) is None:
                 entry = entry.named(**{kind: write(kind, *values)})
@@ -317,17 +322,16 @@ class Snapshot:
     @cached_property
     def n_encoded(self) -> int:
         """Number of live documents whose coordinates are those of the space's encoder."""
-        return sum(
-            int(np.count_nonzero(one.coordinates.encoded & one.mask))
-            for one in self.segments
-            if one.coordinates is not None
-        )
+        return self._n_coordinates("encoded")
 
     @cached_property
     def n_estimated(self) -> int:
         """Number of live documents whose coordinates are estimated by the query table."""
+        return self._n_coordinates("estimated")
+
+    def _n_coordinates(self, kind: str) -> int:
         return sum(
-            int(np.count_nonzero(one.coordinates.estimated & one.mask))
+            int(np.count_nonzero(getattr(one.coordinates, kind) & one.mask))
             for one in self.segments
             if one.coordinates is not None
         )
@@ -538,13 +542,7 @@ class SegmentedDocuments:
 
     def number(self, id: str) -> int:
         """Return the number of a document; UnknownDocumentError if no document has the id."""
-        error: UnknownDocumentError | None = None
-        for first, segment in zip(reversed(self.firsts), reversed(self._segments), strict=True):
-            try:
-                local = segment.documents.number(id)
-            except UnknownDocumentError as unknown:
-                error = unknown
-                continue
-            if segment.live is None or segment.live[local]:
-                return first + local
-        raise error or UnknownDocumentError(f"there is no document with the id {id!r}.")
+        number = self.numbers_of([id]).get(id) if isinstance(id, str) else None
+        if number is None:
+            raise unknown_document(id)
+        return number

@@ -88,14 +88,9 @@ def read_segment(folder: Folder) -> IndexedSegment:
     settings = folder.settings
     n_docs, n_terms = count_in(settings, "n_docs", MAX_DOCS), count_in(settings, "n_terms")
     arrays, fields = [], []
-    try:
-        for number in range(count_in(settings, "fields")):
-            arrays.append(folder.arrays(str(number)))
-            fields.append(
-                Segment.from_arrays(arrays[-1], n_terms)
-            )  # raises if there are no arrays, so the loop ends
-    except CorruptIndexError as error:
-        raise CorruptIndexError(f"{folder.path}: {error}") from error
+    for number in range(count_in(settings, "fields")):
+        arrays.append(folder.arrays(str(number)))
+        fields.append(Segment.from_arrays(arrays[-1], n_terms))  # raises if there are no arrays
     if not fields or any(segment.n_docs != n_docs for segment in fields):
         raise CorruptIndexError(
             f"{folder.path} speaks of {n_docs} documents, but its postings of "
@@ -129,6 +124,17 @@ def _space_content(S: TermSimilarityMatrix, source: TermSimilaritySource | None)
     return {"similarity": settings, "source": kept}, arrays
 
 
+def reading(folder: Folder, read: Callable[..., _T], *values: Any) -> _T:
+    """Return what a function reads in a part; its errors name the part."""
+    try:
+        return read(folder, *values)
+    except (CorruptIndexError, *UNFORESEEN) as error:
+        foreign = isinstance(error, SoftCosineError) and not isinstance(error, CorruptIndexError)
+        if foreign or str(folder.path) in str(error):
+            raise
+        raise CorruptIndexError(f"{folder.path}: {error}") from error
+
+
 def read_space(folder: Folder) -> tuple[TermSimilarityMatrix, TermSimilaritySource | None]:
     """Open S and its source."""
     S = TermSimilarityMatrix.from_folder(folder, folder.settings["similarity"])
@@ -151,7 +157,7 @@ def _statistics_content(
     }, frequencies
 
 
-def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]:
+def read_statistics(folder: Folder, n_terms: int, n_fields: int) -> tuple[FieldStatistics, ...]:
     """Open the statistics of all fields; later terms have document frequency 0."""
     read = []
     for number, settings in enumerate(given_in(folder.settings, "fields", list)):
@@ -166,6 +172,8 @@ def read_statistics(folder: Folder, n_terms: int) -> tuple[FieldStatistics, ...]
                 "rebuild the index."
             )
         read.append(FieldStatistics(n_docs, frequencies, length).padded(n_terms))
+    if len(read) != n_fields:
+        raise CorruptIndexError("it has not one entry a field; rebuild the index.")
     return tuple(read)
 
 
@@ -212,9 +220,18 @@ def read_meaning(folder: Folder) -> MeaningSpace:
         ) from error
 
 
-def read_coordinates(folder: Folder) -> Coordinates:
+def _check_n_docs(folder: Folder, n_docs: int) -> None:
+    """Raise CorruptIndexError if a part is of a segment with another number of documents."""
+    own = count_in(folder.settings, "n_docs", MAX_DOCS)
+    if own != n_docs:
+        raise CorruptIndexError(
+            f"it speaks of {own} documents, not of {n_docs}; rebuild the index."
+        )
+
+
+def read_coordinates(folder: Folder, n_docs: int) -> Coordinates:
     """Open the coordinates of a segment's documents."""
-    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
+    _check_n_docs(folder, n_docs)
     dimensions = count_in(folder.settings, "dimensions", MAX_DIMENSIONS)
     arrays = {name: folder.array(name) for name in ("vectors", "inverse_lengths", "estimated")}
     return Coordinates.from_arrays(arrays, n_docs, dimensions)
@@ -236,12 +253,15 @@ def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str
     return checksums
 
 
-def read_deleted(folder: Folder) -> NDArray[np.bool_]:
+def read_deleted(folder: Folder, n_docs: int) -> NDArray[np.bool_]:
     """Return the mask of live documents of a segment, shape (n_docs,)."""
-    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
+    _check_n_docs(folder, n_docs)
     bits = folder.array("deleted")
     check_array("deleted", bits, ("uint8",), (n_docs + 7) // 8)
-    return ~np.unpackbits(np.asarray(bits), count=n_docs).astype(bool)
+    deleted = np.unpackbits(np.asarray(bits)).astype(bool)
+    if deleted[n_docs:].any():
+        raise CorruptIndexError("bits are set behind the last document; rebuild the index.")
+    return ~deleted[:n_docs]
 
 
 def n_live_docs(generation: Commit) -> int:
@@ -249,15 +269,15 @@ def n_live_docs(generation: Commit) -> int:
     return sum(
         one.n_docs
         if one.deleted is None
-        else int(np.count_nonzero(read_deleted(generation.part(one.deleted))))
+        else int(np.count_nonzero(read_deleted(generation.part(one.deleted), one.n_docs)))
         for one in IndexSettings.from_dict(generation.settings).segments
     )
 
 
-def read_updates(folder: Folder) -> MetadataUpdates:
+def read_updates(folder: Folder, n_docs: int) -> MetadataUpdates:
     """Open updated metadata of a segment."""
+    _check_n_docs(folder, n_docs)
     arrays = {name: folder.array(name) for name in ("numbers", "starts", "values")}
-    n_docs = count_in(folder.settings, "n_docs", MAX_DOCS)
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
@@ -266,9 +286,9 @@ def _norms_content(norms: Sequence[NDArray[np.float64]], epoch: str) -> _Content
     return {"fields": len(norms), "epoch": epoch}, arrays
 
 
-def _coordinates_content(coordinates: Coordinates) -> _Content:
-    n_docs, dimensions = coordinates.vectors.shape
-    return {"n_docs": n_docs, "dimensions": dimensions}, coordinates.to_arrays()
+def _coordinates_content(coordinates: Coordinates, n_docs: int) -> _Content:
+    settings = {"n_docs": n_docs, "dimensions": coordinates.vectors.shape[1]}
+    return settings, coordinates.to_arrays()
 
 
 # What a part of each kind holds; segments are written by `write_segment`.
@@ -284,7 +304,7 @@ _CONTENT: dict[str, Callable[..., _Content]] = {
 
 
 # How the parts are read that a writer reads at once.
-READERS: dict[str, Callable[[Folder], Any]] = {
+READERS: dict[str, Callable[[Folder, int], Any]] = {
     "updates": read_updates,
     "coordinates": read_coordinates,
 }
@@ -295,7 +315,9 @@ def write_part(writer: StoreWriter, kind: str, *values: Any) -> str:
     return writer.write(kind, *_CONTENT[kind](*values))
 
 
-def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.float64], ...]:
+def read_norms(
+    folder: Folder, n_docs: int, n_fields: int, epoch: str
+) -> tuple[NDArray[np.float64], ...]:
     """Return the soft norms of a segment, field by field, each of shape (n_docs,).
 
     CorruptIndexError if they belong to another epoch.
@@ -305,9 +327,9 @@ def read_norms(folder: Folder, n_docs: int, epoch: str) -> tuple[NDArray[np.floa
             f"{folder.path} holds norms of the epoch {own!r:.80}, but the index is of {epoch!r}; "
             "rebuild the index."
         )
-    norms = tuple(
-        folder.array(str(number)) for number in range(count_in(folder.settings, "fields"))
-    )
+    if count_in(folder.settings, "fields") != n_fields:
+        raise CorruptIndexError("it has not one array a field; rebuild the index.")
+    norms = tuple(folder.array(str(number)) for number in range(n_fields))
     for own in norms:
         check_array("norms", own, ("float64",), n_docs)
         check_values("norms", own, least=0.0)
@@ -339,34 +361,25 @@ def read_snapshot(
     if recipe is not None and settings.space is None:
         settings = replace(settings, recipe=recipe, awaited=())
     known = {} if previous is None else {one.part: one for one in previous.segments}
-    try:
-        S, kept = TermSimilarityMatrix.identity(Vocabulary([])), None
-        if settings.space is not None:
-            S, kept = read_space(generation.part(settings.space))
-        segments = tuple(
-            _read_indexed(generation, one, known.get(one.part)) for one in settings.segments
-        )
-        statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
-        if settings.statistics is not None:
-            statistics = read_statistics(generation.part(settings.statistics), len(S))
-        meaning = pieces = None
-        if settings.meaning is not None:
-            if previous is not None and previous.settings.meaning == settings.meaning:
-                meaning = previous.meaning
-            else:
-                meaning = read_meaning(generation.part(settings.meaning))
-            if settings.statistics is not None:
-                pieces = read_pieces(generation.part(settings.statistics), statistics[0].n_docs)
-    except SoftCosineError:
-        raise
-    except UNFORESEEN as error:
-        raise CorruptIndexError(f"{generation.path} lacks a part of an index: {error!r}") from error
-    if len(statistics) != len(settings.fields):
-        raise CorruptIndexError(
-            f"{generation.path} has statistics of {len(statistics)} fields, not of "
-            f"{len(settings.fields)}; rebuild the index."
-        )
-    _check_together(generation.path, settings, segments, len(S), meaning)
+    S, kept = TermSimilarityMatrix.identity(Vocabulary([])), None
+    if settings.space is not None:
+        S, kept = reading(generation.part(settings.space), read_space)
+    n_fields, meaning, pieces = len(settings.fields), None, None
+    statistics = (FieldStatistics.none(len(S)),) * n_fields
+    if previous is not None and previous.settings.meaning == settings.meaning:
+        meaning = previous.meaning
+    elif settings.meaning is not None:
+        meaning = reading(generation.part(settings.meaning), read_meaning)
+    if settings.statistics is not None:
+        counted = generation.part(settings.statistics)
+        statistics = reading(counted, read_statistics, len(S), n_fields)
+        if meaning is not None:
+            pieces = reading(counted, read_pieces, statistics[0].n_docs)
+    segments = tuple(
+        _read_indexed(generation, one, n_fields, known.get(one.part)) for one in settings.segments
+    )
+    for stated, one in zip(settings.segments, segments, strict=True):
+        _check_together(generation.path, stated, one, n_fields, len(S), meaning)
     return Snapshot(
         settings, segments, S, kept if source is None else source, statistics,
         generation=generation.number, meaning=meaning, stored_pieces=pieces,
@@ -395,7 +408,7 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
 
 
 def _read_indexed(
-    generation: Commit, settings: SegmentSettings, known: IndexedSegment | None
+    generation: Commit, settings: SegmentSettings, n_fields: int, known: IndexedSegment | None
 ) -> IndexedSegment:
     """Open a segment with its deletes, norms, updated metadata and coordinates.
 
@@ -403,54 +416,51 @@ def _read_indexed(
     ----------
     generation : Commit
     settings : SegmentSettings
+    n_fields : int
     known : IndexedSegment or None
         The same segment, opened earlier.
     """
 
     def part(kind: str, read: Callable[..., _T], *values: Any) -> _T | None:
         name = getattr(settings, kind)
-        return None if name is None else read(generation.part(name), *values)
+        return None if name is None else reading(generation.part(name), read, *values)
 
-    segment = read_segment(generation.part(settings.part)) if known is None else known
+    segment, n_docs = known, settings.n_docs
+    if segment is None:
+        segment = reading(generation.part(settings.part), read_segment)
     if segment.names.updates != settings.updates:
-        updates = part("updates", read_updates) or MetadataUpdates.none()
+        updates = part("updates", read_updates, n_docs) or MetadataUpdates.none()
         segment = segment.with_updates(settings.updates, updates)
     return replace(
         segment,
-        live=part("deleted", read_deleted),
-        norms=part("norms", read_norms, segment.n_docs, generation.epoch),
-        coordinates=part("coordinates", read_coordinates),
+        live=part("deleted", read_deleted, n_docs),
+        norms=part("norms", read_norms, n_docs, n_fields, generation.epoch),
+        coordinates=part("coordinates", read_coordinates, n_docs),
         names=settings,
     )
 
 
 def _check_together(
     path: Path,
-    settings: IndexSettings,
-    segments: Sequence[IndexedSegment],
+    stated: SegmentSettings,
+    segment: IndexedSegment,
+    n_fields: int,
     n_terms: int,
     meaning: MeaningSpace | None,
 ) -> None:
-    """Raise CorruptIndexError if the parts do not match each other."""
-    for stated, one in zip(settings.segments, segments, strict=True):
-        if (
-            one.n_docs != stated.n_docs
-            or len(one.fields) != len(settings.fields)
-            or any(segment.n_terms > n_terms for segment in one.fields)
-            or (one.live is not None and one.live.shape[0] != one.n_docs)
-            or (one.norms is not None and len(one.norms) != len(settings.fields))
-        ):
+    """Raise CorruptIndexError if a segment does not match the manifest and the other parts."""
+    found = segment.n_docs, len(segment.fields)
+    own_terms = max(own.n_terms for own in segment.fields)
+    if found != (stated.n_docs, n_fields) or own_terms > n_terms:
+        raise CorruptIndexError(
+            f"{path}: the segment {stated.part} holds {found[0]} documents in {found[1]} fields "
+            f"over {own_terms} terms, which does not fit the manifest's {stated.n_docs}, "
+            f"{n_fields} and S's {n_terms}; rebuild the index."
+        )
+    if segment.coordinates is not None:
+        dimensions = segment.coordinates.vectors.shape[1]
+        if meaning is None or dimensions != meaning.dimensions:
             raise CorruptIndexError(
-                f"{path}: the segment {stated.part} holds {one.n_docs} documents in "
-                f"{len(one.fields)} fields over {one.fields[0].n_terms} terms, which does not fit "
-                f"the manifest's {stated.n_docs}, {len(settings.fields)} and S's {n_terms}; "
-                "rebuild the index."
+                f"{path}: the segment {stated.part} has coordinates of {dimensions} dimensions, "
+                "and its space of meaning has others, or is missing; rebuild the index."
             )
-        if one.coordinates is not None:
-            needed = one.n_docs, None if meaning is None else meaning.dimensions
-            if one.coordinates.vectors.shape != needed:
-                raise CorruptIndexError(
-                    f"{path}: the segment {stated.part} has coordinates of the shape "
-                    f"{one.coordinates.vectors.shape}, which is not that of its documents and the "
-                    f"space of meaning, {needed}; rebuild the index."
-                )

@@ -157,9 +157,7 @@ class Documents(ABC):
         """Return the number of a document; UnknownDocumentError if no document has the id."""
         number = self.numbers([id]).get(id) if isinstance(id, str) else None
         if number is None:
-            shown = repr(id)
-            shown = shown if len(shown) <= 200 else f"{shown[:199]}…"
-            raise UnknownDocumentError(f"there is no document with the id {shown} in the index.")
+            raise unknown_document(id)
         return number
 
     @abstractmethod
@@ -244,3 +242,10 @@ def _block_loaded(stored: Sequence[str | None]) -> list[dict[str, Any]] | None:
         return None
     sound = len(found) == len(stored) and all(type(one) is dict for one in found)
     return found if sound else None
+
+
+def unknown_document(id: object) -> UnknownDocumentError:
+    """Return the error for an id that no document has."""
+    shown = repr(id)
+    shown = shown if len(shown) <= 80 else f"{shown[:79]}…"
+    return UnknownDocumentError(f"there is no document with the id {shown} in the index.")

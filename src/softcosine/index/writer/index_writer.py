@@ -19,7 +19,6 @@ from softcosine._validation import check_flag, check_type, check_whole
 from softcosine.errors import (
     InvalidInputError,
     SoftCosineWarning,
-    UnknownDocumentError,
     VocabularyMismatchError,
 )
 from softcosine.index.directory.commit import Receipt
@@ -35,7 +34,7 @@ from softcosine.index.encoding import (
 )
 from softcosine.index.query.filters import Where
 from softcosine.index.rankings import check_ranking
-from softcosine.index.segment.documents import loaded
+from softcosine.index.segment.documents import loaded, unknown_document
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.writer.document import (
@@ -298,7 +297,7 @@ class IndexWriter(Committing):
         n_deleted = max(self._pending.delete([checked]), int(buffered))
         if n_deleted or missing_ok:
             return n_deleted
-        raise _unknown(checked)
+        raise unknown_document(checked)
 
     def update_metadata(
         self, id: str, metadata: Mapping[str, Any], *, replace: bool = False
@@ -337,7 +336,7 @@ class IndexWriter(Committing):
         elif (place := self._pending.place(checked)) is not None:
             before = self._pending.metadata(place)
         else:
-            raise _unknown(checked)
+            raise unknown_document(checked)
         facts = given if replace else before | given
         changed = metadata_json(shortened(checked), facts, None)
         if changed == metadata_json(shortened(checked), before, None):
@@ -716,7 +715,3 @@ class IndexWriter(Committing):
                 "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "
                 "refresh --thaw."
             )
-
-
-def _unknown(id: str) -> UnknownDocumentError:
-    return UnknownDocumentError(f"there is no document with the id {shortened(id)} in the index.")

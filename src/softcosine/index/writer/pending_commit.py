@@ -410,7 +410,9 @@ class PendingCommit:
         """Return an entry with coordinates, written unless all are zero."""
         if coordinates is None or not coordinates.vectors.any():
             return entry
-        return entry.with_coordinates(*self._writer.write_and_open("coordinates", coordinates))
+        return entry.with_coordinates(
+            *self._writer.write_and_open("coordinates", coordinates, entry.n_docs)
+        )
 
     def _analyzed(
         self, documents: Sequence[NewDocument], texts: Sequence[Any]
