@@ -16,20 +16,9 @@ def data_folder() -> Path | None:
     if given:
         return Path(given)
     try:
-        return _users_data()
+        return _folder("XDG_DATA_HOME", ".local/share", "Application Support", "softcosine")
     except RuntimeError:
         return None
-
-
-def _users_data() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "softcosine"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "softcosine"
-    shared = os.environ.get("XDG_DATA_HOME", "")
-    root = Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
-    return root / "softcosine"
 
 
 def cache_folder() -> Path:
@@ -47,7 +36,7 @@ def cache_folder() -> Path:
     if given := os.environ.get("SOFTCOSINE_HOME"):
         return Path(given).absolute() / "cache"
     try:
-        return _users_cache()
+        return _folder("XDG_CACHE_HOME", ".cache", "Caches", "softcosine/Cache")
     except RuntimeError:
         raise FileNotFoundError(
             "this user has no home folder for files from object storage; set SOFTCOSINE_CACHE to "
@@ -55,14 +44,15 @@ def cache_folder() -> Path:
         ) from None
 
 
-def _users_cache() -> Path:
+def _folder(variable: str, linux: str, mac: str, windows: str) -> Path:
+    """Return a folder of the user by the customs of the system."""
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "softcosine"
+        return Path.home() / "Library" / mac / "softcosine"
     if sys.platform == "win32":
-        return _users_data() / "Cache"
-    shared = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache"
-    return root / "softcosine"
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / windows
+    shared = Path(os.environ.get(variable, ""))
+    return (shared if shared.is_absolute() else Path.home() / linux) / "softcosine"
 
 
 def kept_file(name: str) -> Path | None:

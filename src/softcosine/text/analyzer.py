@@ -53,6 +53,13 @@ class Analyzer:
         The stems of some words, such as ``{"went": "go"}``; other words are stemmed by `stemmer`
         (Lucene: stemmer override). Stored as sorted pairs.
 
+    Attributes
+    ----------
+    stemmed_phrases : frozenset of tuple of str
+        The stems of each phrase.
+    longest : int
+        The greatest number of words in a term.
+
     Raises
     ------
     InvalidInputError
@@ -81,8 +88,8 @@ class Analyzer:
     phrases: Collection[str] = ()
     lemmas: Mapping[str, str] | Iterable[tuple[str, str]] = ()
     _lemma_of: dict[str, str] = field(init=False, repr=False, compare=False)
-    _stemmed: frozenset[tuple[str, ...]] = field(init=False, repr=False, compare=False)
-    _longest: int = field(init=False, repr=False, compare=False)
+    stemmed_phrases: frozenset[tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    longest: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_choice("stemmer", self.stemmer, stemmers(), optional=True)
@@ -101,9 +108,9 @@ class Analyzer:
         several = sorted({" ".join(words) for words in phrases if len(words) > 1})
         stemmed = frozenset(tuple(self.stem(phrase.split(" "))) for phrase in several)
         object.__setattr__(self, "phrases", tuple(several))
-        object.__setattr__(self, "_stemmed", stemmed)
+        object.__setattr__(self, "stemmed_phrases", stemmed)
         longest = max(self.max_ngram, max(map(len, stemmed), default=1))
-        object.__setattr__(self, "_longest", longest)
+        object.__setattr__(self, "longest", longest)
 
     @classmethod
     def for_language(cls, language: str, **settings: Any) -> Self:
@@ -241,7 +248,7 @@ class Analyzer:
 
     def joined(self, stems: Sequence[str]) -> list[str]:
         """Return the terms of consecutive stems: each stem, then its n-grams."""
-        if self._longest == 1:
+        if self.longest == 1:
             return list(stems)
         return [" ".join(stems[start:end]) for start, end in self.ranges(stems)]
 
@@ -250,19 +257,9 @@ class Analyzer:
         return [
             (start, end)
             for start in range(len(stems))
-            for end in range(start + 1, min(start + self._longest, len(stems)) + 1)
-            if end - start <= self.max_ngram or tuple(stems[start:end]) in self._stemmed
+            for end in range(start + 1, min(start + self.longest, len(stems)) + 1)
+            if end - start <= self.max_ngram or tuple(stems[start:end]) in self.stemmed_phrases
         ]
-
-    @property
-    def longest(self) -> int:
-        """The greatest number of words in a term."""
-        return self._longest
-
-    @property
-    def stemmed_phrases(self) -> frozenset[tuple[str, ...]]:
-        """The stems of each phrase."""
-        return self._stemmed
 
     def with_phrases(self, phrases: Iterable[str]) -> Analyzer:
         """Return the analyzer with further phrases; single words are ignored."""

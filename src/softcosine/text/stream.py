@@ -55,7 +55,7 @@ class TextStream:
     [2]
     """
 
-    __slots__ = ("_analyzer", "_memory", "_progress", "_texts", "_vocabulary")
+    __slots__ = ("_progress", "_texts", "analyzer", "memory", "vocabulary")
 
     def __init__(
         self,
@@ -74,30 +74,15 @@ class TextStream:
             )
         check_whole("memory", memory, least=1 << 16)
         self._texts = texts
-        self._analyzer = Analyzer() if analyzer is None else checked_analyzer(analyzer)
-        self._vocabulary = None if vocabulary is None else checked_vocabulary(vocabulary)
-        self._memory = int(memory)
+        self.analyzer = Analyzer() if analyzer is None else checked_analyzer(analyzer)
+        self.vocabulary = None if vocabulary is None else checked_vocabulary(vocabulary)
+        self.memory = int(memory)
         self._progress = progress
-
-    @property
-    def analyzer(self) -> Analyzer:
-        """The rules by which the texts become terms."""
-        return self._analyzer
 
     @property
     def segmented(self) -> bool:
         """Whether a segmenter splits text without spaces into words (else: character pairs)."""
-        return self._analyzer.segmenter is not None
-
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """The terms to use, if given."""
-        return self._vocabulary
-
-    @property
-    def memory(self) -> int:
-        """Approximate limit in bytes."""
-        return self._memory
+        return self.analyzer.segmenter is not None
 
     def chunks(self) -> Iterator[AnalyzedTexts]:
         """Read all texts in chunks; each chunk is analyzed with its own vocabulary.
@@ -112,7 +97,7 @@ class TextStream:
 
     def _read(self) -> Iterator[tuple[int, list[Any]]]:
         """Yield consecutive documents, and the number of the first."""
-        most = max(1, self._memory // _CHUNK_SHARE)
+        most = max(1, self.memory // _CHUNK_SHARE)
         n_docs, size = 0, 0
         chunk: list[Any] = []
         for text in self._texts:
@@ -134,7 +119,7 @@ class TextStream:
 
     def _analyze(self, first: int, texts: list[Any]) -> AnalyzedTexts:
         try:
-            return analyze(texts, self._analyzer)
+            return analyze(texts, self.analyzer)
         except InvalidInputError as error:
             if first == 0:
                 raise
@@ -167,7 +152,7 @@ class TextStream:
             The terms in code point order, with document frequencies and forms, as from `analyze`.
         occurrences : ndarray of shape (n_terms,), int64
         """
-        with TermTally(self._memory // 4) as terms, TermTally(self._memory // 4) as words:
+        with TermTally(self.memory // 4) as terms, TermTally(self.memory // 4) as words:
             n_docs = 0
             for first, texts in self._read():
                 analyzed = self._analyze(first, texts)
@@ -177,9 +162,9 @@ class TextStream:
             found = terms.most_frequent(min_count, max_terms, by_documents=by_documents)
             strings = [term for term, _, _ in found]
             forms = None
-            if self._analyzer.stems:
+            if self.analyzer.stems:
                 counted = ((word, n) for word, n, _ in words.counts())
-                forms = counted_forms(strings, counted, self._analyzer)
+                forms = counted_forms(strings, counted, self.analyzer)
             vocabulary = Vocabulary(
                 strings,
                 document_frequencies=np.array([df for _, _, df in found], np.int64),

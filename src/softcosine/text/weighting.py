@@ -217,19 +217,6 @@ class Weighting:
         return cls(**settings)
 
 
-def _raw(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
-    return tf.copy()
-
-
-def _log(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
-    # Below 1 f is the identity, because the logarithm goes to minus infinity; f(1) = 1.
-    return np.where(tf > 1, 1 + np.log(np.maximum(tf, 1)), tf)
-
-
-def _binary(tf: _Floats, _ratio: _Floats, _settings: Weighting) -> _Floats:
-    return (tf > 0).astype(np.float64)
-
-
 def _bm25(tf: _Floats, ratio: _Floats, settings: Weighting) -> _Floats:
     k1, b = settings.k1, settings.b
     present = tf > 0
@@ -238,19 +225,12 @@ def _bm25(tf: _Floats, ratio: _Floats, settings: Weighting) -> _Floats:
 
 
 _FREQUENCY: dict[str, Callable[[_Floats, _Floats, Weighting], _Floats]] = {
-    "raw": _raw,
-    "log": _log,
-    "binary": _binary,
+    "raw": lambda tf, _ratio, _settings: tf.copy(),
+    # Below 1 f is the identity, because the logarithm goes to minus infinity; f(1) = 1.
+    "log": lambda tf, _ratio, _settings: np.where(tf > 1, 1 + np.log(np.maximum(tf, 1)), tf),
+    "binary": lambda tf, _ratio, _settings: (tf > 0).astype(np.float64),
     "bm25": _bm25,
 }
-
-
-def _none(df: _Floats, _n_docs: int) -> _Floats:
-    return np.ones_like(df)
-
-
-def _smooth(df: _Floats, n_docs: int) -> _Floats:
-    return np.log((1 + n_docs) / (1 + df)) + 1
 
 
 def _probabilistic(df: _Floats, n_docs: int) -> _Floats:
@@ -259,15 +239,11 @@ def _probabilistic(df: _Floats, n_docs: int) -> _Floats:
     return np.log(np.maximum((n_docs - seen) / seen, 1.0))
 
 
-def _bm25_idf(df: _Floats, n_docs: int) -> _Floats:
-    return np.log1p((n_docs - df + 0.5) / (df + 0.5))
-
-
 _TERM_WEIGHT: dict[str, Callable[[_Floats, int], _Floats]] = {
-    "none": _none,
-    "smooth": _smooth,
+    "none": lambda df, _n_docs: np.ones_like(df),
+    "smooth": lambda df, n_docs: np.log((1 + n_docs) / (1 + df)) + 1,
     "probabilistic": _probabilistic,
-    "bm25": _bm25_idf,
+    "bm25": lambda df, n_docs: np.log1p((n_docs - df + 0.5) / (df + 0.5)),
 }
 
 
