@@ -90,7 +90,7 @@ def test_full_groups_take_every_live_document_once_in_order(live, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "MAX_DOCS", size)
         groups = full_groups([np.array(mask, bool) for mask in live])
-    taken = [[(own.number, d) for own in group for d in own.documents] for group in groups]
+    taken = [[(i, d) for i, mask in group for d in np.flatnonzero(mask)] for group in groups]
     wanted = [(i, d) for i, mask in enumerate(live) for d, own in enumerate(mask) if own]
     assert [one for group in taken for one in group] == wanted
     assert [len(group) for group in taken[:-1]] == [size] * (len(taken) - 1)
@@ -107,7 +107,7 @@ def collections(draw):
         n_docs = draw(st.integers(1, 5))
         pieces.append(draw(counts(n_docs, n_terms)))
         mask = draw(st.lists(st.booleans(), min_size=n_docs, max_size=n_docs))
-        chosen.append(np.flatnonzero(np.array(mask, bool)))
+        chosen.append(np.array(mask, bool))
     return pieces, chosen
 
 

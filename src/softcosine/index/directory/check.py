@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,15 @@ from softcosine.index.directory.commit import SHARED, Commit
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
-from softcosine.index.directory.stored import read_snapshot, reading
+from softcosine.index.directory.stored import read_snapshot, read_space, reading
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.documents import loaded
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.stored_fields import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.storage import Folder
 
 _ROUNDING = 1e-9
-_T = TypeVar("_T")
 
 
 def check_index(
@@ -71,27 +70,28 @@ def check_index(
 def _check(generation: Commit, progress: Report) -> None:
     settings = IndexSettings.from_dict(generation.settings)
     _check_names(generation, settings)
+    if settings.space is not None:
+        reading(generation.part(settings.space), _check_space)
     snapshot = read_snapshot(generation)
-    _named(generation, settings.space, _check_space, snapshot.S)
-    for number, (stated, segment) in enumerate(
-        zip(settings.segments, snapshot.segments, strict=False)
-    ):
-        progress("checking segments", number, len(settings.segments))
-        whole = replace(segment, coordinates=None)
-        _named(generation, stated.part, _check_segment, whole, len(snapshot.S), settings)
-        _named(generation, stated.updates, _check_metadata, segment)
+    n_segments = len(settings.segments)  # without any, a snapshot has an empty one
+    for number, segment in enumerate(snapshot.segments[:n_segments]):
+        progress("checking segments", number, n_segments)
+        whole, names = replace(segment, coordinates=None), segment.names
+        _named(generation, names.part, _check_segment, whole, len(snapshot.S), settings)
+        _named(generation, names.updates, _check_metadata, segment)
         if segment.coordinates is not None:
-            _named(generation, stated.coordinates, segment.coordinates.check)
+            _named(generation, names.coordinates, segment.coordinates.check)
     _check_pieces(generation, snapshot)
     _check_ids(generation, snapshot.segments)
     _check_norms(generation, snapshot)
 
 
-def _named(generation: Commit, part: str | None, check: Callable[..., _T], *values: Any) -> _T:
-    """Return what a check of a part returns; its errors name the part."""
-    if part is None:
-        return check(*values)
-    return reading(generation.part(part), lambda _: check(*values))
+def _named(
+    generation: Commit, part: str | None, check: Callable[..., object], *values: Any
+) -> None:
+    """Check a part, if there is one; errors name it."""
+    if part is not None:
+        reading(generation.part(part), lambda _: check(*values))
 
 
 def _check_names(generation: Commit, settings: IndexSettings) -> None:
@@ -121,8 +121,9 @@ def _check_pieces(generation: Commit, snapshot: Snapshot) -> None:
     _named(generation, snapshot.settings.statistics, _require, same, wrong)
 
 
-def _check_space(S: TermSimilarityMatrix) -> None:
+def _check_space(folder: Folder) -> None:
     """Check the numbers, rows, diagonal and attributes of S."""
+    S, _ = read_space(folder)
     S.check()
     indptr, indices, data = S.arrays
     rows = np.repeat(np.arange(len(S)), np.diff(indptr))

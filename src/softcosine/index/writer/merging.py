@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import check_number, check_whole
 from softcosine.index.directory.snapshot import IndexedSegment
-from softcosine.index.query.phrases import Positions
-from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 
 
@@ -117,31 +114,22 @@ class MergePolicy:
         return math.floor(math.log(max(size, self.min_docs)) / math.log(self.factor) + 1e-9)
 
 
-@dataclass(frozen=True, slots=True)
-class SurvivingDocuments:
-    """The documents of a segment that a merge keeps.
-
-    Attributes
-    ----------
-    number : int
-        Number of the segment.
-    documents : ndarray of int64
-        Ascending.
-    """
-
-    number: int
-    documents: NDArray[np.int64]
-
-
-def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[SurvivingDocuments]]:
+def full_groups(
+    live: Sequence[NDArray[np.bool_]],
+) -> list[list[tuple[int, NDArray[np.bool_]]]]:
     """Split all live documents into groups of `MAX_DOCS`; the last group may be smaller.
 
     Parameters
     ----------
     live : sequence of ndarray of shape (n_docs,), bool
         Masks, one per segment.
+
+    Returns
+    -------
+    list of list of tuple
+        Numbers of segments, and masks of the documents in the group.
     """
-    groups: list[list[SurvivingDocuments]] = []
+    groups: list[list[tuple[int, NDArray[np.bool_]]]] = []
     room = 0
     for number, mask in enumerate(live):
         documents = np.flatnonzero(mask)
@@ -149,28 +137,26 @@ def full_groups(live: Sequence[NDArray[np.bool_]]) -> list[list[SurvivingDocumen
             if room == 0:
                 groups.append([])
                 room = MAX_DOCS
-            groups[-1].append(SurvivingDocuments(number, documents[:room]))
-            room -= groups[-1][-1].documents.size
-            documents = documents[groups[-1][-1].documents.size :]
+            some, documents = documents[:room], documents[room:]
+            groups[-1].append((number, np.isin(np.arange(mask.shape[0]), some)))
+            room -= some.size
     return groups
 
 
-def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int64]]) -> Segment:
+def merge_fields(segments: Sequence[Segment], live: Sequence[NDArray[np.bool_]]) -> Segment:
     """Return a merged segment of one field, identical to inverting its documents again.
 
     Parameters
     ----------
     segments : sequence of Segment
         Of counts.
-    documents : sequence of ndarray of int64
-        Documents of each segment to keep, ascending.
+    live : sequence of ndarray of shape (n_docs,), bool
+        Masks of the documents to keep, one per segment.
     """
     n_terms = max(segment.n_terms for segment in segments)
     terms, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
     values: list[NDArray[Any]] = [np.empty(0, np.int32)]
-    for segment, chosen in zip(segments, documents, strict=True):
-        mask = np.zeros(segment.n_docs, np.bool_)
-        mask[chosen] = True
+    for segment, mask in zip(segments, live, strict=True):
         sizes = np.diff(segment.pointers)
         taken = np.repeat(mask, sizes)
         terms.append(segment.terms[taken].astype(np.int32))
@@ -187,71 +173,33 @@ def merge_fields(segments: Sequence[Segment], documents: Sequence[NDArray[np.int
     return Segment.from_counts(counts)
 
 
-def merge_positions(
-    positions: Sequence[Positions], documents: Sequence[NDArray[np.int64]]
-) -> Positions:
-    """Return the positions of some documents of several segments, in order."""
-    live = []
-    for own, chosen in zip(positions, documents, strict=True):
-        mask = np.zeros(own.n_docs, np.bool_)
-        mask[chosen] = True
-        live.append(mask)
-    return Positions.merge(positions, live)
-
-
 class MergedDocuments:
-    """Some documents of several segments, in order; read once.
+    """The live documents of several segments, in order; read once."""
 
-    Parameters
-    ----------
-    documents : sequence of Documents
-    chosen : sequence of ndarray of int64
-        Documents of each to keep, ascending.
-    """
-
-    def __init__(self, documents: Sequence[Documents], chosen: Sequence[NDArray[np.int64]]) -> None:
-        self._documents = documents
-        self._chosen = chosen
+    def __init__(self, entries: Sequence[IndexedSegment]) -> None:
+        self._entries = entries
 
     @property
     def keeps_texts(self) -> bool:
         """Whether texts are stored."""
-        return all(own.keeps_texts for own in self._documents)
+        return all(entry.documents.keeps_texts for entry in self._entries)
 
     @property
     def insertion_numbers(self) -> NDArray[np.int64] | None:
         """The numbers in the order of insertion into all shards; None in no shard."""
-        pairs = zip(self._documents, self._chosen, strict=True)
-        found = [
-            own.insertion_numbers[chosen]
-            for own, chosen in pairs
-            if own.insertion_numbers is not None
-        ]
-        return np.concatenate(found) if found else None
+        pairs = [(entry.documents.insertion_numbers, entry.mask) for entry in self._entries]
+        numbers = [own[mask] for own, mask in pairs if own is not None]
+        return np.concatenate(numbers) if numbers else None
 
     def all_documents(self) -> Iterator[tuple[str, str, str | None]]:
         """Yield id, text and metadata (JSON) of every document."""
-        for own, chosen in zip(self._documents, self._chosen, strict=True):
-            mask = np.zeros(len(own), np.bool_)
-            mask[chosen] = True
-            yield from compress(own.all_documents(), mask.tolist())
+        for entry in self._entries:
+            yield from entry.of_live(entry.documents.all_documents())
 
 
-def joined_norms(
-    entries: Sequence[IndexedSegment], chosen: Sequence[NDArray[np.int64]]
-) -> tuple[NDArray[np.float64], ...] | None:
-    """Return the norms of the merged documents; None if some are not computed.
-
-    Parameters
-    ----------
-    entries : sequence of IndexedSegment
-    chosen : sequence of ndarray of int64
-        Documents of each segment to keep, ascending.
-    """
-    known = [entry.norms for entry in entries if entry.norms is not None]
+def joined_norms(entries: Sequence[IndexedSegment]) -> tuple[NDArray[np.float64], ...] | None:
+    """Return the norms of the live documents of all segments; None if some are not computed."""
+    known = [[own[entry.mask] for own in entry.norms] for entry in entries if entry.norms]
     if len(known) < len(entries):
         return None
-    return tuple(
-        np.concatenate([own[numbers] for own, numbers in zip(of_field, chosen, strict=True)])
-        for of_field in zip(*known, strict=True)
-    )
+    return tuple(np.concatenate(of_field) for of_field in zip(*known, strict=True))

@@ -18,6 +18,7 @@ from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.language import decide_language
 from softcosine.index.query.filters import Where
+from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import (
@@ -34,11 +35,9 @@ from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
 from softcosine.index.writer.merging import (
     MergedDocuments,
     MergePolicy,
-    SurvivingDocuments,
     full_groups,
     joined_norms,
     merge_fields,
-    merge_positions,
 )
 from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -554,16 +553,15 @@ class PendingCommit:
         if all(entry.whole for entry in self._segments) and len(groups) == len(self._segments):
             return
         self._replaces_words = False
-        self._segments = [
-            self._segments[group[0].number] if self._stays(group) else self._merged(group)
-            for group in groups
-        ]
-        self.changed = True
-
-    def _stays(self, group: Sequence[SurvivingDocuments]) -> bool:
-        """Whether a group is one complete segment without deletes, which needs no merge."""
-        entry = self._segments[group[0].number]
-        return len(group) == 1 and entry.whole and group[0].documents.size == entry.n_docs
+        merged = []
+        for group in groups:
+            entries = [
+                replace(self._segments[number], live=None if mask.all() else mask)
+                for number, mask in group
+            ]
+            stays = len(entries) == 1 and entries[0].whole
+            merged.append(entries[0] if stays else self._merged(entries))
+        self._segments, self.changed = merged, True
 
     def tidy(self, policy: MergePolicy) -> None:
         """Merge the segments selected by a policy, and commit; call it after a commit."""
@@ -585,10 +583,7 @@ class PendingCommit:
         )
         numbers = [range(group.start + first, group.stop + first) for group in groups]
         for group in reversed(list(self._affordable(numbers))):
-            kept = [
-                SurvivingDocuments(number, np.flatnonzero(entries[number].mask)) for number in group
-            ]
-            merged = self._merged(kept)
+            merged = self._merged(entries[group.start : group.stop])
             entries = [*entries[: group.start], merged, *entries[group.stop :]]
             self.changed = True
         gone = {entry.part for entry in self._segments} - {entry.part for entry in entries}
@@ -857,40 +852,31 @@ class PendingCommit:
         settled = MetadataUpdates.from_arrays(updates.to_arrays(), entry.n_docs)
         return entry.with_updates(*self._writer.write_and_open("updates", settled, entry.n_docs))
 
-    def _merged(self, kept: Sequence[SurvivingDocuments]) -> IndexedSegment:
-        """Merge documents into a new segment, after checking the old segments."""
-        entries = [self._segments[one.number] for one in kept]
-        chosen = [one.documents for one in kept]
+    def _merged(self, entries: Sequence[IndexedSegment]) -> IndexedSegment:
+        """Merge the live documents of segments into a new one, after checking the old ones."""
         self._writer.verify(name for entry in entries for name in entry.names.parts)
         for entry in entries:
             entry.check(len(self.vocabulary))
-        n_fields = len(self.settings.fields)
-        positions = None
+        live, positions = [entry.mask for entry in entries], None
         if self.settings.positions:
-            every = [entry.positions or () for entry in entries]
-            if () in every:
+            every = [entry.positions for entry in entries if entry.positions is not None]
+            if len(every) < len(entries):
                 raise CorruptIndexError(
-                    f"{entries[every.index(())].part} lacks the positions of words that the index "
-                    "keeps; rebuild the index."
+                    f"{entries[0].part} or a segment after it lacks the positions of words that "
+                    "the index keeps; rebuild the index."
                 )
-            positions = tuple(
-                merge_positions([own[number] for own in every], chosen)
-                for number in range(n_fields)
-            )
+            positions = [Positions.merge(own, live) for own in zip(*every, strict=True)]
+        fields = zip(*(entry.fields for entry in entries), strict=True)
         written = self._writer.write_segment(
-            [
-                merge_fields([entry.fields[number] for entry in entries], chosen)
-                for number in range(n_fields)
-            ],
-            MergedDocuments([entry.documents for entry in entries], chosen),
-            positions,
+            [merge_fields(own, live) for own in fields], MergedDocuments(entries), positions
         )
-        merged = replace(written, norms=joined_norms(entries, chosen))
-        own = [entry.coordinates for entry in entries]
-        if self._meaning is None or not any(own):
+        merged = replace(written, norms=joined_norms(entries))
+        coordinates = [entry.coordinates for entry in entries]
+        if self._meaning is None or not any(coordinates):
             return merged
+        chosen = [np.flatnonzero(mask) for mask in live]
         return self._with_coordinates(
-            merged, Coordinates.merged(own, chosen, self._meaning.dimensions)
+            merged, Coordinates.merged(coordinates, chosen, self._meaning.dimensions)
         )
 
 
