@@ -16,7 +16,7 @@ from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.search.meaning import FLOOR
 from softcosine.index.segment.coordinates import Coordinates
-from softcosine.index.writer import estimating
+from softcosine.index.writer import document_vectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.space.meaning import MeaningSpace
 from softcosine.space.meaning_file import bundled_static
@@ -227,7 +227,7 @@ def test_documents_without_their_encoder_are_estimated_until_it_reads_them(partl
 
 
 def test_encoded_documents_teach_the_estimates_of_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(estimating, "_LEAST", 20)
+    monkeypatch.setattr(document_vectors, "_LEAST", 20)
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(DIMENSIONS, DIMENSIONS)))[0]
 
     class Turned(ToyEncoder):

@@ -350,7 +350,7 @@ def manifest_of(path):
 )
 def test_an_unreadable_manifest_is_named(tmp_path, text):
     (written(tmp_path / "x") / "manifest.json").write_text(text, encoding="latin-1")
-    named = r"manifest\.json is not a readable manifest: it (is|has|holds) [^:]*\.$"
+    named = r"manifest\.json is not a readable manifest: .+\.$"
     with pytest.raises(CorruptIndexError, match=named) as caught:
         open_folder(tmp_path / "x", "thing")
     assert "Error" not in str(caught.value)

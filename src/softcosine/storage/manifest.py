@@ -80,21 +80,9 @@ def parsed_manifest(
     try:
         manifest, own = _parsed(content)
         found, given = manifest["format"], manifest["version"]
-    except json.JSONDecodeError as error:
-        raise CorruptIndexError(
-            f"{file} is not a readable manifest: it is not JSON ({error.msg} in line "
-            f"{error.lineno}, column {error.colno})."
-        ) from error
-    except KeyError as error:
-        raise CorruptIndexError(
-            f"{file} is not a readable manifest: it has no {error.args[0]!r}."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise CorruptIndexError(f"{file} is not a readable manifest: it is not UTF-8.") from error
-    except (ValueError, TypeError, RecursionError) as error:
-        raise CorruptIndexError(
-            f"{file} is not a readable manifest: it holds no JSON object that can be read."
-        ) from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise CorruptIndexError(f"{file} is not a readable manifest: {reason}.") from error
     if found != f"softcosine-{kind}":
         held = named(str(found).removeprefix("softcosine-"))
         shards = (found, kind) == ("softcosine-shards", "index")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,26 +31,18 @@ _MIN_STOP_WORDS = 3
 _MIN_ALONE = 2
 _MARGIN = 1.5
 
-# First and last code point of the letters of each script in normalised text, ascending.
-_LETTERS: tuple[tuple[int, int, str], ...] = (
-    (0x61, 0x7A, "latin"), (0xAA, 0xAA, "latin"), (0xB5, 0xB5, "greek"), (0xBA, 0xBA, "latin"),
-    (0xDF, 0xF6, "latin"), (0xF8, 0x2AF, "latin"), (0x370, 0x3FF, "greek"),
-    (0x400, 0x52F, "cyrillic"), (0x531, 0x587, "armenian"), (0x5D0, 0x5F4, "hebrew"),
-    (0x620, 0x64A, "arabic"), (0x66E, 0x6D3, "arabic"), (0x6D5, 0x6FF, "arabic"),
-    (0x750, 0x77F, "arabic"), (0x8A0, 0x8C9, "arabic"), (0x904, 0x963, "devanagari"),
-    (0x971, 0x97F, "devanagari"), (0x980, 0x9E3, "bengali"), (0xA05, 0xA5E, "gurmukhi"),
-    (0xA85, 0xAE3, "gujarati"), (0xB05, 0xB63, "odia"), (0xB82, 0xBD7, "tamil"),
-    (0xC00, 0xC63, "telugu"), (0xC80, 0xCE3, "kannada"), (0xD00, 0xD63, "malayalam"),
-    (0xD80, 0xDDF, "sinhala"), (0xE01, 0xE4E, "thai"), (0xE81, 0xEDF, "lao"),
-    (0xF00, 0xFBC, "tibetan"), (0x1000, 0x109F, "myanmar"), (0x10A0, 0x10FF, "georgian"),
-    (0x1100, 0x11FF, "hangul"), (0x1200, 0x139F, "ethiopic"), (0x1780, 0x17D3, "khmer"),
-    (0x1E00, 0x1EFF, "latin"), (0x1F00, 0x1FFF, "greek"), (0x3005, 0x3007, "han"),
-    (0x3041, 0x30FF, "kana"), (0x3105, 0x312F, "han"), (0x3130, 0x318F, "hangul"),
-    (0x31A0, 0x31BF, "han"), (0x31F0, 0x31FF, "kana"), (0x3400, 0x4DBF, "han"),
-    (0x4E00, 0x9FFF, "han"), (0xAC00, 0xD7A3, "hangul"), (0xF900, 0xFAFF, "han"),
-    (0x20000, 0x3FFFF, "han"),
-)  # fmt: skip
-_STARTS = [first for first, _, _ in _LETTERS]
+# Scripts, by the first word of the names of their letters and marks in Unicode.
+_SCRIPTS = {
+    name: name.lower()
+    for name in (
+        "LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "HEBREW", "ARABIC", "DEVANAGARI", "BENGALI",
+        "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "SINHALA",
+        "THAI", "LAO", "TIBETAN", "MYANMAR", "GEORGIAN", "HANGUL", "ETHIOPIC", "KHMER",
+    )
+} | {
+    "CJK": "han", "IDEOGRAPHIC": "han", "BOPOMOFO": "han",
+    "HIRAGANA": "kana", "KATAKANA": "kana", "KATAKANA-HIRAGANA": "kana",
+}  # fmt: skip
 _EAST_ASIAN = {"han", "kana", "hangul"}
 # Scripts that identify a language: only one language with many texts uses each.
 _LANGUAGE_OF = {"greek": "greek", "armenian": "armenian", "tamil": "tamil", "thai": "thai"}
@@ -101,7 +94,9 @@ def detect_language(texts: Sequence[Any]) -> DetectedLanguage:
     step = max(1, len(texts) / _TEXTS)
     for place in range(min(len(texts), _TEXTS)):
         own = _normalized(texts[int(place * step)])
-        letters.update(_letters_by_script(own))
+        for character, count in Counter(own).items():
+            if (script := _script_of(character)) is not None:
+                letters[script] += count
         words.update(find_words(own))
     total = letters.total()
     if not total:
@@ -128,24 +123,12 @@ def _normalized(text: object) -> str:
     return ""
 
 
-def _letters_by_script(text: str) -> dict[str, int]:
-    """Count the letters of a normalised text."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    distinct, counts = np.unique(codes, return_counts=True)
-    found: Counter[str] = Counter()
-    for code, count in zip(distinct.tolist(), counts.tolist(), strict=True):
-        script = _script_of(code)
-        if script is not None:
-            found[script] += count
-    return found
-
-
-def _script_of(code: int) -> str | None:
-    """Return the script of a letter."""
-    number = bisect_right(_STARTS, code) - 1
-    if number < 0 or code > _LETTERS[number][1]:
+@cache
+def _script_of(character: str) -> str | None:
+    """Return the script of a letter or mark."""
+    if unicodedata.category(character)[0] not in "LM":
         return None
-    return _LETTERS[number][2]
+    return _SCRIPTS.get(unicodedata.name(character, "").partition(" ")[0])
 
 
 def _script(letters: Counter[str]) -> str:
@@ -190,7 +173,7 @@ class _StopWords:
 
 def _stop_words_in(words: Counter[str], script: str) -> list[_StopWords]:
     """Count the stop words of each language of a script; the most frequent first."""
-    running = {word: n for word, n in words.items() if _script_of(ord(word[0])) == script}
+    running = {word: n for word, n in words.items() if _script_of(word[0]) == script}
     least = _STOP_WORD_SHARE * sum(running.values())
     found = []
     for language, stop_words in stop_word_lists().items():

@@ -10,9 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softcosine._progress import Report, silent
 from softcosine._threads import Background
 from softcosine._validation import check_flag, check_type, check_whole
@@ -27,8 +24,6 @@ from softcosine.index.encoding import (
     IndexEncoder,
     chosen_encoder,
     default_weights,
-    how_to_get,
-    light_encoder,
     meaning_weights,
     new_space,
 )
@@ -44,13 +39,11 @@ from softcosine.index.writer.document import (
     checked_id,
     new_document,
 )
+from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.index.writer.pending_commit import (
-    AnalyzedDocuments,
-    PendingCommit,
-)
+from softcosine.index.writer.pending_commit import AnalyzedDocuments, PendingCommit
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.similarity.source import TermSimilaritySource, checked_source
 from softcosine.text.analyzer import shortened
@@ -149,8 +142,8 @@ class IndexWriter(Committing):
         self._memory = sys.maxsize if memory is None else memory
         self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
         self._builder = builder
-        self._encoder = encoder or directory.encoder
         self._report = progress or silent
+        self._reader = DocumentEncoder(encoder or directory.encoder, self._report)
         self._policy = merge
         self._default = default
         self._on_commit = on_commit
@@ -179,7 +172,7 @@ class IndexWriter(Committing):
     @property
     def encoder(self) -> IndexEncoder | None:
         """The encoder of new documents in place of the installed one; None if none was given."""
-        return self._encoder
+        return self._reader.encoder
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -447,7 +440,7 @@ class IndexWriter(Committing):
                 "with encoder=."
             )
         static, weights = known is not None and known.static, pending.settings.meaning_weights
-        space, reader = known, self._encoder
+        space, reader = known, self._reader.encoder
         if encoder is not None and (known is None or static):
             space, reader = new_space(encoder, cache, meaning_space)
         elif not static or (cache, meaning_space) != (None, None):
@@ -468,11 +461,11 @@ class IndexWriter(Committing):
         if meaning is not None or not weights:
             weights = meaning_weights(meaning, pending.settings.ranking, default_weights(known))
             self._check_thawed("take another weight of meaning")
-        before, self._encoder = self._encoder, reader
+        before, self._reader.encoder = self._reader.encoder, reader
         try:
             return pending.encode(known, weights)
         except BaseException:
-            self._encoder = before
+            self._reader.encoder = before
             raise
 
     def merge(self) -> None:
@@ -532,7 +525,7 @@ class IndexWriter(Committing):
                     self._tidy(self._policy)
             finally:
                 if self._on_commit is not None:
-                    self._on_commit(self._encoder)
+                    self._on_commit(self._reader.encoder)
         return self.generation
 
     def remember(self, key: str, value: Any) -> None:
@@ -628,27 +621,11 @@ class IndexWriter(Committing):
         self._writer.discard()
 
     def _new_pending(self) -> PendingCommit:
+        self._reader.correction = None
         return PendingCommit(
             self._writer, memory=self._memory, builder=self._builder,
-            encoder=self._encode, report=self._report,
+            encoder=self._reader, report=self._report,
         )  # fmt: skip
-
-    def _encode(
-        self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report
-    ) -> NDArray[np.int8] | None:
-        """Return the coordinates of texts; None if the encoder is not at hand."""
-        encoder = self._encoder or light_encoder(meaning.encoder)
-        if encoder is None:
-            get = "stay without" if meaning.table is None else "get estimated"
-            warnings.warn(
-                f"{len(texts)} documents {get} coordinates, since the encoder "
-                f"{meaning.encoder!r} is {how_to_get(meaning.encoder)}; `softcosine admin encode` "
-                "adds those of the encoder later.",
-                SoftCosineWarning,
-                stacklevel=4,
-            )
-            return None
-        return encoder.documents(meaning, texts, language, report)
 
     def _flush(self, *, last: bool = False) -> None:
         """Analyse the buffered documents, and start to write them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from softcosine.index.segment.inverting import (
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document import IdTable, NewDocument, deciding, hashes_of
-from softcosine.index.writer.estimating import taught_correction
+from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
 from softcosine.index.writer.merging import (
     MergedDocuments,
@@ -53,7 +53,6 @@ from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace
-    from softcosine.space.static_correction import StaticCorrection
 
 _logger = logging.getLogger(__name__)
 
@@ -74,12 +73,6 @@ def without_epoch() -> InvalidInputError:
         "this index never had a document with words, so that there is nothing to freeze; commit "
         "some documents first."
     )
-
-
-# Returns the coordinates of texts of a language in a space; None if it cannot.
-DocumentEncoder = Callable[
-    ["MeaningSpace", Sequence[str], str | None, Report], NDArray[np.int8] | None
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +167,13 @@ class PendingCommit:
         report: Report = silent,
     ) -> None:
         self._writer = writer
-        self._encoder = encoder
+        self._encoder = encoder or DocumentEncoder()
         self._memory = memory
         self._cache = AnalysisCache(memory // _CHUNK_SHARE)
         self._report = report
         self._given_builder = builder
         self._ids: dict[str, IdTable] = {}  # of each segment, by its part
         self._spool = TrainingSpool(writer.scratch)
-        self._correction: StaticCorrection | None = None  # once documents are estimated
         self._n_read = 0
         self._begin(writer.snapshot())
 
@@ -254,9 +246,8 @@ class PendingCommit:
         analyzed, settings, note = self._analyzed(documents, texts)
         self._n_batches += 1
         meaning = self._space_of_meaning(settings)
-        coordinates = self._encoded(
-            meaning, [document.shown for document in documents], settings.language
-        )
+        shown = [document.shown for document in documents]
+        coordinates = self._encoder.coordinates(meaning, shown, settings.language, self._segments)
         batch = AnalyzedDocuments(documents, texts, coordinates, analyzed, settings, meaning, note)
         self._n_read += len(documents)
         self._report("inverting", 0, None)
@@ -361,7 +352,9 @@ class PendingCommit:
                 own = Coordinates.none(entry.n_docs, meaning.dimensions)
             for some in np.split(unread, range(_ENCODED_AT_ONCE, len(unread), _ENCODED_AT_ONCE)):
                 texts = [entry.documents.text(local) for local in some.tolist()]
-                coordinates = self._encoded(meaning, texts, settings.language)
+                coordinates = self._encoder.coordinates(
+                    meaning, texts, settings.language, self._segments
+                )
                 if coordinates is not None and coordinates.encoded.any():
                     own = own.replaced(some, coordinates)
                     n_own += int(np.count_nonzero(coordinates.encoded))
@@ -372,7 +365,7 @@ class PendingCommit:
         self._changes_epoch |= self._meaning != meaning or self.settings != settings
         self.changed |= n_read > 0 or self._changes_epoch
         self._segments, self.settings, self._meaning = entries, settings, meaning
-        self._correction = None
+        self._encoder.correction = None
         return n_read
 
     def _space_of_meaning(self, settings: IndexSettings) -> MeaningSpace | None:
@@ -382,26 +375,6 @@ class PendingCommit:
         from softcosine.space.meaning_file import bundled_static
 
         return bundled_static() if settings.language == "english" else None
-
-    def _encoded(
-        self, meaning: MeaningSpace | None, texts: Sequence[str], language: str | None
-    ) -> Coordinates | None:
-        """Return the coordinates of texts, estimated if the encoder is not at hand.
-
-        None without a space of meaning or texts, or if they cannot be estimated.
-        """
-        if meaning is None or self._encoder is None or not texts:
-            return None
-        if meaning.static:
-            return Coordinates.of(meaning.static_coordinates(texts))
-        vectors = self._encoder(meaning, texts, language, self._report)
-        if vectors is not None:
-            return Coordinates.of(vectors)
-        if meaning.table is None:
-            return None
-        if self._correction is None:
-            self._correction = taught_correction(meaning, self._segments)
-        return Coordinates.of(meaning.static_coordinates(texts, self._correction), True)
 
     def _with_coordinates(
         self, entry: IndexedSegment, coordinates: Coordinates | None
@@ -703,7 +676,6 @@ class PendingCommit:
         A mapped file takes disk space until its last map is closed, even if it is deleted.
         """
         self._segments, self._ids = [], {}
-        self._encoder = None  # it refers to the writer, which refers to this
         self._spool.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
