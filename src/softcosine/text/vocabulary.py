@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,9 +127,9 @@ class Vocabulary:
         InvalidInputError
             If a text is not a string (the message names its position) or a limit is out of range.
         """
-        from softcosine.text.corpus import analyze  # which needs this module
-
-        return analyze(texts, analyzer, min_df=min_df, max_df=max_df).vocabulary
+        corpus = import_module("softcosine.text.corpus")  # which imports this module
+        made: Vocabulary = corpus.analyze(texts, analyzer, min_df=min_df, max_df=max_df).vocabulary
+        return made
 
     @classmethod
     def from_tokens(
