@@ -675,11 +675,8 @@ def test_a_source_of_damaged_words_is_corrupt_and_is_never_left_out_of_a_copy(tm
     SoftIndex.from_texts(TEXTS, source=guarded).save(path)
     (space,) = (path / "parts").glob("space-*")
     crafted.rewrite_array(path, space.name, "source/antonyms", np.full(7, 255, np.uint8))
-    index = SoftIndex.open(path)
-    with pytest.raises(CorruptIndexError, match="antonyms are damaged"):
-        index.search("bicycle")
-    with pytest.raises(CorruptIndexError, match="antonyms are damaged"):
-        index.save(tmp_path / "copy")
+    with pytest.raises(CorruptIndexError, match="packed strings are not UTF-8"):
+        SoftIndex.open(path).save(tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     offsets = crafted.read_array(path, space.name, "source/0/word_offsets")
     crafted.rewrite_array(path, space.name, "source/0/word_offsets", offsets[::-1].copy())
