@@ -30,7 +30,7 @@ from softcosine import (
     soft_cosine_similarity,
     unit_documents,
 )
-from softcosine.similarity.default import default_source
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.sklearn.coordinates import SoftCosineTransformer
 from softcosine.sklearn.estimator import row_blocks
 from softcosine.sklearn.lsa import SoftLSA
@@ -283,7 +283,7 @@ def similarity_matrices(
     assert vocabulary is not None
 
     def default() -> TermSimilarityMatrix:
-        source = default_source(analyzed).source
+        source, _ = SimilarityRecipe().joined(analyzed)
         return TermSimilarityMatrix.from_source(source, vocabulary, balanced=True, definite=True)
 
     def learned() -> TermSimilarityMatrix:

@@ -376,7 +376,8 @@ def by_meaning(options: argparse.Namespace) -> None:
             system = replace(fitted, options={**fitted.options, "ask": ask})
             add((ask, "none"), system)
             for text in BY_MEANING:
-                add((ask, text), replace(system, first_stage=FirstStage.parse(text)))
+                finding = {**system.finding, "first_stage": FirstStage.parse(text)}
+                add((ask, text), replace(system, finding=finding))
         print(name, {key: round(own[-1], 4) for key, own in quality.items()}, flush=True)
     base, rows = np.array(quality["BM25", ""]), []
     for (ask, text), own in quality.items():

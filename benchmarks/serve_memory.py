@@ -172,7 +172,7 @@ def _searching(queries: Sequence[str], ids: Sequence[str], seed: int) -> Client:
             ("search", {"q": q, "fuzzy": True, "k": 50, "offset": generator.randrange(100)}),
             ("search", {"q": q, "plain": True, "where": {"kind": "new"}}),
             ("similar", {"id": id}),
-            ("expand", {"q": q}),
+            ("expand", {"q": q, "to": "elasticsearch"}),
             ("suggest", {"prefix": q[:2]}),
         )[number % 7]
         send(connection, route, body)

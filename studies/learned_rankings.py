@@ -23,7 +23,6 @@ from softcosine.lab.term_pairs.pair_weights import (
     held_out_losses,
     learn_pair_weights,
 )
-from softcosine.similarity.default import default_source
 
 __all__ = ["COLLECTIONS", "rankings_part"]
 
@@ -96,7 +95,8 @@ def _prepared(folder: Path) -> Prepared:
     analyzer = sc.Analyzer("english", stop_words="english")
     analyzed = sc.analyze(dataset.documents.texts, analyzer)
     vocabulary = analyzed.vocabulary
-    S = sc.TermSimilarityMatrix.from_source(default_source(analyzed).source, vocabulary, warn=False)
+    source, _ = sc.SimilarityRecipe().joined(analyzed)
+    S = sc.TermSimilarityMatrix.from_source(source, vocabulary, warn=False)
     matrices: dict[float | None, sc.TermSimilarityMatrix] = {
         None: sc.TermSimilarityMatrix.identity(vocabulary)
     }
