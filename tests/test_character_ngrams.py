@@ -16,18 +16,21 @@ from conftest import JIT
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.source import source_from_state
 from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
+from softcosine.text.words import folded
 from toys import rows_of
 
 strings = st.one_of(
     st.text("ab", max_size=6),
     st.text("ab\u65e5\U0001f600\ud800\x00", max_size=12),
     st.text("abc", min_size=10, max_size=40),
+    st.text("ae\u00e4\u0161\u0301\u30fc\u30e6", max_size=5),
     st.sampled_from(["database", "databases", "data base", "bassinet", "abase", "based"]),
 )
 
 
 def ngrams(term: str, min_n: int, max_n: int) -> Counter[tuple[str, ...]]:
     """From the definition: runs of characters, with marks that no character equals."""
+    term = folded(term)
     marked = ("begin", *term, "end") if term else ()
     return Counter(
         marked[i : i + n] for n in range(min_n, max_n + 1) for i in range(len(marked) - n + 1)
@@ -46,6 +49,8 @@ def similarity(left: str, right: str, source: CharacterNgramSimilarity) -> np.fl
     if left == right:
         return np.float32(1.0)
     value = cosine(left, right, source)
+    if value and folded(left) == folded(right):
+        return np.float32(0.9)
     if np.float32(value) < np.float32(source.threshold):
         return np.float32(0.0)
     return np.float32(min(value, 1.0) ** source.exponent)

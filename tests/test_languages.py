@@ -141,15 +141,26 @@ def test_a_note_says_what_was_decided_and_no_option_of_a_command():
     assert "looks like" not in sc.SoftIndex.from_texts(GERMAN, analyzer=Analyzer()).note
 
 
-@pytest.mark.parametrize(
-    ("texts", "name"), [(GERMAN, "German"), (JAPANESE, "Japanese"), (["jaźń"], "these texts")]
-)
-def test_a_note_says_when_no_similar_words_are_known(texts, name):
-    note = sc.SoftIndex.from_texts(texts).note
-    assert f"No similar words are known for {name}: words match only themselves, as in BM25" in note
-    assert "come from the texts alone" not in note
-    taught = [f"{a} {b} {c}" for a in "äöü" for b in "ßøå" for c in ("éa", "éb")] * 9
-    assert "come from the texts alone" in sc.SoftIndex.from_texts(taught, language="german").note
+def test_a_note_says_that_words_are_similar_by_spelling_or_not_at_all():
+    for texts in (GERMAN, ["jaźń"]):
+        note = sc.SoftIndex.from_texts(texts).note
+        assert "Words are similar by spelling, not by meaning. Word vectors or synonyms" in note
+    note = sc.SoftIndex.from_texts(JAPANESE).note
+    assert (
+        "No similar words are known for Japanese: words match only themselves, as in BM25" in note
+    )
+    taught = [f"{a} {b} {c}" for a in "東京都" for b in "銀行員" for c in ("電話", "電気")] * 9
+    assert "come from the texts alone" in sc.SoftIndex.from_texts(taught).note
+
+
+def test_a_word_finds_others_of_similar_spelling_and_without_accents():
+    texts = ["Rechtschreibprüfung einschalten", "Den Drucker einrichten", "Die Tastatur ändern"]
+    index = sc.SoftIndex.from_texts(texts, language="german")
+    assert [hit.id for hit in index.search("Rechtschreibung kontrollieren")] == ["0"]
+    czech = sc.SoftIndex.from_texts(["Nastavení tiskárny", "Heslo a účet"], language="czech")
+    (hit,) = czech.search("tiskarna")
+    assert hit.id == "0"
+    assert "tiskarna ~ tiskárny" in str(czech.explain("tiskarna", "0"))
 
 
 def test_languages_without_stop_words_are_told_of_none():

@@ -22,7 +22,12 @@ from softcosine._validation import (
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.similarity.combine.by_name import JOINS, join_by
-from softcosine.similarity.default import antonyms_of, default_source
+from softcosine.similarity.default import (
+    OTHER_WORDS,
+    antonyms_of,
+    default_source,
+    learns_from_texts,
+)
 from softcosine.similarity.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.similarity.overrides.decision_files import decisions_of_lines
 from softcosine.similarity.overrides.decision_list import Decisions
@@ -197,7 +202,7 @@ class SimilarityRecipe:
     def needs_texts(self, language: str | None = None) -> bool:
         """Whether building S needs the texts; depends on their language, if known."""
         if self.sources is None:
-            return language != "english"
+            return learns_from_texts(language)
         return any(kind_named(name).learned for name in self.names)
 
     @property
@@ -355,12 +360,12 @@ class SimilarityRecipe:
             source, vocabulary, guard=False, analyzer=analyzer, warn=False,
             progress=partial(tell, "finding similar terms"), **self.rules,
         )  # fmt: skip
-        if self.sources is None and len(S) and len(S) == S.to_scipy().nnz:
+        learned = self.sources is None and learns_from_texts(language, vocabulary)
+        if learned and len(S) and len(S) == S.to_scipy().nnz:
             known = "these texts" if language in (None, "none") else language.title()
             note = (
                 f"No similar words are known for {known}: words match only themselves, as in BM25. "
-                "Word vectors or synonyms (--source; source= in Python) or a multilingual encoder "
-                "(--encoder) find documents in other words."
+                f"{OTHER_WORDS}"
             )
         notes = [note]
         if self.overrides is not None:

@@ -97,6 +97,32 @@ def normalize(text: str) -> str:
     return unicodedata.normalize("NFKC", folded).replace("_", " ")
 
 
+# Letters that Unicode does not decompose, and their usual plain spelling.
+_PLAIN = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ー": None}
+)
+# Accents of Latin, Greek and Cyrillic, points of Hebrew, vowel marks of Arabic. The marks of other
+# scripts are letters of their own.
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
+
+
+def folded(word: str) -> str:
+    """Return a normalised word without accents, vowel marks and Japanese long vowel marks.
+
+    Search engines call this folding: ``tiskárna`` is ``tiskarna``, ``ユーザー`` is ``ユザ``. A word
+    of such marks alone stays as it is.
+
+    Examples
+    --------
+    >>> [folded(word) for word in ("tiskárna", "møte", "ёлка", "ユーザー")]
+    ['tiskarna', 'mote', 'елка', 'ユザ']
+    """
+    if word.isascii():
+        return word
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word)).translate(_PLAIN)
+    return unicodedata.normalize("NFC", bare) or word
+
+
 def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]:
     """Return the words of a normalised text, in text order.
 

@@ -25,12 +25,14 @@ from softcosine.similarity.source import (
     equal_strings,
 )
 from softcosine.similarity.spelling.nearby_strings import CodePoints
+from softcosine.text.words import folded
 
 _CHUNK_TERMS = 512
 _ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
 _SETTINGS = ("min_n", "max_n", "threshold", "exponent")
 _WEIGHTS = 1 << 20  # number of weights; n-grams with equal hash values modulo this share one
 _MOST = 255
+_FOLDED = np.float32(0.9)  # similarity of words that differ in accents only
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class CharacterNgramSimilarity:
 
     g_i counts the n-grams of `min_n` to `max_n` code points in term i, with boundary marks at both
     ends, like the subwords of fastText (Bojanowski et al. 2017). In contrast to edit distance, long
-    words and compounds can be similar. Strings are compared as written.
+    words and compounds can be similar. Accents are left out (`softcosine.text.words.folded`), and
+    words that differ in nothing else have similarity 0.9.
 
     A term is known if it is not empty and has at least `min_n` - 2 characters.
 
@@ -127,12 +130,12 @@ class CharacterNgramSimilarity:
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term has an n-gram, shape (n_terms,)."""
-        lengths = np.fromiter(map(len, terms), np.int64, len(terms))
+        lengths = np.fromiter((len(folded(term)) for term in terms), np.int64, len(terms))
         return lengths >= max(1, self.min_n - 2)
 
     def _ngrams(self, strings: Sequence[str]) -> _Ngrams:
         """Distinct n-grams of strings; the empty string has none."""
-        points = CodePoints.of(strings)
+        points = CodePoints.of(list(map(folded, strings)))
         sizes = np.zeros(len(strings), np.int64)
         longest = int(points.lengths.max(initial=0)) + 2
         for n in range(self.min_n, min(self.max_n, longest) + 1):
@@ -171,6 +174,8 @@ class CharacterNgramSimilarity:
             )  # fmt: skip
 
         for_each_chunk(work, n_pairs, chunk=65_536)
+        same = equal_strings(list(map(folded, left)), list(map(folded, right)))
+        answer[same & (answer > 0.0)] = _FOLDED
         answer[equal_strings(left, right)] = 1.0
         return answer
 
@@ -212,8 +217,9 @@ class CharacterNgramSimilarity:
             )
             rows = found.rows()
             for pair in np.flatnonzero(found.similarities == 1.0).tolist():
-                if terms[first + rows[pair]] == inverted.strings[found.columns[pair]]:
-                    found.similarities[pair] = 0.0
+                term, other = terms[first + rows[pair]], inverted.strings[found.columns[pair]]
+                if folded(term) == folded(other):
+                    found.similarities[pair] = 0.0 if term == other else _FOLDED
             yield found
             first = stop
 
