@@ -1,7 +1,8 @@
-"""What stems, stop words and learned similarities bring in other languages, and who tells them.
+"""What stems, stop words and similar spelling bring in other languages, and who tells them.
 
 Four collections of short questions in German, Czech and Italian are ranked as `softcosine index`
-would by its defaults, and with one part of these left out or added; intervals are 95 % paired
+would by its defaults, and with one part of these left out or added; some also with questions typed
+without accents. Intervals are 95 % paired
 bootstrap intervals over the queries, resampled within each collection. Then the language is
 recognised in random samples of the documents of all collections of questions.
 
@@ -10,6 +11,7 @@ recognised in random samples of the documents of all collections of questions.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,9 @@ from numpy.typing import NDArray
 from measure import data_folder, read_jsonl, write_report
 from softcosine.evaluate import evaluate
 from softcosine.evaluate.datasets.loading import load
+from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.text.language import detect_language
+from softcosine.text.words import folded, normalize
 from test_sets import RESAMPLES, gain_interval
 
 RANKED = {
@@ -32,18 +36,22 @@ SYSTEMS = {
     "BM25": "bm25",
     "BM25 without stop words": "bm25:stop_words={language}",
     "plain (S = I)": "soft:plain=true",
-    "the default (S learned)": "soft",
-    "soft BM25 (S learned)": "soft:ranking=soft_bm25",
+    "S learned from the texts": "soft:sources=texts",
+    "the default (S by spelling)": "soft",
+    "soft BM25 (S by spelling)": "soft:ranking=soft_bm25",
     "the default without stop words": "soft:stop_words={language}",
     "the default, words as they are": "soft:stemmer=none",
 }
+UNACCENTED = ("BM25", "plain (S = I)", "S learned from the texts", "the default (S by spelling)")
 COMPARED = (
     ("BM25", "BM25, words as they are"),
     ("BM25 without stop words", "BM25"),
-    ("the default (S learned)", "plain (S = I)"),
-    ("the default without stop words", "the default (S learned)"),
-    ("the default (S learned)", "soft BM25 (S learned)"),
-    ("the default (S learned)", "the default, words as they are"),
+    ("S learned from the texts", "plain (S = I)"),
+    ("the default (S by spelling)", "plain (S = I)"),
+    ("the default (S by spelling)", "S learned from the texts"),
+    ("the default without stop words", "the default (S by spelling)"),
+    ("the default (S by spelling)", "soft BM25 (S by spelling)"),
+    ("the default (S by spelling)", "the default, words as they are"),
     ("the default, words as they are", "BM25, words as they are"),
 )
 SAMPLES = 200
@@ -56,8 +64,21 @@ Values = NDArray[np.float64]
 def ranked(folder: Path, language: str) -> dict[str, Values]:
     """Return nDCG@10 of every query of a collection by each system."""
     specs = {name: spec.format(language=language) for name, spec in SYSTEMS.items()}
-    found = evaluate(load(folder), list(specs.values()), measures=[_MEASURE], n_resamples=100)
-    return {name: found.figures[spec].per_unit[_MEASURE] for name, spec in specs.items()}
+    judged = load(folder)
+    found = evaluate(judged, list(specs.values()), measures=[_MEASURE], n_resamples=100)
+    values = {name: found.figures[spec].per_unit[_MEASURE] for name, spec in specs.items()}
+    assert isinstance(judged, RankingSet)
+    fields = {
+        field: [folded(normalize(text)) for text in texts]
+        for field, texts in judged.queries.fields.items()
+    }
+    bare = replace(judged, queries=replace(judged.queries, fields=fields))
+    specs = {name: specs[name] for name in UNACCENTED}
+    found = evaluate(bare, list(specs.values()), measures=[_MEASURE], n_resamples=100)
+    return values | {
+        f"{name}, without accents": found.figures[spec].per_unit[_MEASURE]
+        for name, spec in specs.items()
+    }
 
 
 def recognised(texts: list[str], language: str) -> dict[int, tuple[float, float]]:
@@ -83,7 +104,7 @@ def main() -> None:
         figures[name] = ranked(folder / name, language)
         print(name, "done", flush=True)
     rows: list[dict[str, object]] = []
-    for system in SYSTEMS:
+    for system in (*SYSTEMS, *(f"{name}, without accents" for name in UNACCENTED)):
         cells = {name: round(100 * float(own[system].mean()), 1) for name, own in figures.items()}
         mean = float(np.mean([own[system].mean() for own in figures.values()]))
         rows.append({"nDCG@10, times 100": system, **cells, "mean": round(100 * mean, 1)})
@@ -115,7 +136,7 @@ def main() -> None:
     print(
         write_report(
             "languages",
-            "What do stems, stop words and learned similarities bring in other languages?",
+            "What do stems, stop words and similar spelling bring in other languages?",
             rows,
             {"resamples": RESAMPLES, "samples": SAMPLES},
             notes=notes,
