@@ -162,7 +162,7 @@ def digest() -> str:
     searches: list[dict[str, Any]] = [
         {}, {"ranking": "soft_cosine"}, {"ranking": "soft_bm25", "ask": "words"}, {"mmr": 0.5},
         {"ranking": "inner_product", "offset": 3}, {"exact_first": True}, {"sort": "-n", "k": 20},
-        {"fuzzy": True}, {"where": {"n": {">": 20}}, "fill": True}, {"first_stage": 8},
+        {"correct": True}, {"where": {"n": {">": 20}}, "fill": True}, {"first_stage": 8},
     ]  # fmt: skip
     queries = [
         "right arrow",

@@ -230,7 +230,8 @@ class _Deeds:
         return order | {
             "k": choose((1, 3, 10, 100)), "offset": choose((0, 0, 1)), "ranking": choose(RANKINGS),
             "where": choose((None, None, *FILTERS)), "fill": choose((False, True)),
-            "fuzzy": choose((False, True)), "facets": choose(((), (), ("lang", "tags", "deep.x"))),
+            "correct": choose((False, True)),
+            "facets": choose(((), (), ("lang", "tags", "deep.x"))),
             "expand": choose((True, True, False)), "max_terms": choose((512, 2, 1, None)),
         }  # fmt: skip
 

@@ -66,7 +66,7 @@ COMMANDS = [
     ("info", INDEX),
     ("check", INDEX),
     ("backup", INDEX, f"copy{EVIL}.index"),
-    ("search", INDEX, f"tyyre{EVIL}", "--fuzzy"),
+    ("search", INDEX, f"tyyre{EVIL}"),
     ("salvage", INDEX, "-o", f"saved{EVIL}.index"),
     ("map", INDEX),
     ("similarity", "build", "words.csv", "--vocabulary", DOCS, "-o", f"s{EVIL}.matrix"),

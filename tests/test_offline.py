@@ -62,7 +62,7 @@ def expected(index, queries, ids, offset=0, **options):
         {},
         optional={
             "k": st.integers(0, 30), "offset": st.integers(0, 3),
-            "ranking": st.sampled_from(RANKINGS), "fuzzy": st.booleans(), "fill": st.booleans(),
+            "ranking": st.sampled_from(RANKINGS), "correct": st.booleans(), "fill": st.booleans(),
             "where": st.sampled_from([None, {"tag": "a"}]), "min_score": st.sampled_from([0, 0.5]),
             "ask": st.sampled_from(["words", "static"]), "mmr": st.sampled_from([None, 0.5]),
         },

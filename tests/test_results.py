@@ -15,7 +15,7 @@ from softcosine.text.analyzer import Analyzer
 from toys import ToySource
 
 
-def tea_hits(query="tea mocha nobody"):
+def tea_hits(query="tea mocha nobody", **options):
     return SoftIndex.from_texts(
         ["green tea", "black <coffee>", "zebra"],
         ids=["a", "<b>", "c"],
@@ -23,7 +23,7 @@ def tea_hits(query="tea mocha nobody"):
         source=ToySource({("tea", "coffee"): 0.5, ("mocha", "coffee"): 0.75}),
         analyzer=Analyzer(),
         ranking="soft_cosine",
-    ).search(query)
+    ).search(query, **options)
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,11 @@ def test_hits_print_as_a_short_table():
         f"   1  {tea_hits('tea mocha cofee')[0].score:.3f}  <b>  black <coffee>",
         f"   2  {tea_hits('tea mocha cofee')[1].score:.3f}  a    green tea",
         "in no document, searched by their neighbours: mocha",
-        "unknown: cofee",
-        "did you mean: coffee",
+        "searched: coffee for cofee",
     ]
     assert repr(tea_hits()) == str(tea_hits())
     assert str(tea_hits("")) == "Hits for '': 0"
-    assert "did you mean: coffee" in tea_hits("tea mocha cofee")._repr_html_()
+    assert "did you mean: coffee" in tea_hits("tea mocha cofee", correct=False)._repr_html_()
 
 
 def test_long_answers_are_printed_in_part_and_disturb_no_terminal():

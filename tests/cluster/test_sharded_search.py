@@ -52,7 +52,7 @@ OPTIONS = st.fixed_dictionaries(
         "min_score": st.sampled_from([0.0, 0.3, 2.0]),
         "where": st.sampled_from([{"tag": "a"}, {"n": {">=": 2}}, {"tag": "none"}]),
         "expand": st.booleans(),
-        "fuzzy": st.booleans(),
+        "correct": st.booleans(),
         "fill": st.booleans(),
         "keep_stop_words": st.booleans(),
         "max_terms": st.sampled_from([None, 2]),

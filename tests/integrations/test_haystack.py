@@ -175,7 +175,7 @@ def test_a_pipeline_survives_serialization(tmp_path, monkeypatch):
     pipeline = Pipeline()
     pipeline.add_component(
         "retriever",
-        SoftRetriever(store, top_k=2, filter_policy=FilterPolicy.MERGE, options={"fuzzy": True}),
+        SoftRetriever(store, top_k=2, filter_policy=FilterPolicy.MERGE, options={"correct": False}),
     )
     loaded = Pipeline.loads(pipeline.dumps())
     assert loaded.to_dict() == pipeline.to_dict()

@@ -82,7 +82,7 @@ def everything(hits):
         (("tea", "tyre"), {"sort": ["-n", "kind"], "facets": ("kind", "n")}),
         ({"text": "tea"}, {}),
         ("green tea", {"exact_first": True, "fill": True}),
-        ("teo", {"fuzzy": True}),
+        ("grene", {"correct": False}),
         ("grene tea", {}),
         ("tyre of the car", {"first_stage": sc.FirstStage(4, 20), "min_score": 0.01}),
         ("tyre of the car", {"first_stage": 2, "keep_stop_words": True}),
@@ -113,7 +113,9 @@ def test_similar_documents_and_explanations_are_those_of_the_index(searched, ind
             assert searched.explain(query, id) == index.explain(query, id)
 
 
-@pytest.mark.parametrize("options", [{"syntax": True}, {"ranking": "soft_cosine", "fuzzy": True}])
+@pytest.mark.parametrize(
+    "options", [{"syntax": True}, {"ranking": "soft_cosine", "correct": False}]
+)
 def test_scores_and_rankings_are_those_of_the_index(searched, index, options):
     ids = ["car", "tea", "car", "bike"]
     for query in ("bicycle tires +green", {"text": "teo"}, ["tea"]):

@@ -29,7 +29,7 @@ def found(answer):
         {"q": "tea", "offset": 1, "where": {"n": {">": 1}}},
         {"q": ["tea", "tyre"], "ranking": "soft_cosine", "mmr": 0.5},
         {"q": "green tea", "exact_first": True, "fill": True},
-        {"q": "teo", "fuzzy": True},
+        {"q": "grene", "correct": False},
         {"q": "tyre of the car", "first_stage": 4, "min_score": 0.01},
         {"q": "tea", "sort": "-n", "facets": ["kind"]},
         {"q": "+tea", "syntax": False, "expand": False, "max_terms": None},
@@ -78,7 +78,10 @@ def test_the_last_page_has_the_total(client):
 
 
 def test_unknown_words_have_suggestions(client):
-    answer = found(client.post(f"{FAQ}/search", json={"q": "grene"}))
+    assert found(client.post(f"{FAQ}/search", json={"q": "grene"}))["corrected"] == {
+        "grene": "green"
+    }
+    answer = found(client.post(f"{FAQ}/search", json={"q": "grene", "correct": False}))
     assert answer["unknown"] == ["grene"]
     assert answer["suggestions"][0]["candidates"][0]["word"] == "green"
 

@@ -47,7 +47,7 @@ SHAPES = {
     "ids": ('{"q": "tea", "ids": ["tea"', ', "d{}"', "]}"),
     "numbers as words": ('{"q": [1', ", 1", "]}"),
     "numbers as fields": ('{"q": {"f": 1', ', "f{}": 1', "}}"),
-    "misspelled words": ('{"fuzzy": true, "q": "tea', " q{}q", '"}'),
+    "misspelled words": ('{"q": "tea', " q{}q", '"}'),
     "facets": ('{"q": "tea", "facets": ["n"', ', "n{}"', "]}"),
     "facets of one key": ('{"q": "tea", "facets": ["n"', ', "n"', "]}"),
     "sort keys": ('{"q": "tea", "sort": ["n"', ', "n{}"', "]}"),

@@ -109,7 +109,7 @@ _FLAGS = {
     ),
 }  # fmt: skip
 _SHOWN = {
-    "k", "min_score", "min_similarity", "where", "sort", "facets", "fuzzy", "ranking", "meaning",
+    "k", "min_score", "min_similarity", "where", "sort", "facets", "correct", "ranking", "meaning",
     "by", "method", "to", "field", "max_terms",
 }  # fmt: skip
 

@@ -264,6 +264,9 @@ def _value_shown(value: object) -> str:
 
 
 def _notes(hits: Hits) -> Iterable[str]:
+    if hits.corrected:
+        pairs = [f"{printable(new)} for {printable(old)}" for old, new in hits.corrected.items()]
+        yield f"Searched {', '.join(pairs)}; --no-correct searches as written."
     for label, clauses in (("With", hits.required), ("Without", hits.excluded)):
         if clauses:
             yield f"{label}: {', '.join(map(printable, clauses))}."
@@ -280,7 +283,7 @@ def _notes(hits: Hits) -> Iterable[str]:
             + f" for {printable(one.word)}"
             for one in hits.suggestions
         )
-        yield f"Did you mean: {meant}?{' Use --fuzzy to search for it.' if hits.unknown else ''}"
+        yield f"Did you mean: {meant}?"
     if hits.left_out:
         words = ", ".join(map(printable, hits.left_out[:_SHOWN_WORDS]))
         more = len(hits.left_out) - _SHOWN_WORDS
@@ -374,8 +377,6 @@ def show_explanation(
     table.add_column("document")
     table.add_column("similarity", justify="right")
     table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
-    if any(part.spelled for part in explanation.parts):
-        table.add_column("", style="dim")
     for part in explanation.parts:
         table.add_row(
             printable(part.query_word),
@@ -383,7 +384,6 @@ def show_explanation(
             printable(part.document_word),
             f"{part.similarity:.3f}",
             f"{part.contribution:.4f}",
-            *(["by spelling"] if part.spelled else []),
         )
     print_table(table)
     if not explanation.parts:

@@ -86,7 +86,7 @@ def search(
 
       softcosine search faq.index "bicycle tire repair" -k 5 --explain
       softcosine search faq.index '+tyre -car repair^2' --syntax --where lang=en
-      softcosine search http://127.0.0.1:8080/faq "bycicle" --fuzzy --json
+      softcosine search http://127.0.0.1:8080/faq "bicycle" --json
 
     Documents must contain "some words" as a phrase, and must not contain -"some words"; --syntax
     adds +word, -word and word^2. JSON: what SoftIndex.search returns, with ranks and seconds; see
@@ -160,7 +160,7 @@ def explain(
     words in the cosine of meanings; the rest of the cosine is not due to single words.
 
     JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
-    exact, field, spelled (similar by spelling only), space (words or meaning).
+    exact, field, space (words or meaning).
     """
     picture.check()
     with any_index(index, encoder, shards, plot=picture.plot) as opened:

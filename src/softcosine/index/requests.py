@@ -217,9 +217,9 @@ class ScoringOptions(Request, frozen=True, kw_only=True):
     ] = None
     meaning: _Meaning = None
     syntax: _Syntax = None
-    fuzzy: Annotated[
-        bool, Meta(description="Replace unknown words by indexed words of nearest spelling.")
-    ] = False
+    correct: Annotated[
+        bool, Meta(description="Whether misspelt words are replaced by indexed words near them.")
+    ] = True
     keep_stop_words: _KeepStopWords = False
     max_terms: Annotated[
         Annotated[int, Meta(ge=1)] | None,
@@ -426,7 +426,7 @@ class ScoringKeywords(SimilarityKeywords, total=False):
 
     syntax: bool | None
     max_terms: int | None
-    fuzzy: bool
+    correct: bool
     keep_stop_words: bool
     ask: Ask | None
 

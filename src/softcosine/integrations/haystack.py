@@ -278,7 +278,7 @@ class SoftRetriever:
     filter_policy : FilterPolicy
         Whether the filters of a run replace `filters`, or are merged with them.
     options : dict, optional
-        Other parameters of `SoftIndex.search`, such as ``{"fuzzy": True}``.
+        Other parameters of `SoftIndex.search`, such as ``{"correct": False}``.
     """
 
     def __init__(

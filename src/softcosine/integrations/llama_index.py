@@ -35,7 +35,7 @@ class SoftRetriever(BaseRetriever):  # type: ignore[misc]
         Filters of LlamaIndex; keys are those of `softcosine.Where`.
     callback_manager : CallbackManager, optional
     **options
-        Other parameters of `SoftIndex.search`, such as ``fuzzy=True``.
+        Other parameters of `SoftIndex.search`, such as ``correct=False``.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,12 @@ class OutsideRow:
         Limited, balanced and shrunk like S.
     scale : float
         Balancing scale of the word; 1 if S is not balanced.
-    spelled : bool
-        Whether the word is unknown to the source, and its neighbours are spelling corrections.
     """
 
     word: str
     terms: NDArray[np.int32]
     similarities: NDArray[np.float64]
     scale: float
-    spelled: bool = False
 
 
 def outside_rows(
@@ -63,20 +60,6 @@ def outside_rows(
         pinned = are_pinned(source, [word] * len(others), others)
         rows.append(_row(S, word, terms, given.astype(np.float64), pinned))
     return rows
-
-
-def spelled_row(
-    S: TermSimilarityMatrix,
-    word: str,
-    terms: NDArray[np.int32],
-    similarities: NDArray[np.float64],
-) -> OutsideRow:
-    """Return the row of a word from its spelling corrections and their similarities.
-
-    Balanced and shrunk like S. The word is similar to these terms only, also in norms.
-    """
-    row = _row(S, word, terms, similarities, np.zeros(len(terms), bool))
-    return replace(row, spelled=True)
 
 
 def _row(
@@ -112,7 +95,7 @@ def outside_similarities(
     terms : ndarray of shape (n_terms,), int32
         Ascending.
     source : TermSimilaritySource or None
-        None if all words are `spelled`.
+        None if there are no rows.
 
     Returns
     -------
@@ -120,26 +103,21 @@ def outside_similarities(
         With unit diagonal.
     cross : ndarray of shape (n_words, n_terms), float64
     """
-    inner, cross = np.zeros((len(rows), len(rows))), np.zeros((len(rows), len(terms)))
-    known = np.array([not row.spelled for row in rows], bool)
-    if known.any():
-        assert source is not None
-        words = [row.word for row in rows if not row.spelled]
-        others = [*words, *map(S.representative, terms.tolist())]
-        left, right = [word for word in words for _ in others], others * len(words)
-        values = similarities_by(source, left, right).astype(np.float64)
-        values[values < _least(S)] = 0.0
-        if S.scales is not None:
-            scales = np.array([row.scale for row in rows if not row.spelled], np.float64)
-            factors = np.concatenate((scales, S.scales[terms].astype(np.float64)))
-            scaled = values * np.outer(scales, factors).ravel()
-            values = np.where(are_pinned(source, left, right), values, scaled)
-        found = (values * _factor(S)).reshape(len(words), len(others))
-        inner[np.ix_(known, known)], cross[known] = np.split(found, [len(words)], axis=1)
-    for number, row in enumerate(rows):
-        if row.spelled:
-            _, own, places = np.intersect1d(row.terms, terms, return_indices=True)
-            cross[number, places] = row.similarities[own]
+    if not rows:
+        return np.zeros((0, 0)), np.zeros((0, len(terms)))
+    assert source is not None
+    words = [row.word for row in rows]
+    others = [*words, *map(S.representative, terms.tolist())]
+    left, right = [word for word in words for _ in others], others * len(words)
+    values = similarities_by(source, left, right).astype(np.float64)
+    values[values < _least(S)] = 0.0
+    if S.scales is not None:
+        scales = np.array([row.scale for row in rows], np.float64)
+        factors = np.concatenate((scales, S.scales[terms].astype(np.float64)))
+        scaled = values * np.outer(scales, factors).ravel()
+        values = np.where(are_pinned(source, left, right), values, scaled)
+    similar = (values * _factor(S)).reshape(len(words), len(others))
+    inner, cross = np.split(similar, [len(words)], axis=1)
     np.fill_diagonal(inner, 1.0)
     return inner, cross
 

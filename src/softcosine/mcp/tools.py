@@ -29,7 +29,16 @@ _SAMPLE = 100  # documents whose metadata keys are listed
 _EXAMPLE = 80  # characters of an example value
 
 _HIT = ("id", "score", "title", "text", "metadata")
-_HITS = ("ranking", "outside", "unknown", "required", "excluded", "suggestions", "facets")
+_HITS = (
+    "ranking",
+    "outside",
+    "unknown",
+    "required",
+    "excluded",
+    "corrected",
+    "suggestions",
+    "facets",
+)
 _INFO = ("documents", "terms", "fields", "language", "ranking", "meaning", "note", "commit")
 _COMMIT = {"documents": int, "commit": str}
 

@@ -35,8 +35,8 @@ Everything else is plain text. A clause may contain several words: ``+e-mail`` r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -89,6 +89,15 @@ class Clause:
         text = f'"{self.text}"' if self.phrase else self.text
         weight = "" if self.weight == 1.0 else f"^{Decimal(repr(self.weight)):f}"
         return f"{_SIGNS[self.kind]}{text}{weight}"
+
+    def corrected(self, corrections: Mapping[str, str]) -> Clause:
+        """Return the clause with misspelt words replaced; only plain text is corrected."""
+        if not self.plain or not isinstance(self.text, str):
+            return self
+        text = self.text
+        for word, correction in corrections.items():  # both of letters only
+            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", correction, text, flags=re.IGNORECASE)
+        return replace(self, text=text)
 
     @property
     def plain(self) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.files import joined_text
 from softcosine.index.query.parser import Clause
@@ -19,7 +18,6 @@ from softcosine.matrix.outside import (
     OutsideRow,
     outside_rows,
     outside_similarities,
-    spelled_row,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import known_by
@@ -29,15 +27,10 @@ from softcosine.text.analyzer import shortened
 if TYPE_CHECKING:
     from softcosine.index.directory.snapshot import Snapshot
 
-MAX_RESPELLED = 100  # words of a query with fuzzy=True
-
 
 @dataclass(frozen=True, slots=True)
 class OutsideWord(OutsideRow):
-    """A query word outside the vocabulary, with its indexed neighbors.
-
-    The neighbors come from the source, or from the spelling if the source lacks the word.
-    """
+    """A query word outside the vocabulary, with its indexed neighbors in the source."""
 
     frequency: float = 1.0
 
@@ -185,38 +178,6 @@ def heaviest(parsed: ParsedQuery, weights: NDArray[np.float64], limit: int) -> P
         frequencies=parsed.frequencies[kept],
         words=tuple(parsed.words[i] for i in kept),
         left_out=tuple(parsed.words[i] for i in dropped),
-    )
-
-
-def respelled(parsed: ParsedQuery, snapshot: Snapshot) -> ParsedQuery:
-    """Return the query with unknown words replaced by indexed words of similar spelling.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are more than `MAX_RESPELLED` unknown words.
-    """
-    if len(parsed.unknown) > MAX_RESPELLED:
-        raise InvalidInputError(
-            f"{len(parsed.unknown):,} words of the query are in no document, and fuzzy=True looks "
-            f"up at most {MAX_RESPELLED}; shorten the query, or leave fuzzy out."
-        )
-    outside, unknown = list(parsed.outside), {}
-    for word, frequency in zip(parsed.unknown, parsed.unknown_frequencies, strict=True):
-        check_deadline()
-        terms, similarities = snapshot.spellings.row(word)
-        if not len(terms):
-            unknown[word] = frequency
-            continue
-        row = spelled_row(snapshot.S, word, terms, similarities)
-        outside.append(
-            OutsideWord(word, row.terms, row.similarities, row.scale, True, frequency=frequency)
-        )
-    return replace(
-        parsed,
-        outside=tuple(outside),
-        unknown=tuple(unknown),
-        unknown_frequencies=tuple(unknown.values()),
     )
 
 

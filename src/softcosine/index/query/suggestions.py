@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.spelling.nearby_strings import WordList
@@ -18,6 +17,7 @@ _MOST = 5  # candidates per word
 _SIMILARITY = EditDistanceSimilarity()
 _LONGER = 64  # characters beyond the longest indexed word, enough for endings and edits
 _DIGIT = re.compile(r"\d")
+_CORRECTED, _CORRECTED_TWICE = 5, 8  # letters of a word that is corrected by one edit, by two
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,11 @@ class Candidate:
         Number of inserted, deleted, replaced or transposed characters.
     n_docs : int
         Number of documents that contain it; with stemming, in any form.
-    similarity : float
-        Its weight in a search with ``fuzzy=True``, before S is balanced; see
-        `softcosine.EditDistanceSimilarity`.
     """
 
     word: str
     distance: int
     n_docs: int
-    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +86,13 @@ class Spellings:
 
     def suggestion(self, word: str) -> Suggestion:
         """Return the indexed words nearest to a word."""
-        return Suggestion(word, tuple(candidate for _, candidate in self._nearest(word)))
-
-    def row(self, word: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the terms that replace a word in a search, and their similarities.
-
-        None of them, nor the word, may contain a digit: similar numbers and product names mean
-        different things.
-        """
-        found = [] if _DIGIT.search(word) else self._nearest(word)
-        kept = [(term, one.similarity) for term, one in found if not _DIGIT.search(one.word)]
-        terms, similarities = zip(*kept, strict=True) if kept else ((), ())
-        return np.array(terms, np.int32), np.array(similarities, np.float64)
-
-    def _nearest(self, word: str) -> list[tuple[int, Candidate]]:
-        """Return the candidates of a word, with their terms."""
         if len(word) > self._longest:  # its transpositions alone take quadratic time
-            return []
-        best: dict[int, tuple[int, float, str]] = {}  # by term: distance, similarity, form
+            return Suggestion(word, ())
+        best: dict[int, tuple[int, str]] = {}  # by term: distance, form
 
         def offer(term: int, distance: int, similarity: float, shown: str) -> None:
             if similarity > 0.0 and (term not in best or distance < best[term][0]):
-                best[term] = distance, similarity, shown
+                best[term] = distance, shown
 
         exchanged = _exchanged(word)
         stems = self._analyzer.stem([word, *exchanged])
@@ -127,14 +108,32 @@ class Spellings:
                 shown = other if other in forms else forms[0]
                 offer(term, 1, _SIMILARITY.value(1, len(word)), shown)
         counted = [
-            (term, Candidate(shown, distance, n_docs, similarity))
-            for (term, (distance, similarity, shown)), n_docs in zip(
-                best.items(), self._n_docs_of(list(best)), strict=True
+            Candidate(shown, distance, n_docs)
+            for (distance, shown), n_docs in zip(
+                best.values(), self._n_docs_of(list(best)), strict=True
             )
             if n_docs
         ]
-        counted.sort(key=lambda pair: (pair[1].distance, -pair[1].n_docs, pair[1].word))
-        return counted[:_MOST]
+        counted.sort(key=lambda one: (one.distance, -one.n_docs, one.word))
+        return Suggestion(word, tuple(counted[:_MOST]))
+
+    def correction(self, word: str) -> str | None:
+        """Return the indexed word that is meant by a misspelt one, if it is near enough.
+
+        A word of five letters or more may differ by one edit, one of eight or more by two. Neither
+        has digits: similar numbers and product names mean different things.
+        """
+        if len(word) < _CORRECTED or _DIGIT.search(word):
+            return None
+        most = 1 if len(word) < _CORRECTED_TWICE else 2
+        return next(
+            (
+                one.word
+                for one in self.suggestion(word).candidates
+                if one.distance <= most and not _DIGIT.search(one.word)
+            ),
+            None,
+        )
 
 
 def _exchanged(word: str) -> list[str]:

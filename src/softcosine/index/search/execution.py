@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, compress
 from operator import not_
@@ -26,14 +26,12 @@ from softcosine.index.query.constraints import (
 )
 from softcosine.index.query.parser import Clause, parse_syntax
 from softcosine.index.query.query_vectors import (
-    MAX_RESPELLED,
     ParsedQuery,
     Query,
     heaviest,
     parse_clauses,
     query_text,
     query_vector,
-    respelled,
 )
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.explanation import Explanation, Part, word_parts
@@ -107,6 +105,7 @@ def by_marginal_relevance(
     return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])
 
 
+_LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
 _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
 
@@ -118,7 +117,8 @@ _Weights = dict[str, tuple[float, Literal["exact", "near"]]]
 class ReadyQuery:
     """A parsed query, its vector for every field, and its meaning if that counts.
 
-    `texts` are those that meaning is about, with their weights. What depends on the documents:
+    `texts` are those that meaning is about, with their weights; `corrected` has the misspelt words
+    of the query and what replaces them. What depends on the documents:
     `required` are the terms of exact matches, `near` the documents that meaning adds to a sorted
     search, and `impacts`, for each field, terms and their greatest impacts (`impacts_of`), in place
     of those of the segments.
@@ -130,6 +130,7 @@ class ReadyQuery:
     constraints: Constraints | None = None
     meaning: QueryMeaning | None = None
     texts: tuple[tuple[str, float], ...] = ()
+    corrected: Mapping[str, str] = field(default_factory=dict)
     required: tuple[int, ...] = ()
     near: NDArray[np.int64] | None = None
     impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
@@ -232,25 +233,41 @@ class Search:
     def ready(self, query: Query) -> ReadyQuery:
         """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
         snapshot = self.snapshot
+        corrected: dict[str, str] = {}
         if isinstance(query, Mapping):
-            parsed = [self._parsed([Clause(text)]) for text in _by_field(query, snapshot)]
-            clauses: tuple[Clause, ...] = (Clause(query_text(query)),)
+            by_field = [self._parsed((Clause(text),)) for text in _by_field(query, snapshot)]
+            parsed = [one for _, one, _ in by_field]
+            corrected = {word: new for *_, words in by_field for word, new in words.items()}
+            clauses: tuple[Clause, ...] = (Clause(query_text(query)).corrected(corrected),)
         else:
-            clauses = parse_syntax(query, self.request.syntax)
-            parsed = [self._parsed(clauses)] * len(snapshot.fields)
+            clauses, once, corrected = self._parsed(parse_syntax(query, self.request.syntax))
+            parsed = [once] * len(snapshot.fields)
         limited, vectors = self._limited(tuple(parsed), alike=not isinstance(query, Mapping))
         texts = tuple(
             (query_text(one.text), one.weight) for one in clauses if one.kind != "must_not"
         )
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
         constraints = constraints_of(clauses, snapshot)
-        return ReadyQuery(query_text(query), limited, vectors, constraints, meaning, texts)
+        shown = query_text(query)
+        return ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
 
-    def _parsed(self, clauses: Iterable[Clause]) -> ParsedQuery:
-        """Return clauses as terms, with unknown words respelled if requested."""
-        request = self.request
-        parsed = parse_clauses(clauses, self.snapshot, keep_stop_words=request.keep_stop_words)
-        return respelled(parsed, self.snapshot) if request.fuzzy and parsed.unknown else parsed
+    def _parsed(
+        self, clauses: tuple[Clause, ...]
+    ) -> tuple[tuple[Clause, ...], ParsedQuery, dict[str, str]]:
+        """Return clauses with misspelt words corrected, their terms, and the corrections."""
+        snapshot, request = self.snapshot, self.request
+        parsed = parse_clauses(clauses, snapshot, keep_stop_words=request.keep_stop_words)
+        if not request.correct or not parsed.unknown:
+            return clauses, parsed, {}
+        corrections = dict[str, str]()
+        for word in parsed.unknown[:_LOOKED_UP]:
+            check_deadline()
+            if correction := snapshot.spellings.correction(word):
+                corrections[word] = correction
+        clauses = tuple(clause.corrected(corrections) for clause in clauses)
+        again = parse_clauses(clauses, snapshot, keep_stop_words=request.keep_stop_words)
+        replaced = {word: new for word, new in corrections.items() if word not in again.unknown}
+        return clauses, again, replaced
 
     def _limited(
         self, parsed: tuple[ParsedQuery, ...], *, alike: bool
@@ -560,7 +577,7 @@ class Search:
             Hit(one.id, score, one.text, one.metadata, number, title_of(one, names), passage)
             for one, score, number in rows
         ]
-        outside = {word.word: word for parsed in query.parsed for word in parsed.outside}
+        outside = dict.fromkeys(word.word for parsed in query.parsed for word in parsed.outside)
         unknown, left_out = (
             tuple(dict.fromkeys(chain.from_iterable(getattr(one, name) for one in query.parsed)))
             for name in ("unknown", "left_out")
@@ -568,11 +585,10 @@ class Search:
         required, excluded = (
             ((), ()) if (own := query.constraints) is None else (own.required, own.excluded)
         )
-        misspelled = [*unknown, *(word.word for word in outside.values() if word.spelled)]
         return Hits(
             query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
             required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
-            page.missing, partial(_suggestions, snapshot, misspelled),
+            page.missing, query.corrected, partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
 
     def _word_weights(self, query: ReadyQuery) -> _Weights:
@@ -660,7 +676,7 @@ def soft_cosines(
 def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:
     """Return the suggestions for words; words without any are left out."""
     found = []
-    for word in words[:MAX_RESPELLED]:
+    for word in words[:_LOOKED_UP]:
         check_deadline()
         found.append(snapshot.spellings.suggestion(word))
     return tuple(suggestion for suggestion in found if suggestion.candidates)

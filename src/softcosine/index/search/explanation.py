@@ -45,8 +45,6 @@ class Part:
         Whether both words are the same term, such as two forms of one stem.
     field : str
         Field of the document word; empty in an index of one field.
-    spelled : bool
-        Whether the words are similar only by spelling, in a search with ``fuzzy=True``.
     space : {"words", "meaning"}
         In ``meaning`` a word can be the rest of what the encoder read (`REST`), the words of all
         weaker pairs (`OTHERS`), or, if its text is not stored, the document as a whole
@@ -59,7 +57,6 @@ class Part:
     contribution: float
     exact: bool
     field: str = ""
-    spelled: bool = False
     space: Literal["words", "meaning"] = "words"
 
     @property
@@ -92,7 +89,7 @@ class Explanation:
         lines += [
             f"  {part.query_word:>{left}} {part.sign} "
             f"{part.document_word:<{right}}  {part.similarity:.2f}  adds {part.contribution:.4f}"
-            f"{'  in ' + part.field if part.field else ''}{'  by spelling' if part.spelled else ''}"
+            f"{'  in ' + part.field if part.field else ''}"
             for part in self.parts
         ]
         return "\n".join(lines)
@@ -232,26 +229,25 @@ def word_parts(
     weights, outside_weights, factor = _weights(searcher, vector, document)
     held = dict(zip(terms.tolist(), values.tolist(), strict=True))
     indptr, indices, data = S.arrays
-    words: list[tuple[str, float, int, NDArray[Any], NDArray[Any], bool]] = [
-        (word, weight, i, indices[row], data[row], False)
+    words: list[tuple[str, float, int, NDArray[Any], NDArray[Any]]] = [
+        (word, weight, i, indices[row], data[row])
         for word, weight, i in zip(
             parsed.words, weights.tolist(), parsed.terms.tolist(), strict=True
         )
         for row in [slice(indptr[i], indptr[i + 1])]
     ]
     words += [
-        (one.word, weight, -1, one.terms, one.similarities, one.spelled)
+        (one.word, weight, -1, one.terms, one.similarities)
         for one, weight in zip(parsed.outside, outside_weights.tolist(), strict=True)
     ]
     parts = []
-    for word, weight, own, others, similarities, spelled in words:
+    for word, weight, own, others, similarities in words:
         for j, similarity in zip(others.tolist(), similarities.tolist(), strict=True):
             contribution = weight * similarity * held.get(j, 0.0) * factor
             if contribution != 0.0:
                 term = S.vocabulary.term(j)
                 shown = document_words.get(term, term)
-                part = Part(word, shown, similarity, contribution, j == own, spelled=spelled)
-                parts.append(part)
+                parts.append(Part(word, shown, similarity, contribution, j == own))
     return parts
 
 

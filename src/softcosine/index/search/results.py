@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
@@ -171,6 +171,9 @@ class Hits(_Rows[Hit]):
     facets : dict of str to tuple of FacetCount
         For each requested key, its values and their counts over all matching documents; see
         `softcosine.index.search.facets`.
+    corrected : mapping of str to str
+        Misspelt words of the query, and the indexed words that were searched in their place; see
+        ``correct`` of `SoftIndex.search`.
     missing_shards : tuple of str
         Shards of a sharded index that did not answer within its ``timeout``: their documents are
         missing.
@@ -189,6 +192,7 @@ class Hits(_Rows[Hit]):
     mmr: float | None = None
     facets: Facets = field(default_factory=dict)
     missing_shards: tuple[str, ...] = ()
+    corrected: Mapping[str, str] = field(default_factory=dict)
     _suggest: Callable[[], tuple[Suggestion, ...]] = field(default=tuple, compare=False)
 
     _lazy: ClassVar = {"suggestions": tuple[Suggestion, ...]}
@@ -246,6 +250,7 @@ class Hits(_Rows[Hit]):
     def _notes(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return notes on operators, unindexed words and ignored words of long queries."""
         return [
+            ("searched", tuple(f"{new} for {word}" for word, new in self.corrected.items())),
             ("with", self.required),
             ("without", self.excluded),
             ("in no document, searched by their neighbours", self.outside),

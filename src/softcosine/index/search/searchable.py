@@ -299,7 +299,7 @@ class Searchable:
         max_terms: int | None = 512,
         fill: bool = False,
         mmr: float | None = None,
-        fuzzy: bool = False,
+        correct: bool = True,
         keep_stop_words: bool = False,
         sort: str | Sequence[str] | None = None,
         facets: Sequence[str] = (),
@@ -354,11 +354,11 @@ class Searchable:
             greatest soft cosine with a document before it`` (see
             `softcosine.index.search.execution`); the others follow by score. Pages of the same k
             return each document once. Hits keep their scores. Cannot be used with `exact_first`.
-        fuzzy : bool
+        correct : bool
             If True, a word that is in neither the documents nor the source is replaced by the
-            indexed words of nearest spelling (`Hits.suggestions`), weighted by spelling similarity
-            (`softcosine.EditDistanceSimilarity`, balanced like S). Words with digits and words
-            with operators are not replaced, and a query may have at most 100 words to replace.
+            indexed word of nearest spelling (`Hits.corrected`), if it has five letters or more and
+            differs by one edit, or eight or more and two. Words with digits, tokens, words with
+            operators and all after the first 100 such words stay as they are.
         keep_stop_words : bool
             If True, stop words of the language of the index, such as *how* and *the*, count in
             plain text too. By default they are skipped if the query has other words. In quotes,

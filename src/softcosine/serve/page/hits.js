@@ -39,8 +39,7 @@ export function bars(explanation, showWord) {
     const sign = part.space === "meaning" ? " ≈ " : part.exact ? " = " : " ~ ";
     return el("tr", {},
       el("th", { scope: "row" }, word(part.query_word), sign, word(part.document_word),
-        part.field ? el("span", { class: "soft" }, " in ", text(part.field)) : null,
-        part.spelled ? el("span", { class: "soft" }, " by spelling") : null),
+        part.field ? el("span", { class: "soft" }, " in ", text(part.field)) : null),
       el("td", { class: "number likeness" }, part.similarity.toFixed(2)),
       bar(part.contribution, part.exact ? "exact" : ""),
       el("td", { class: "number" }, score(part.contribution)));

@@ -54,7 +54,7 @@ async function keysOf(index) {
 }
 
 function question() {
-  return { q: wanted.q, fuzzy: wanted.fuzzy, syntax: wanted.operators };
+  return { q: wanted.q, correct: !wanted.written, syntax: wanted.operators };
 }
 
 /** Search what the address asks for; a later search ends this one. */
@@ -77,7 +77,7 @@ async function search({ typed = false } = {}) {
     if (wanted.like) {
       answer = await ask("POST", at(wanted.index, "similar"), { id: wanted.like, k: 2 * PAGE, where: filter(), fields: TALL }, { signal });
     } else if (wanted.compare) {
-      const pair = [body, { ...body, plain: true, fuzzy: false }].map((one) => ({ ...one, index: wanted.index }));
+      const pair = [body, { ...body, plain: true, correct: false }].map((one) => ({ ...one, index: wanted.index }));
       const both = await ask("POST", "search", { searches: pair }, { signal });
       for (const one of both.results) if (one.status) throw new Problem(one, one.status);
       [answer, plain] = both.results;
@@ -134,12 +134,21 @@ function showFilters() {
   });
 }
 
+/** Return what was searched for misspelt words, with a way back. */
+function corrections(corrected) {
+  const pairs = Object.entries(corrected);
+  if (!pairs.length) return "";
+  const back = el("button", { type: "button", class: "link", onclick: () => go({ written: true, offset: 0 }) }, "search as written");
+  return [". Searched ", text(pairs.map(([word, other]) => `${other} for ${word}`).join(", ")), " (", back, ")"];
+}
+
 function show(answer, plain, milliseconds) {
   const context = { index: wanted.index, query: wanted.like ? null : question(), openLike, showWord };
   const full = answer.hits.length > 0;
   byId("status").replaceChildren(...[
     wanted.like ? ["Similar to ", text(wanted.like), ". "] : "",
     summary(answer, plain), `, in ${Math.max(1, Math.round(milliseconds))} ms`,
+    corrections(answer.corrected),
     answer.outside.length ? [". In no document, found by similar words: ", text(answer.outside.join(", "))] : "",
     answer.unknown.length && full ? [". Unknown and ignored: ", text(answer.unknown.join(", "))] : "",
     chips("with", "\\+", answer.required), chips("without", "-", answer.excluded),
