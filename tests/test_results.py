@@ -196,8 +196,8 @@ def test_hits_print_as_a_short_table():
         "rank  score  id   soft cosine",
         f"   1  {tea_hits('tea mocha cofee')[0].score:.3f}  <b>  black <coffee>",
         f"   2  {tea_hits('tea mocha cofee')[1].score:.3f}  a    green tea",
-        "in no document, searched by their neighbours: mocha",
         "searched: coffee for cofee",
+        "in no document, searched by their neighbours: mocha",
     ]
     assert repr(tea_hits()) == str(tea_hits())
     assert str(tea_hits("")) == "Hits for '': 0"
