@@ -30,15 +30,8 @@ _EXAMPLE = 80  # characters of an example value
 
 _HIT = ("id", "score", "title", "text", "metadata")
 _HITS = (
-    "ranking",
-    "outside",
-    "unknown",
-    "required",
-    "excluded",
-    "corrected",
-    "suggestions",
-    "facets",
-)
+    "ranking", "outside", "unknown", "required", "excluded", "corrected", "suggestions", "facets"
+)  # fmt: skip
 _INFO = ("documents", "terms", "fields", "language", "ranking", "meaning", "note", "commit")
 _COMMIT = {"documents": int, "commit": str}
 
