@@ -16,8 +16,9 @@ from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.search import meaning
+from softcosine.index.search.execution import FEW_WORDS
 from softcosine.index.search.explanation import DOCUMENT, OTHERS, REST
-from softcosine.index.search.meaning import FLOOR, meaning_searcher
+from softcosine.index.search.meaning import FLOOR, QueryMeaning, meaning_searcher
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 
 WORDS = ("flat", "tyre", "moon", "tea", "green", "wheel", "red", "night")
@@ -52,6 +53,9 @@ def expected(index, documents, query, ask, weight):
         unit = np.zeros(DIMENSIONS) if static is None else static.vector
     lengths = np.linalg.norm(rows, axis=1)
     cosines = np.divide(rows @ unit, lengths, out=np.zeros(len(rows)), where=lengths > 0)
+    asked = query.split()
+    if len(asked) <= FEW_WORDS and set(asked) <= set(" ".join(documents).split()):
+        cosines = cosines + [set(asked) <= set(text.split()) for text in documents]
     scores = words + weight * cosines
     hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0)
     if not unit.any():
@@ -70,6 +74,15 @@ def test_a_score_is_that_of_words_plus_the_weighted_cosine(documents, query, wei
         assert hit.score == pytest.approx(right[hit.id], rel=1e-12, abs=1e-12 * weight)
     order = [(-hit.score, hit.number) for hit in hits]
     assert order == sorted(order)
+
+
+@given(texts, st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), ways)
+def test_meaning_ranks_no_document_above_one_with_every_word_of_a_short_query(texts, words, ask):
+    index = made(texts)
+    hits = index.search(" ".join(words), k=99, ask=ask)
+    shared = [len(set(words) & set(texts[int(hit.id)].split())) for hit in hits]
+    if len(set(words)) in shared:
+        assert 0 not in shared[: len(shared) - shared[::-1].index(len(set(words)))]
 
 
 @given(texts, queries, weights, ways, st.integers(1, 5), st.integers(0, 3))
@@ -403,7 +416,7 @@ def test_similar_documents_by_words_and_meaning():
     cosines = meaning_searcher(index.snapshot, "soft_cosine")
     unit = cosines.unit(0)
     for hit in index.similar("0", meaning=2.0):
-        cosine = cosines.cosines(unit, np.array([hit.number]))[0]
+        cosine = cosines.cosines(QueryMeaning(unit, 2.0), np.array([hit.number]))[0]
         assert hit.score == by_words.get(hit.id, 0.0) + 2.0 * cosine
         total = sum(p.contribution for p in index.explain_similar("0", hit.id, meaning=2.0).parts)
         assert total == pytest.approx(hit.score)
@@ -422,7 +435,7 @@ def test_several_fields_are_words_beside_one_meaning():
     )
     row = rows[top.number].astype(float)
     cosine = row @ SPACE.unit(vector("tea").astype(np.float32)) / np.linalg.norm(row)
-    assert top.score == pytest.approx(by_words[top.id] + 40 * cosine)
+    assert top.score == pytest.approx(by_words[top.id] + 40 * (cosine + 1))
 
 
 def test_other_weights_keep_the_encoder():

@@ -90,11 +90,11 @@ def test_all_dimensions_of_lsa_are_exact_and_few_are_not(index):
 def test_products_of_meaning_are_its_cosines():
     index = SoftIndex.from_texts(TEXTS, plain=True, encoder=ToyEncoder())
     documents = index.document_vectors("meaning")
-    query, nothing = index.query_vectors(["cold tea", ""], "meaning")
+    query, nothing = index.query_vectors(["cold tea zzzz", ""], "meaning")
     np.testing.assert_allclose(np.linalg.norm(documents, axis=1), 1.0, rtol=1e-6)
     assert not nothing.any()
-    words = exact(index, "cold tea", "soft_bm25")
-    hits = index.search("cold tea", k=9, ranking="soft_bm25", meaning=40.0)
+    words = exact(index, "cold tea zzzz", "soft_bm25")
+    hits = index.search("cold tea zzzz", k=9, ranking="soft_bm25", meaning=40.0)
     places = [list(index).index(hit.id) for hit in hits]
     scores = (words + 40.0 * (documents @ query))[places]
     assert scores == pytest.approx([hit.score for hit in hits], rel=1e-5)

@@ -105,6 +105,7 @@ def by_marginal_relevance(
     return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])
 
 
+FEW_WORDS = 3  # of a query whose words are looked for as they are: names, commands, part numbers
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
 _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
@@ -247,6 +248,8 @@ class Search:
             (query_text(one.text), one.weight) for one in clauses if one.kind != "must_not"
         )
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
+        if meaning is not None and not isinstance(query, Mapping):
+            meaning = replace(meaning, exact=self._few(clauses, parsed[0]))
         constraints = constraints_of(clauses, snapshot)
         shown = query_text(query)
         return ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
@@ -268,6 +271,15 @@ class Search:
         again = parse_clauses(clauses, snapshot, keep_stop_words=request.keep_stop_words)
         replaced = {word: new for word, new in corrections.items() if word not in again.unknown}
         return clauses, again, replaced
+
+    def _few(self, clauses: Sequence[Clause], parsed: ParsedQuery) -> tuple[int, ...]:
+        """Return the terms of a query of few words, if each of them counts and is indexed."""
+        asked = [one for one in clauses if one.kind != "must_not"]
+        if len(asked) != 1 or not asked[0].plain or len(parsed.terms) > FEW_WORDS:
+            return ()
+        n_words = len(self.snapshot.analyzer.kept(asked[0].text))
+        known = n_words <= FEW_WORDS and parsed.frequencies.sum() == n_words
+        return tuple(parsed.terms.tolist()) if known else ()
 
     def _limited(
         self, parsed: tuple[ParsedQuery, ...], *, alike: bool
@@ -617,6 +629,9 @@ class Search:
                 parts.append(replace(part, contribution=contribution, field=name))
         if self.encoding is not None and query.meaning is not None:
             parts += self.encoding.parts(query.meaning, query.texts, number)
+            held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
+            if query.meaning.exact and held.issuperset(query.meaning.exact):
+                parts.append(Part(query.shown, query.shown, 1.0, query.meaning.weight, exact=True))
         parts.sort(
             key=lambda part: (
                 -abs(part.contribution), part.query_word, part.document_word, part.field

@@ -111,7 +111,7 @@ def second_stage(
     if stage.terms is not None:  # else the first stage was exact
         scores = words.scores(vectors, first.documents)
     if meaning is not None and meant is not None:
-        scores = scores + meant.weight * meaning.cosines(meant.unit, first.documents)
+        scores = scores + meant.weight * meaning.cosines(meant, first.documents)
     least = max(float(min_score), 0.0)
     return Staged(first, scores, n_candidates(stage, k, meant), stage, least, meant is not None)
 

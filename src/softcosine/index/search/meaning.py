@@ -46,10 +46,14 @@ class QueryMeaning:
         Its coordinates, of length 1.
     weight : float
         Factor of the cosine in a score, above 0.
+    exact : tuple of int
+        The terms of a query of few words. A document with all of them gets `weight` once more, so
+        that meaning ranks none without these words above it.
     """
 
     unit: NDArray[np.float64]
     weight: float
+    exact: tuple[int, ...] = ()
 
 
 class MeaningSearcher:
@@ -100,7 +104,7 @@ class MeaningSearcher:
                     candidates = self._candidates(sums, meaning, limits, masks, inside)
             documents = np.concatenate([np.empty(0, np.int64), *candidates])
             words = self.words.scores(vectors, documents)
-            cosines = self.cosines(meaning.unit, documents)
+            cosines = self.cosines(meaning, documents)
             scores = words + meaning.weight * cosines
             kept = (words > 0) | (cosines >= FLOOR)
             return limits.best(documents[kept], scores[kept], plan)
@@ -114,7 +118,7 @@ class MeaningSearcher:
         documents: NDArray[np.int64],
     ) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order, bit-identical to a search."""
-        cosines = self.cosines(meaning.unit, documents)
+        cosines = self.cosines(meaning, documents)
         return self.words.scores(vectors, documents) + meaning.weight * cosines
 
     def unit(self, document: int) -> NDArray[np.float64] | None:
@@ -142,27 +146,36 @@ class MeaningSearcher:
         nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
         limits = Limits(k=n, expand_postings=expand_postings, allowed=allowed)
         masks = matching(self.words.searchers, vectors, limits)
-        query = (nothing,) * len(vectors), replace(meaning, weight=1.0)
+        query = (nothing,) * len(vectors), replace(meaning, weight=1.0, exact=())
         (top,) = self.search_batch([query], k=n, allowed=masks, threads=1)
         return top
 
-    def cosines(
-        self, unit: NDArray[np.float64], documents: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Return the cosines of a query with documents, in the given order."""
+    def cosines(self, meaning: QueryMeaning, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the cosines of a query with documents, in the given order; 1 more for `exact`."""
         every = np.zeros(len(documents))
         numbers = np.searchsorted(self._firsts, documents, "right") - 1
         for segment in np.unique(numbers).tolist():
             check_deadline()
             coordinates = self.coordinates[segment]
-            if coordinates is None:
-                continue
             places = np.flatnonzero(numbers == segment)
-            cosines = np.empty(len(places))
-            local = documents[places] - self._firsts[segment]
-            exact_cosines(unit, coordinates.vectors, local.astype(np.int64), cosines)
+            cosines = np.zeros(len(places))
+            local = (documents[places] - self._firsts[segment]).astype(np.int64)
+            if coordinates is not None:
+                exact_cosines(meaning.unit, coordinates.vectors, local, cosines)
+            if meaning.exact:
+                cosines += self._exact(meaning.exact, segment)[local]
             every[places] = cosines
         return every
+
+    def _exact(self, terms: Sequence[int], segment: int) -> NDArray[np.bool_]:
+        """Return which documents of a segment have all terms, each in any field."""
+        mask = np.ones(self._parts[segment].segment.n_docs, np.bool_)
+        for term in terms:
+            holding = np.zeros_like(mask)
+            for searcher in self.words.searchers:
+                holding[searcher.parts[segment].segment.postings(term)] = True
+            mask &= holding
+        return mask
 
     def _candidates(
         self,
@@ -175,9 +188,10 @@ class MeaningSearcher:
         """Return, for each segment, every document that can be among the k best."""
         query = meaning.unit.astype(np.float32)
         word_error = relative_error(sums.n_summands, half=sums.half) if sums.unit else 0.0
-        error = cosine_error(query.shape[0])
+        roundings = query.shape[0] + (2 if meaning.exact else 0)  # one more, of a sum up to 2
+        error = cosine_error(roundings)
         heap, chosen = np.full(limits.k, -np.inf), []
-        every = self._approximate(query, threads)
+        every = self._approximate(query, meaning.exact, threads)
         rows = zip(self._parts, every, masks, strict=True)
         for segment, (part, cosines, mask) in enumerate(rows):
             n_docs = part.segment.n_docs
@@ -192,7 +206,7 @@ class MeaningSearcher:
         return chosen
 
     def _approximate(
-        self, query: NDArray[np.float32], threads: int | None
+        self, query: NDArray[np.float32], exact: Sequence[int], threads: int | None
     ) -> Iterator[NDArray[np.float32]]:
         """Yield the approximate cosines of the documents of each segment, some segments ahead."""
 
@@ -204,6 +218,8 @@ class MeaningSearcher:
                 approximate_cosines(
                     query, coordinates.vectors, coordinates.inverse_lengths, cosines
                 )
+            if exact:
+                cosines += self._exact(exact, segment)
             return cosines
 
         ahead = _AHEAD * n_threads(threads)
