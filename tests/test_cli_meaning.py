@@ -272,7 +272,8 @@ def test_impossible_encodings_are_refused(run, installed, folder, source_file, t
     for given in (("--ask", "static"), ("--meaning", 3), ("--encoder", "toy")):
         assert "softcosine admin encode" in run("search", plain, "moon", *given, code=2)
     making = ("index", source_file, "-o", new, "--plain")
-    assert "add --encoder minilm" in run(*making, "--meaning", 3, code=2)
+    refused = run(*making, "--encoder", "none", "--meaning", 3, code=2)
+    assert "add --encoder minilm" in refused
     assert "pip install" in run(*making, "--encoder", "missing", code=1)
     assert "meaning is -3.0" in run(*making, "--encoder", "toy", "--meaning", -3, code=2)
     given = ("--encoder", "toy", "--encoder-cache", source_file)

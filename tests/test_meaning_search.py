@@ -490,7 +490,7 @@ def test_an_index_without_coordinates_says_what_to_do():
             index.search("tea", **options)
     assert index.search("tea", ask="words").ids == ["0"]
     with pytest.raises(InvalidInputError, match='encoder="minilm"'):
-        sc.SoftIndex.create(meaning=4, plain=True)
+        sc.SoftIndex.create(encoder=None, meaning=4)
     with index.writer() as writer, pytest.raises(InvalidInputError, match="no encoder yet"):
         writer.encode()
 

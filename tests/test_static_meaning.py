@@ -80,6 +80,9 @@ def test_a_score_is_that_of_words_plus_the_cosine_of_the_rounded_sums(documents,
         cosines = np.divide(
             rows @ static.vector, lengths, out=np.zeros(len(rows)), where=lengths > 0
         )
+    asked = set(query.split())  # all queries here are short
+    if asked <= set(" ".join(documents).split()):
+        cosines = cosines + [asked <= set(text.split()) for text in documents]
     scores = words + weight * cosines
     hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0)
     right = {str(i): scores[i] for i in np.flatnonzero(hits).tolist()}

@@ -435,14 +435,14 @@ def test_with_an_encoder_the_weight_of_meaning_is_chosen_and_a_text_is_read_once
 
 def test_by_default_the_search_starts_as_an_index_of_the_language_and_tries_words_alone():
     space = {**SMALL, "ranking": ["soft_tf_bm25"]}
-    found = small(judged_set(), space=space, encoder="auto", budget=20)
+    found = small(judged_set(), space=space, encoder="static", budget=20)
     default = found.default.settings
     assert (default.ranking, default.encoder, default.meaning) == ("soft_tf_bm25", "static", 10.0)
     assert {0.0, 5.0, 20.0} < {trial.settings.meaning for trial in found.trials}
     assert set(found.against) == {"BM25", "the same settings without meaning"}
     assert "encoder=static,meaning=10" in default.spec()
     assert "encoder=none" in default.changed(encoder=None, meaning=None).spec()
-    german = small(judged_set(), encoder="auto", language="german", space=None, budget=1)
+    german = small(judged_set(), encoder="static", language="german", space=None, budget=1)
     assert german.default.settings.encoder is None
 
 
@@ -450,9 +450,8 @@ def test_by_default_the_search_starts_as_an_index_of_the_language_and_tries_word
     ("given", "message"),
     [
         ({"ask": "static"}, "for documents with an encoder"),
-        ({"meaning_space": "some.npz"}, "meaning_space is of an encoder"),
-        ({"meaning_space": "some.npz", "encoder": "auto"}, "meaning_space is of an encoder"),
-        ({"ask": "encoder", "encoder": "auto"}, "no encoder"),
+        ({"meaning_space": "some.npz", "encoder": None}, "meaning_space is of an encoder"),
+        ({"ask": "encoder", "encoder": "static"}, "no encoder"),
         ({"encoder": lambda texts: texts}, "the encoder has no name"),
     ],
 )

@@ -249,7 +249,7 @@ def test_the_default_is_what_an_index_does_where_nothing_is_said(toy, bench):
 
 
 def test_the_weight_of_meaning_follows_the_ranking_and_the_encoder(toy):
-    for encoder, bm25, cosine in (("auto", 10.0, 0.5), ("toy", 40.0, 1.0), (None, None, None)):
+    for encoder, bm25, cosine in (("static", 10.0, 0.5), ("toy", 40.0, 1.0), (None, None, None)):
         around = space_for(toy.documents.texts, NAMED, ("text",), encoder=encoder)
         moved = {one.ranking: one.meaning for one in around.moves(around.default, "ranking")}
         assert (around.default.meaning, moved["soft_cosine"]) == (bm25, cosine)

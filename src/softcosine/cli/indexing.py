@@ -121,16 +121,17 @@ class Making(Sources):
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of an index, as `SoftIndex.create` takes them."""
-        from softcosine.index.defaults import RANKING
+        from softcosine.index.defaults import ENCODER, RANKING
 
         stop_words = None if self.stop_words == "none" else self.stop_words
+        encoder = ENCODER if self.encoder == "auto" else self.encoder
         known, analyzer = rules_of(self.language, self.stemmer, stop_words)
         return {
             "similarity": self.recipe(() if self.plain else self.source or None),
             "language": known, "analyzer": analyzer, "ranking": self.ranking or RANKING,
             "fields": field_weights(self.field), "min_df": document_limit(self.min_df) or 1,
             "positions": self.positions or None, "keep_texts": self.texts,
-            "encoder": None if self.encoder == "none" else self.encoder,
+            "encoder": None if encoder == "none" else encoder,
             "encoder_cache": self.encoder_cache, "meaning": self.meaning,
             "meaning_space": self.meaning_space,
         }  # fmt: skip

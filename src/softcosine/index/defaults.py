@@ -14,8 +14,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.text.weighting import Weighting
 
 RANKING = "soft_tf_bm25"
-# "static" for English texts that are ranked by BM25, unless S = I or S is given; otherwise none.
-ENCODER = "auto"
+# Sums over the bundled table, for English texts ranked by BM25, unless S = I or S is given.
+ENCODER = "static"
 # Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
 MEANING_WEIGHTS = {
     "soft_bm25": 40.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0

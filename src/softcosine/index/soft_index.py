@@ -350,10 +350,10 @@ class SoftIndex(Searchable):
         encoder : str, object with ``encode``, or None
             Reads every document once, so that searches also rank by meaning; see ``ask`` of
             `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English; see
-            `softcosine.encoders.loading.load_encoder`. ``"static"`` needs no encoder: documents
-            are sums over the bundled table of English word pieces, which gains less. The default
-            ``"auto"`` is ``"static"`` in a ranking by BM25 if the first texts are English, unless
-            `plain` or `S` is given; otherwise None: words alone.
+            `softcosine.encoders.loading.load_encoder`. The default,
+            ``"static"``, needs no encoder: documents are sums over the bundled table of English
+            word pieces, which gains less; only if the first texts are English, and unless
+            `meaning` is given, in rankings by BM25 and without `plain` and `S`. None: words alone.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace or path, optional

@@ -207,7 +207,7 @@ class CreateBody(Body, frozen=True, kw_only=True):
     max_df: int | float = 1.0
     positions: bool | None = None
     keep_texts: bool = True
-    encoder: Literal["auto", "static", "minilm"] | None = "auto"
+    encoder: Literal["static", "minilm"] | None = "static"
     meaning: float | _Weights | None = None
     note: str = ""
 

@@ -138,7 +138,7 @@ def tune(
     ] = None,
     language: Language = None,
     stemmer: Stemmer = None,
-    encoder: Encoder = "auto",
+    encoder: Encoder = "static",
     encoder_cache: EncoderCache = None,
     meaning_space: MeaningSpace = None,
     threads: Threads = None,

@@ -23,7 +23,14 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
-from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
+from softcosine.index.defaults import (
+    AUTOMATIC_WEIGHTS,
+    ENCODER,
+    RANKING,
+    STATIC_WEIGHTS,
+    WEIGHTING,
+    checked_fields,
+)
 from softcosine.index.rankings import Ranking
 from softcosine.index.requests import Ask, FirstStage
 from softcosine.space.meaning import STATIC
@@ -64,8 +71,7 @@ class Soft(SimilaritySettings):
         Whether stop words of a query count beside other words.
     encoder : str, object with ``encode``, or None
         Encoder of the documents, for a ranking by words and meaning; ``"static"`` for sums over
-        the query table; ``"auto"`` for these if the documents are English and ranked by BM25,
-        unless `plain`.
+        the query table if the documents are English and ranked by BM25, unless `plain`.
     encoder_cache : str or None
         As `cache` of the system ``encoder``, which shares it.
     ask : str or None
@@ -147,14 +153,10 @@ class Soft(SimilaritySettings):
             flat = [text for row in flat for text in row.values()]
         words = self.analyzed(flat, n_fields=max(1, len(fields)))
         model = self._model()
-        given = self.encoder
-        if given == ENCODER:
-            by_meaning = words.language == "english" and not self.plain
-            given = STATIC if by_meaning and AUTOMATIC_WEIGHTS.get(self.ranking) else None
-        static = given == STATIC and self.ask != "words" and self.meaning != 0.0
-        encoding: dict[str, Any] = {} if model is None and not static else {
-            "encoder": STATIC if static else model,
-            "meaning_space": self.meaning_space, "meaning": self.meaning,
+        weight = self._static_weight(words.language) if model is None else self.meaning
+        encoding: dict[str, Any] = {"encoder": None} if model is None and not weight else {
+            "encoder": STATIC if model is None else model,
+            "meaning_space": self.meaning_space, "meaning": weight,
         }  # fmt: skip
         index = index_of(
             documents, background, self.fields, plain=True, analyzer=words.analyzer,
@@ -179,10 +181,19 @@ class Soft(SimilaritySettings):
             model=model,
         )  # fmt: skip
 
+    def _static_weight(self, language: str) -> float | None:
+        """Return the weight of meaning by the query table, as an index would have it."""
+        if self.encoder != STATIC or self.ask == "words":
+            return None
+        if self.meaning_space is None and (self.plain or language != "english"):
+            return None
+        weights = AUTOMATIC_WEIGHTS if self.meaning_space is None else STATIC_WEIGHTS
+        return weights.get(self.ranking) if self.meaning is None else self.meaning
+
     def _model(self) -> SentenceModel | None:
         """Return the encoder, unless only words count."""
         given = self.encoder
-        if given in (None, ENCODER, STATIC) or self.ask == "words" or self.meaning == 0.0:
+        if given in (None, STATIC) or self.ask == "words" or self.meaning == 0.0:
             return None
         return sentence_model(given, self.encoder_cache)
 

@@ -215,7 +215,7 @@ def space_for(
     stemmer : str, optional
         A language, or ``"none"``; default: that of the language.
     encoder : str or None
-        Name of the encoder of the documents; ``"auto"`` as for an index, None for words alone.
+        Name of the encoder of the documents; ``"static"`` as for an index, None for words alone.
     ask : {"static", "encoder"}, optional
         How queries are encoded.
     given : mapping of str to sequence, optional

@@ -135,7 +135,7 @@ def tune(
     stemmer : str, optional
         A language, or ``"none"``; default: that of the language.
     encoder : str, object with ``encode``, or None
-        Encoder of the documents; ``"auto"`` as for an index, None for words alone. Unless words
+        Encoder of the documents; ``"static"`` as for an index, None for words alone. Unless words
         alone rank, the search also chooses the weight of meaning; a text is encoded once, whatever
         is tried.
     encoder_cache : path, or "auto", optional
@@ -171,7 +171,7 @@ def tune(
     check_whole("budget", budget)
     _check_sources(sources)
     encoder_name = _name_of(encoder)
-    if encoder_name in (None, ENCODER) and meaning_space is not None:
+    if encoder_name is None and meaning_space is not None:
         raise InvalidInputError("meaning_space is of an encoder; add one, or leave it out.")
     parts = parted(dataset, test_split=test_split, test_share=test_share, random_state=random_state)
     test = parts.test(dataset) if score_test else None  # raises before the search

@@ -14,7 +14,7 @@ from softcosine.evaluate.systems.fitted_soft import FittedSoft, index_of
 from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.tuning.settings import Settings
 from softcosine.evaluate.tuning.similarities import Similarities
-from softcosine.index.defaults import ENCODER
+from softcosine.index.defaults import STATIC_WEIGHTS
 from softcosine.index.language import AnalyzedInLanguage, analyze_in_language
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -72,7 +72,7 @@ class Workbench:
         self._background = tuple(background)
         self._queries = tuple(queries)
         self._model = None
-        if encoder not in (None, ENCODER, STATIC):
+        if encoder not in (None, STATIC):
             self._model = sentence_model(encoder, encoder_cache, download=True)
         self._space = meaning_space
         self.longest = longest
@@ -160,6 +160,7 @@ class _Bench:
             S=TermSimilarityMatrix.identity(self.words.texts.vocabulary),
             language=self.words.language, progress=self.report, encoder=self.encoder,
             meaning_space=None if self.encoder is None else self.space,
+            meaning=STATIC_WEIGHTS if self.encoder == STATIC else None,
         )  # fmt: skip
 
     def index(self, settings: Settings) -> SoftIndex:

@@ -150,9 +150,9 @@ def _empty(
         max_df=check_df_limit("max_df", max_df),
     )
     space, reader = None, None
-    automatic = encoder == ENCODER
+    automatic = encoder == ENCODER and meaning_space is None
     words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
-    if automatic and (encoder_cache, meaning_space) == (None, None) and not words_alone:
+    if automatic and encoder_cache is None and (meaning or not words_alone):
         # The language of the first texts decides; see `PendingCommit`.
         weights = meaning_weights(meaning, ranking, AUTOMATIC_WEIGHTS)
         settings = replace(settings, meaning_weights=weights)
