@@ -14,6 +14,7 @@ import softcosine as sc
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineWarning
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
+from softcosine.index.search.execution import FEW_WORDS
 from softcosine.index.search.meaning import FLOOR
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.writer import document_vectors
@@ -80,8 +81,8 @@ def test_a_score_is_that_of_words_plus_the_cosine_of_the_rounded_sums(documents,
         cosines = np.divide(
             rows @ static.vector, lengths, out=np.zeros(len(rows)), where=lengths > 0
         )
-    asked = set(query.split())  # all queries here are short
-    if asked <= set(" ".join(documents).split()):
+    asked = set(query.split())
+    if len(query.split()) <= FEW_WORDS and asked <= set(" ".join(documents).split()):
         cosines = cosines + [asked <= set(text.split()) for text in documents]
     scores = words + weight * cosines
     hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0)

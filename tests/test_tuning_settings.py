@@ -37,12 +37,15 @@ def chosen(**changes):
 settings_of = st.builds(
     lambda ranked, **changes: chosen(**changes, **ranked),
     ranked=st.one_of(
-        st.fixed_dictionaries({"ranking": st.sampled_from(get_args(Ranking))}),
-        st.fixed_dictionaries(
-            {"ranking": st.sampled_from(get_args(Ranking)), "encoder": st.just("static")}
-        ),
         st.fixed_dictionaries(
             {
+                "ranking": st.sampled_from(get_args(Ranking)),
+                "language": st.sampled_from(["auto", "english", "none"]),
+            }
+        ),
+        st.fixed_dictionaries(  # the table is for English
+            {
+                "language": st.just("english"),
                 "ranking": st.sampled_from(sorted(MEANING_WEIGHTS)),
                 "encoder": st.just("static"),
                 "meaning": st.sampled_from([0.0, 4.0]),
@@ -63,7 +66,6 @@ settings_of = st.builds(
         [None, (("title", 2.0), ("text", 1.0)), (("title", 1.0), ("text", 1.0))]
     ),
     stemmer=st.sampled_from([None, "english", "auto"]),
-    language=st.sampled_from(["auto", "english", "none"]),
     stop_words=st.sampled_from([None, "english"]),
 )
 

@@ -185,10 +185,13 @@ class Soft(SimilaritySettings):
         """Return the weight of meaning by the query table, as an index would have it."""
         if self.encoder != STATIC or self.ask == "words":
             return None
-        if self.meaning_space is None and (self.plain or language != "english"):
+        if self.meaning_space is None and language != "english":
             return None
-        weights = AUTOMATIC_WEIGHTS if self.meaning_space is None else STATIC_WEIGHTS
-        return weights.get(self.ranking) if self.meaning is None else self.meaning
+        if self.meaning is not None:
+            return self.meaning
+        if self.meaning_space is not None:
+            return STATIC_WEIGHTS.get(self.ranking)
+        return None if self.plain else AUTOMATIC_WEIGHTS.get(self.ranking)
 
     def _model(self) -> SentenceModel | None:
         """Return the encoder, unless only words count."""
