@@ -18,7 +18,7 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.english import english_share, english_table
 from softcosine.similarity.embeddings.word_vectors import WordVectors
 from softcosine.similarity.source import SourceState, source_from_state, state_of
-from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.corpus import analyze
 
 # Few distinct components, so that cosines tie and vectors repeat; the empty and the tiny occur.
 components = st.sampled_from((0.0, 0.0, 1.0, 1.0, -1.0, 0.5, 3.0, 1e-3))
@@ -208,19 +208,19 @@ def test_the_english_table_is_kept_by_reference() -> None:
 def test_english_is_told_by_its_longer_words() -> None:
     english = "the quick brown foxes jumped over lazily resting animals"
     german = "der schnelle braune Fuchs springt gestern über Zäune"
-    assert english_share(Vocabulary.from_texts([english])) > 0.6
-    assert english_share(Vocabulary.from_texts([german])) < 0.6
-    assert english_share(Vocabulary.from_texts(["12345 3.11"])) == 0.0
-    assert english_share(Vocabulary.from_texts([])) == 0.0
+    assert english_share(analyze([english]).vocabulary) > 0.6
+    assert english_share(analyze([german]).vocabulary) < 0.6
+    assert english_share(analyze(["12345 3.11"]).vocabulary) == 0.0
+    assert english_share(analyze([]).vocabulary) == 0.0
 
 
 def test_english_is_told_by_short_words_where_there_are_no_others() -> None:
-    assert english_share(Vocabulary.from_texts(["the cat, the dog, tea"])) > 0.6
+    assert english_share(analyze(["the cat, the dog, tea"]).vocabulary) > 0.6
 
 
 def test_words_of_many_documents_outvote_the_names_in_few() -> None:
     names = " ".join(f"xqzvw{letter}" for letter in "abcdefghij")
-    assert english_share(Vocabulary.from_texts([names, *["green water"] * 20])) > 0.6
+    assert english_share(analyze([names, *["green water"] * 20]).vocabulary) > 0.6
 
 
 def test_scales_beyond_the_range_of_float32_keep_directions() -> None:

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, NotFittedError, UnknownTermError
-from softcosine.text.analyzer import Analyzer
 from softcosine.text.packing import PackedLists, PackedStrings, pack_strings, unpack_strings
 from softcosine.text.vocabulary import Vocabulary
 
@@ -144,15 +143,6 @@ def test_a_vocabulary_cannot_be_changed():
 def test_errors_say_what_does_not_fit(arguments, settings, message):
     with pytest.raises(InvalidInputError, match=message):
         Vocabulary(arguments, **settings)
-
-
-def test_texts_and_tokens_make_vocabularies():
-    vocabulary = Vocabulary.from_texts(
-        (text for text in ["Green tea", "the teas"]), analyzer=Analyzer("english"), max_df=1
-    )
-    assert vocabulary.terms == ("green", "the")
-    assert Vocabulary.from_tokens([["Green tea"], ["B"]]).terms == ("B", "Green tea")
-    assert Vocabulary.from_texts([]).terms == ()
 
 
 def test_columns_without_terms_are_numbered():

@@ -36,6 +36,7 @@ from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.registry import SourceSettings
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from test_store import Steps
@@ -253,7 +254,7 @@ BAD_DOCUMENTS = {
     "no text": (("i", None), "the text of document 'i' is"),
     "a number": (("i", 3), "the text of document 'i' is"),
     "bytes": (("i", b"x"), "the text of document 'i' is"),
-    "a token that is none": (("i", ["x", 3]), "a token of document 'i' is"),
+    "a token that is none": (("i", ["x", 3]), "token 1 of the text of document 'i' is"),
     "an unknown field": (("i", {"title": "x"}), "has a field 'title', and the index has 'text'"),
     "a field that is no string": (("i", {"text": ["x"]}), "field 'text' of document 'i' is"),
     "metadata that is no mapping": (("i", "x", [1]), "metadata of document 'i' is of type list"),
@@ -493,7 +494,7 @@ def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
     spool = TrainingSpool(tmp_path)
     for texts in (CORPUS[:20], [text.split() for text in CORPUS[20:40]], CORPUS[40:]):
         spool.add(texts, spooled_analysis(texts), np.arange(len(texts)), last=False)
-    vocabulary = Vocabulary.from_texts(CORPUS)
+    vocabulary = analyze(CORPUS).vocabulary
     texts = spool.texts(Analyzer(), None, memory=1 << 20)
     learned, note = learned_from(texts, vocabulary)
     alone, other_note = learned_from(spooled_analysis(CORPUS))
@@ -509,7 +510,7 @@ def test_texts_of_a_commit_that_failed_are_learned_from_too(tmp_path):
     spool.add(CORPUS[:30], spooled_analysis(CORPUS[:30]), np.arange(30), last=True)
     spool.add(CORPUS[30:], spooled_analysis(CORPUS[30:]), np.arange(30), last=True)
     texts = spool.texts(Analyzer(), None, memory=1 << 20)
-    learned, _ = learned_from(texts, Vocabulary.from_texts(CORPUS))
+    learned, _ = learned_from(texts, analyze(CORPUS).vocabulary)
     alone, _ = learned_from(spooled_analysis(CORPUS))
     words = ("cat", "dog", "house", "meadow")
     one, other = (own.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
@@ -522,8 +523,6 @@ def learned_from(texts, vocabulary=None):
 
 
 def spooled_analysis(texts):
-    from softcosine.text.corpus import analyze
-
     return analyze(texts, Analyzer())
 
 

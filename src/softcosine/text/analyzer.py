@@ -243,7 +243,7 @@ class Analyzer:
         document : str or sequence of str
             As for `terms`.
         """
-        words = self.words(document) if isinstance(document, str) else _checked_tokens(document)
+        words = self.words(document) if isinstance(document, str) else checked_tokens(document)
         return list(filter(self.keeps, words))
 
     def joined(self, stems: Sequence[str]) -> list[str]:
@@ -391,17 +391,20 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def _checked_tokens(tokens: Sequence[str]) -> list[str]:
+def checked_tokens(tokens: object, document: str = "the document") -> list[str]:
+    """Return a document given as a list of tokens; `document` names it in messages."""
     if not is_token_list(tokens):
         raise InvalidInputError(
-            f"the document is {describe(tokens)}; pass a string or a list of tokens."
+            f"{document} is {describe(tokens)}; pass a string or a list of tokens."
         )
+    assert isinstance(tokens, Iterable)
     checked = list(tokens)
-    for position, token in enumerate(checked):
-        if not isinstance(token, str):
-            raise InvalidInputError(
-                f"token {position} of the document is {describe(token)}; pass strings only."
-            )
+    if not set(map(type, checked)) <= {str}:
+        for position, token in enumerate(checked):
+            if not isinstance(token, str):
+                raise InvalidInputError(
+                    f"token {position} of {document} is {describe(token)}; tokens are strings."
+                )
     return checked
 
 

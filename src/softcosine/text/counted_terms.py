@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, expand
-from softcosine.text.analyzer import Analyzer, describe, is_token_list
+from softcosine.text.analyzer import Analyzer, checked_tokens, describe
 from softcosine.text.pieces import PieceTable, TokenTable
 
 # Characters (or tokens) and documents per batch; progress is reported after each.
@@ -226,7 +226,7 @@ def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
     for position, document in enumerate(texts):
         is_text = isinstance(document, str)
         if not is_text:
-            _check_tokens(document, position)
+            checked_tokens(document, f"document {position}")
         if first_is_text is None:
             first_is_text = is_text
         elif first_is_text is not is_text:
@@ -243,8 +243,8 @@ def _batches(texts: Iterable[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-# Runs of stems: where each occurrence begins, its number, and the stems of each number.
-_Runs = tuple[NDArray[np.int64], NDArray[np.int64], list[tuple[int, ...]]]
+# Runs of stems: where each occurrence begins, its number, and the labels of each number.
+_Runs = tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]
 
 
 def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
@@ -253,61 +253,64 @@ def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
         return stream
     ends = np.repeat(stream.offsets[1:], np.diff(stream.offsets))
     room = ends - np.arange(len(stream.tokens))
-    phrases = [p for p in analyzer.stemmed_phrases if len(p) > analyzer.max_ngram]
-    strings, forms = list(stream.strings), None
+    forms, labels = None, [stream.strings]
     if stream.forms is not None:
         forms = [dict(counts) for counts in stream.forms]
-        heads = [by_frequency(counts)[0] for counts in stream.forms]
+        labels.append([by_frequency(counts)[0] for counts in stream.forms])
     # Equal terms, such as an n-gram and a token with a space, have one number.
-    numbers = {string: number for number, string in enumerate(strings)}
-    after, inserted = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
-    for places, which, runs in (
-        *_ngrams(stream, room, analyzer.max_ngram),
-        _phrases(stream, room, phrases),
+    numbers = {string: number for number, string in enumerate(stream.strings)}
+    n_after = np.zeros(len(stream.tokens), np.int64)
+    inserted = []
+    for places, which, (names, *of_forms) in (
+        *_ngrams(stream, room, analyzer.max_ngram, labels),
+        *_phrases(stream, room, analyzer, labels),
     ):
-        terms, counts = np.empty(len(runs), np.int32), np.bincount(which, minlength=len(runs))
-        for i, (run, n_times) in enumerate(zip(runs, counts.tolist(), strict=True)):
-            name = " ".join([strings[stem] for stem in run])
-            terms[i] = number = numbers.setdefault(name, len(strings))
-            if number == len(strings):
-                strings.append(name)
-            if forms is not None:
-                if number == len(forms):
-                    forms.append({})
-                form = " ".join([heads[stem] for stem in run])
-                forms[number][form] = forms[number].get(form, 0) + n_times
-        after.append(places)
-        inserted.append(terms[which])
-    together = np.concatenate(after)
-    order = np.argsort(together, kind="stable")
-    tokens = np.insert(stream.tokens, together[order] + 1, np.concatenate(inserted)[order])
-    before = running_sum(np.bincount(together, minlength=len(stream.tokens)))
-    return _Stream(tokens, stream.offsets + before[stream.offsets], strings, forms)
+        terms = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
+        inserted.append((places, n_after[places], terms[which]))
+        n_after[places] += 1
+        if forms is not None:
+            forms += [{} for _ in range(len(numbers) - len(forms))]
+            counts = np.bincount(which, minlength=len(names)).tolist()
+            for number, form, n in zip(terms.tolist(), *of_forms, counts, strict=True):
+                forms[number][form] = forms[number].get(form, 0) + n
+    starts = running_sum(n_after + 1)
+    tokens = np.empty(starts[-1], np.int32)
+    tokens[starts[:-1]] = stream.tokens
+    for places, n_before, terms in inserted:
+        tokens[starts[places] + n_before + 1] = terms
+    return _Stream(tokens, starts[stream.offsets], list(numbers), forms)
 
 
-def _ngrams(stream: _Stream, room: NDArray[np.int64], max_ngram: int) -> Iterator[_Runs]:
+def _ngrams(
+    stream: _Stream, room: NDArray[np.int64], max_ngram: int, labels: Sequence[list[str]]
+) -> Iterator[_Runs]:
     """Yield the n-grams of each length."""
     tokens, n_stems = stream.tokens, len(stream.strings)
-    shorter = tokens
-    runs: list[tuple[int, ...]] = [(stem,) for stem in range(n_stems)]
+    shorter, joined = tokens, labels
     for n in range(2, max_ngram + 1):
         places = np.flatnonzero(room >= n)
         keys = shorter[places].astype(np.int64) * n_stems + tokens[places + n - 1]
         distinct, which = np.unique(keys, return_inverse=True)
         pairs = [divmod(key, n_stems) for key in distinct.tolist()]
-        runs = [(*runs[a], b) for a, b in pairs]
+        joined = [
+            [f"{heads[a]} {tails[b]}" for a, b in pairs]
+            for heads, tails in zip(joined, labels, strict=True)
+        ]
         shorter = np.full(len(tokens), -1, dtype=np.int32)
         shorter[places] = which
-        yield places, which, runs
+        yield places, which, joined
 
 
-def _phrases(stream: _Stream, room: NDArray[np.int64], phrases: Sequence[tuple[str, ...]]) -> _Runs:
-    """Return the phrases, given the stems of each.
+def _phrases(
+    stream: _Stream, room: NDArray[np.int64], analyzer: Analyzer, labels: Sequence[list[str]]
+) -> Iterator[_Runs]:
+    """Yield the phrases of each length that are longer than n-grams.
 
-    Occurrences are ordered by length. All phrases are matched together, word by word, through the
-    trie of their prefixes, so only positions with a matching prefix are read.
+    All phrases are matched together, word by word, through the trie of their prefixes, so only
+    positions with a matching prefix are read.
     """
     tokens, n = stream.tokens, len(stream.strings)
+    phrases = [p for p in analyzer.stemmed_phrases if len(p) > analyzer.max_ngram]
     needed = {stem for phrase in phrases for stem in phrase}
     known = {stem: i for i, stem in enumerate(stream.strings) if stem in needed}
     runs = [tuple(known[stem] for stem in p) for p in phrases if known.keys() >= set(p)]
@@ -328,7 +331,6 @@ def _phrases(stream: _Stream, room: NDArray[np.int64], phrases: Sequence[tuple[s
     beginning[[stem for node, stem in tree if node == 0]] = True
     places = np.flatnonzero(beginning[tokens])
     nodes = np.zeros(len(places), np.int64)
-    starts, which = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     depth = 0
     while len(places):
         asked = nodes * n + tokens[places + depth]
@@ -336,13 +338,18 @@ def _phrases(stream: _Stream, room: NDArray[np.int64], phrases: Sequence[tuple[s
         stay = keys[found] == asked
         places, nodes = places[stay], longer[found[stay]]
         whole = run_of[nodes] >= 0
-        starts.append(places[whole])
-        which.append(run_of[nodes[whole]])
+        used, which = np.unique(run_of[nodes[whole]], return_inverse=True)
+        yield (
+            places[whole],
+            which,
+            [
+                [" ".join([words[stem] for stem in runs[i]]) for i in used.tolist()]
+                for words in labels
+            ],
+        )
         depth += 1
         stay = room[places] > depth
         places, nodes = places[stay], nodes[stay]
-    used, numbers = np.unique(np.concatenate(which), return_inverse=True)
-    return np.concatenate(starts), numbers, [runs[i] for i in used.tolist()]
 
 
 def by_frequency(counts: dict[str, int]) -> list[str]:
@@ -373,22 +380,6 @@ def check_corpus(texts: object) -> None:
         )
     if isinstance(texts, bytes | bytearray):
         raise InvalidInputError(f"texts is {describe(texts)}, and wrap the text in a list.")
-
-
-def _check_tokens(document: object, position: int) -> None:
-    if not is_token_list(document):
-        raise InvalidInputError(
-            f"document {position} is {describe(document)}; every document must be a string or a "
-            "list of tokens; use '' for an empty one."
-        )
-    assert isinstance(document, Iterable)
-    if set(map(type, document)) <= {str}:
-        return
-    for place, token in enumerate(document):
-        if not isinstance(token, str):
-            raise InvalidInputError(
-                f"token {place} of document {position} is {describe(token)}; tokens are strings."
-            )
 
 
 def check_df_limit(name: str, limit: Any) -> int | float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -13,7 +15,6 @@ from softcosine._validation import check_list, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
-from softcosine.text.tally import TermTally
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
 
 _CHUNK_SHARE = 64  # a chunk of memory / 64 characters takes about half of the memory
@@ -38,8 +39,9 @@ class TextStream:
     vocabulary : Vocabulary, optional
         The terms to use; all others are removed as by `min_df`.
     memory : int, default 2**30
-        Approximate limit in bytes for the current chunk and the counts. Further counts go to
-        temporary files, which are removed when the process ends, even if it crashes.
+        Approximate limit in bytes for the current chunk and the counts of pairs. Further counts
+        go to temporary files, which are removed when the process ends, even if it crashes. The
+        distinct terms stay in memory.
     progress : callable, optional
         Called after each chunk with the number of documents read so far.
 
@@ -152,26 +154,29 @@ class TextStream:
             The terms in code point order, with document frequencies and forms, as from `analyze`.
         occurrences : ndarray of shape (n_terms,), int64
         """
-        with TermTally(self.memory // 4) as terms, TermTally(self.memory // 4) as words:
-            n_docs = 0
-            for first, texts in self._read():
-                analyzed = self._analyze(first, texts)
-                terms.add(analyzed)
-                n_docs += analyzed.n_docs
-                words.add_words(analyzed)
-            found = terms.most_frequent(min_count, max_terms, by_documents=by_documents)
-            strings = [term for term, _, _ in found]
-            forms = None
-            if self.analyzer.stems:
-                counted = ((word, n) for word, n, _ in words.counts())
-                forms = counted_forms(strings, counted, self.analyzer)
-            vocabulary = Vocabulary(
-                strings,
-                document_frequencies=np.array([df for _, _, df in found], np.int64),
-                n_docs=n_docs,
-                forms=forms,
-            )
-        return vocabulary, np.array([n for _, n, _ in found], np.int64)
+        occurrences, documents, words = Counter[str](), Counter[str](), Counter[str]()
+        n_docs = 0
+        for first, texts in self._read():
+            analyzed = self._analyze(first, texts)
+            n_docs += analyzed.n_docs
+            terms, frequencies = analyzed.vocabulary.terms, analyzed.vocabulary.document_frequencies
+            assert frequencies is not None
+            counts = np.bincount(analyzed.tokens, minlength=len(terms))
+            occurrences.update(dict(zip(terms, counts.tolist(), strict=True)))
+            documents.update(dict(zip(terms, frequencies.tolist(), strict=True)))
+            words.update(analyzed.words)
+        frequency = documents if by_documents else occurrences
+        enough = (term for term, n in frequency.items() if n >= min_count)
+        found = sorted(heapq.nsmallest(max_terms, enough, lambda term: (-frequency[term], term)))
+        vocabulary = Vocabulary(
+            found,
+            document_frequencies=np.array([documents[term] for term in found], np.int64),
+            n_docs=n_docs,
+            forms=counted_forms(found, words.items(), self.analyzer)
+            if self.analyzer.stems
+            else None,
+        )
+        return vocabulary, np.array([occurrences[term] for term in found], np.int64)
 
 
 def counted_forms(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +13,6 @@ from softcosine._validation import check_list, check_type, check_whole
 from softcosine.errors import InvalidInputError, NotFittedError, UnknownTermError
 from softcosine.text.packing import PackedLists, PackedStrings
 from softcosine.text.terms import Terms
-
-if TYPE_CHECKING:
-    from softcosine.text.analyzer import Analyzer
 
 # Stored arrays up to this number of bytes are checked on opening, larger ones by `check` only.
 _CHECKED_AT_ONCE = 1 << 18
@@ -56,9 +52,9 @@ class Vocabulary:
 
     Examples
     --------
-    >>> vocabulary = Vocabulary.from_texts(["green tea", "black tea"])
-    >>> vocabulary.terms, vocabulary.document_frequencies.tolist()
-    (('black', 'green', 'tea'), [1, 1, 2])
+    >>> vocabulary = Vocabulary(["black", "green", "tea"])
+    >>> vocabulary.term(0), "tea" in vocabulary
+    ('black', True)
     >>> vocabulary.index("tea"), vocabulary.get("coffee")
     (2, -1)
     """
@@ -100,52 +96,6 @@ class Vocabulary:
         self._ranks: NDArray[np.int32] | None = None
         self._hash: int | None = None
         return self
-
-    @classmethod
-    def from_texts(
-        cls,
-        texts: Iterable[str],
-        *,
-        analyzer: Analyzer | None = None,
-        min_df: int | float = 1,
-        max_df: int | float = 1.0,
-    ) -> Vocabulary:
-        """Return the vocabulary of texts, in code point order.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            Read once.
-        analyzer : Analyzer, optional
-            By default ``Analyzer()``.
-        min_df, max_df : int or float, optional
-            Remove terms that occur in fewer, or more, documents: a number of documents if an int, a
-            share of them if a float.
-
-        Raises
-        ------
-        InvalidInputError
-            If a text is not a string (the message names its position) or a limit is out of range.
-        """
-        corpus = import_module("softcosine.text.corpus")  # which imports this module
-        made: Vocabulary = corpus.analyze(texts, analyzer, min_df=min_df, max_df=max_df).vocabulary
-        return made
-
-    @classmethod
-    def from_tokens(
-        cls,
-        documents: Iterable[Sequence[str]],
-        *,
-        analyzer: Analyzer | None = None,
-        min_df: int | float = 1,
-        max_df: int | float = 1.0,
-    ) -> Vocabulary:
-        """Return the vocabulary of documents given as lists of tokens, in code point order.
-
-        Like `from_texts`, but tokens are neither split nor normalised.
-        """
-        texts: Iterable[Any] = documents
-        return cls.from_texts(texts, analyzer=analyzer, min_df=min_df, max_df=max_df)
 
     @classmethod
     def from_sklearn(cls, vectorizer: Any) -> Vocabulary:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softcosine.errors import DuplicateIdError, InvalidInputError
 from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.metadata_values import Default, metadata_json
-from softcosine.text.analyzer import describe, is_token_list, shortened
+from softcosine.text.analyzer import checked_tokens, describe, shortened
 
 # So many characters and documents decide the language, whatever follows and however it is batched.
 DECIDING_SIZE = 1 << 22
@@ -127,19 +127,7 @@ def _texts(id: str, text: object, fields: Sequence[str]) -> tuple[Any, ...]:
         )
     if isinstance(text, str):
         return (text,)
-    if not is_token_list(text):
-        raise InvalidInputError(
-            f"the text of document {shortened(id)} is {describe(text)}; pass a string, or a list "
-            "of tokens."
-        )
-    assert isinstance(text, Iterable)
-    tokens = list(text)
-    for token in tokens:
-        if not isinstance(token, str):
-            raise InvalidInputError(
-                f"a token of document {shortened(id)} is {describe(token)}; tokens are strings."
-            )
-    return (list(map(str, tokens)),)
+    return (list(map(str, checked_tokens(text, f"the text of document {shortened(id)}"))),)
 
 
 def _of_fields(id: str, texts: Mapping[Any, Any], fields: Sequence[str]) -> tuple[str, ...]:
