@@ -217,7 +217,7 @@ class _Deeds:
 
     def handling(self) -> list[Callable[[], object]]:
         """What needs the folder alone; the last change it."""
-        return [self.verify, self.salvage, self.backup, self.write, self.merge]
+        return [self.verify, self.backup, self.write, self.merge]
 
     def open(self) -> None:
         self.index = SoftIndex.open(self.folder, verify=self.random.random() < 0.1)
@@ -315,10 +315,6 @@ class _Deeds:
 
     def verify(self) -> None:
         check_index(Store.open(self.folder))
-
-    def salvage(self) -> None:
-        SoftIndex.salvage(self.folder, self.scratch / "salvaged")
-        SoftIndex.open(self.scratch / "salvaged").search("tea")
 
     def backup(self) -> None:
         links, verify = self.random.random() < 0.5, self.random.random() < 0.8

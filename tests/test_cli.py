@@ -267,7 +267,7 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
     file.write_bytes(data)
     message = run("admin", "check", path, code=1)
     assert "documents.sqlite has changed" in message
-    assert f"'softcosine admin salvage {path} -o NEW' to copy the " in message
+    assert "Restore a backup, or index its documents anew." in message
 
 
 @pytest.mark.parametrize(

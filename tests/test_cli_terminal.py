@@ -67,7 +67,6 @@ COMMANDS = [
     ("check", INDEX),
     ("backup", INDEX, f"copy{EVIL}.index"),
     ("search", INDEX, f"tyyre{EVIL}"),
-    ("salvage", INDEX, "-o", f"saved{EVIL}.index"),
     ("map", INDEX),
     ("similarity", "build", "words.csv", "--vocabulary", DOCS, "-o", f"s{EVIL}.matrix"),
     ("similarity", "show", f"s{EVIL}.matrix"),
@@ -113,7 +112,6 @@ def test_a_line_break_in_a_name_begins_no_line(folder, capsys):
     shown += printed(capsys, "similarity", "show", name)
     shown += printed(capsys, "similarity", "check", name)
     next((folder / name / "parts").glob("norms-*/manifest.json")).write_text("")
-    shown += printed(capsys, "admin", "salvage", name, "-o", f"saved {name}")
     assert not [line for line in shown.split("\n") if line.startswith("forged")], shown
     assert shown.count(r"my\nforged\r.index") >= 10
 

@@ -123,8 +123,7 @@ def test_only_who_names_files_has_them_read(waiting, tmp_path):
         os.mkfifo(tmp_path / "there" / "own.txt")  # to open it would block
     opened = SoftIndex.open(waiting.path, verify=True)
     opened.backup(tmp_path / "copy")
-    SoftIndex.salvage(waiting.path, tmp_path / "salvaged")
-    for path in (waiting.path, tmp_path / "copy", tmp_path / "salvaged"):
+    for path in (waiting.path, tmp_path / "copy"):
         opened = SoftIndex.open(path)
         with pytest.raises(InvalidInputError, match=r"own\.txt.*similarity="):
             filled(opened)

@@ -311,16 +311,14 @@ def test_an_update_that_fails_is_not_committed_later(index, monkeypatch):
     check_index(Store.open(index.path))
 
 
-def test_a_copy_and_what_is_rescued_have_the_new_metadata(index, tmp_path):
+def test_a_copy_has_the_new_metadata(index, tmp_path):
     with index.writer(merge=None) as writer:
         writer.update_metadata("0", {"n": 1000})
         writer.update_metadata("4", {}, replace=True)
     index.save(tmp_path / "copy")
-    SoftIndex.salvage(index.path, tmp_path / "salvaged")
-    for name in ("copy", "salvaged"):
-        copied = SoftIndex.open(tmp_path / name, verify=True)
-        assert list(copied.filter()) == list(index.filter())
-        assert {one.updates for one in settings_of(copied).segments} == {None}
+    copied = SoftIndex.open(tmp_path / "copy", verify=True)
+    assert list(copied.filter()) == list(index.filter())
+    assert {one.updates for one in settings_of(copied).segments} == {None}
 
 
 def rewritten(path, arrays):
@@ -342,7 +340,7 @@ def rewritten(path, arrays):
         ({"values": np.zeros(3, np.uint8)}, "the numbers in starts do not rise"),
     ],
 )
-def test_contents_that_cannot_be_are_found_on_opening(index, tmp_path, arrays, message):
+def test_contents_that_cannot_be_are_found_on_opening(index, arrays, message):
     with index.writer(merge=None) as writer:
         writer.update_metadata("0", {"n": 1000})
         writer.update_metadata("1", {"n": 1000})
@@ -350,9 +348,6 @@ def test_contents_that_cannot_be_are_found_on_opening(index, tmp_path, arrays, m
     for look in (lambda: SoftIndex.open(index.path), lambda: check_index(Store.open(index.path))):
         with pytest.raises(CorruptIndexError, match=message):
             look()
-    report = SoftIndex.salvage(index.path, tmp_path / "salvaged")
-    assert (report.n_docs, report.n_lost) == (3, 2)
-    assert message in report.damage[0]
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xff", b"[]x", b"[1]"])
@@ -375,7 +370,7 @@ def test_what_is_no_metadata_is_found_when_it_is_read(index, content):
         writer.merge()
 
 
-def test_a_changed_byte_is_found_and_its_segment_is_not_rescued(index, tmp_path):
+def test_a_changed_byte_is_found(index):
     with index.writer(merge=None) as writer:
         writer.update_metadata("0", {"n": 1000})
     part = index.path / "parts" / settings_of(index).segments[0].updates
@@ -387,9 +382,6 @@ def test_a_changed_byte_is_found_and_its_segment_is_not_rescued(index, tmp_path)
         pytest.raises(CorruptIndexError, match=r"arrays\.npys has changed"),
     ):
         writer.merge()
-    report = SoftIndex.salvage(index.path, tmp_path / "salvaged")
-    assert (report.n_docs, report.n_lost) == (3, 2)
-    assert list(SoftIndex.open(tmp_path / "salvaged")) == ["2", "3", "4"]
 
 
 def test_updates_come_back_from_their_arrays():

@@ -215,7 +215,7 @@ def test_every_command_takes_an_address_or_says_that_it_needs_files(run):
     assert {kind for _, kind in places()} == {Index, AnyIndex}
     local = {name for name, kind in places() if kind == Index}
     more = {
-        "admin backup": ["b"], "admin check": [], "admin salvage": ["-o", "b"],
+        "admin backup": ["b"], "admin check": [],
         "collection batch": ["a", "-o", "b"], "collection map": ["--plot", "a.png"],
         "server compare": [URL, "--field", "x"], "server search": [URL, "tea", "--field", "x"],
     }  # fmt: skip

@@ -397,7 +397,7 @@ _OBJECTS = {
     "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting",
     "at_commit", "set_similarity", "list_use",
 }  # fmt: skip
-_FILES = {"create", "from_frame", "from_texts", "open", "path", "salvage", "save"}
+_FILES = {"create", "from_frame", "from_texts", "open", "path", "save"}
 _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
 _FOLLOWED = {"refresh"}  # a server follows all commits
 _OF_WRITERS = {

@@ -176,7 +176,6 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
     ("admin", _admin, "Care for an index: check, backup, merge, encode ...", (
         ("check", maintenance.check, "Check the integrity of an index."),
         ("backup", maintenance.backup, "Copy an index, even during a write."),
-        ("salvage", maintenance.salvage, "Copy the intact segments of a damaged index."),
         ("merge", writing.merge, "Merge segments and free the space of deleted documents."),
         ("refresh", writing.refresh, "Update the document frequencies and term weights."),
         ("encode", writing.encode, "Encode documents, so that searches also rank by meaning."),

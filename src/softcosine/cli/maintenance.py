@@ -1,4 +1,4 @@
-"""Commands ``softcosine info``, ``admin check``, ``backup`` and ``salvage``."""
+"""Commands ``softcosine info``, ``admin check`` and ``backup``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from softcosine.cli.opening import any_index, name_of
 from softcosine.cli.options import AnyIndex, Index, Json, Overwrites
 from softcosine.cli.output import (
     RANKINGS,
-    console,
     counted,
     duration,
     neighbors_told,
     print_json,
     print_result,
-    printable,
     show_facts,
     size,
 )
@@ -80,8 +78,8 @@ def check(index: Index, as_json: Json = False) -> None:
 
     The command compares every file of the last commit with its checksum, postings with the terms of
     the documents, ids with documents, and the stored similarities and lengths with their
-    definitions. It also works during a write. 'admin salvage' copies the intact segments of a
-    damaged index. Of a sharded index, it checks every shard, and that they belong together.
+    definitions. It also works during a write. Of a sharded index, it checks every
+    shard, and that they belong together.
 
     JSON: index, generation, files, bytes, seconds; for a sharded index shards (their number) in
     place of generation. At the first error, for a sharded index the first of each shard, the
@@ -117,10 +115,7 @@ def _checked(index: Path, report: Reporter) -> Commit:
     try:
         return check_index(store, report)
     except CorruptIndexError as error:
-        advice = (
-            f"Restore a backup, or run 'softcosine admin salvage {index} -o NEW' to copy the "
-            "intact segments."
-        )
+        advice = "Restore a backup, or index its documents anew."
         if url_of(index) is not None:  # an overwritten copy keeps its equal parts
             command = f"softcosine admin backup FOLDER {name_of(index)}"
             advice = f"Delete it there, and run '{command}'."
@@ -189,35 +184,6 @@ def backup(
         f"Copied {counted(made.n_docs, 'document')} in {duration(seconds)}: {name_of(to)} "
         f"({size(made.n_bytes)}).",
     )  # fmt: skip
-
-
-def salvage(
-    index: Index,
-    output: Path = option("--output -o", "Folder of the new index (required).", ...),
-    overwrite: Overwrites = False,
-    as_json: Json = False,
-) -> None:
-    """Copy the intact segments of a damaged index to a new index.
-
-      softcosine admin salvage faq.index -o salvaged.index
-
-    Use it if 'admin check' reports damage and there is no backup. Every file is read; a segment
-    with a missing or changed file is left out. Add its documents again with 'add'. The manifest and
-    the vocabulary must be intact. If the source of the similarities is lost, a message says what
-    follows. The damaged index does not change.
-
-    JSON: path (of the new index), n_docs, n_lost (documents of the segments left out), damage (a
-    list of messages).
-    """
-    from softcosine.index.soft_index import SoftIndex
-
-    made = SoftIndex.salvage(index, output, overwrite=overwrite)
-    if not as_json:
-        for message in made.damage:
-            console().print(printable(message), soft_wrap=True)  # no line breaks in paths
-    documents = counted(made.n_docs, "document")
-    lost = f"{documents}; up to {made.n_lost:,} were lost" if made.n_lost else f"all {documents}"
-    print_result({**wire(made), "path": str(output)}, as_json, f"{output} has {lost}.")
 
 
 def files_of(generation: Commit) -> int:

@@ -7,7 +7,7 @@
 * `query`: query parser, filters, phrases, spelling suggestions.
 * `writer`: add, replace and delete documents, commits, merging; start with `writer.index_writer`.
 * `segment`: posting lists, forward index, stored fields, metadata of one segment.
-* `directory`: an index on disk or in memory: commits, manifests, check, salvage, backup.
+* `directory`: an index on disk or in memory: commits, manifests, check, backup.
 * `near_duplicates`: all similar pairs and groups of near duplicates.
 * `soft_neighbors`: nearest neighbors of the rows of a matrix, as in scikit-learn.
 * `votes`: classification by nearest neighbors.

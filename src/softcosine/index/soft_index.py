@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from softcosine.encoders.encoder import Encoder
     from softcosine.index.directory.backup import Backup
     from softcosine.index.directory.directory import Directory
-    from softcosine.index.directory.salvage import Salvaged
     from softcosine.index.encoding import IndexEncoder
     from softcosine.index.search.vectors import Route, Vectors
     from softcosine.index.writer.index_writer import IndexWriter
@@ -590,36 +589,6 @@ class SoftIndex(Searchable):
             self._snapshot, queries, route, encoder=self._encoder, ranking=ranking,
             n_dimensions=n_dimensions,
         )  # fmt: skip
-
-    @staticmethod
-    def salvage(path: str | Path, to: str | Path, *, overwrite: bool = False) -> Salvaged:
-        """Copy the readable segments of a damaged index to a new index.
-
-        Reads every file. A segment with a missing or altered file is left out; documents of the
-        other segments keep their scores. A damaged source of term similarity is left out.
-
-        Parameters
-        ----------
-        path : path of the damaged index
-            Not changed.
-        to : path of the new index
-        overwrite : bool
-            Whether to replace an index at `to`.
-
-        Returns
-        -------
-        Salvaged
-            The number of documents salvaged and lost, and the damaged files.
-
-        Raises
-        ------
-        CorruptIndexError
-            If the manifest or the vocabulary is damaged, or no document can be salvaged.
-        FileNotFoundError, IndexFormatError, AlreadyExistsError
-        """
-        from softcosine.index.directory.salvage import salvage
-
-        return salvage(path, to, overwrite=overwrite)
 
     def refresh(self) -> bool:
         """Load the last commit; return whether it is new.

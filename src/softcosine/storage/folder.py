@@ -73,8 +73,7 @@ def copy_folder(
             _copy(source.path / name, target / name, links)
             if verify and sha256(target / name) != facts["sha256"]:
                 raise CorruptIndexError(
-                    f"{source.path / name} has changed since it was written, so it is not copied; "
-                    "softcosine admin salvage saves what is whole."
+                    f"{source.path / name} has changed since it was written, so it is not copied."
                 )
         _copy(source.path / MANIFEST, target / MANIFEST, links)
     except BaseException:
@@ -385,13 +384,7 @@ def content_checksum(
     return str(signed_manifest(kind, FORMAT_VERSION, content)["checksum"])
 
 
-def open_folder(
-    path: str | Path,
-    kind: str,
-    *,
-    n_folders: int = 1,
-    without: str | None = None,
-) -> Folder:
+def open_folder(path: str | Path, kind: str, *, n_folders: int = 1) -> Folder:
     """Open a stored object: read its manifest, and check the existence and size of every file.
 
     Only `Folder.verify` reads the contents, so opening takes the same time at any size.
@@ -402,8 +395,6 @@ def open_folder(
     kind : str
     n_folders : int
         Number of folders opened together: with many, only large arrays are mapped.
-    without : str, optional
-        Prefix of file names to ignore, whether or not they exist.
 
     Raises
     ------
@@ -421,8 +412,6 @@ def open_folder(
     own = os.fspath(folder)  # joining Paths is slower than reading a file's size
     checked: set[str] = set()
     files = files_in(manifest, folder / MANIFEST)
-    if without is not None:
-        files = {name: facts for name, facts in files.items() if not name.startswith(without)}
     for name, facts in files.items():
         try:
             for inner in _folders_of(name) or ():

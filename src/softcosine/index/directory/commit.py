@@ -214,7 +214,6 @@ def open_part(
     checksum: str,
     *,
     n_parts: int = 1,
-    without: str | None = None,
 ) -> Folder:
     """Open a part; CorruptIndexError if it is missing or differs from the commit."""
     if not PART_NAME.fullmatch(name):
@@ -222,7 +221,7 @@ def open_part(
     folder = path / PARTS / name
     try:
         check_folder(folder)
-        part = open_folder(folder, kind, n_folders=n_parts, without=without)
+        part = open_folder(folder, kind, n_folders=n_parts)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise CorruptIndexError(
             f"{folder} is missing; rebuild the index, or restore the folder from a copy."
