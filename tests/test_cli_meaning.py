@@ -160,15 +160,16 @@ def test_searches_ask_in_three_ways(run, folder, ask):
 
 def test_scores_with_meaning_are_named_and_explained(run, folder):
     shown = run("search", folder, "green moon", "--explain", "--meaning", 5)
-    assert "score: BM25 of soft frequencies + 5 × cosine of meaning." in " ".join(shown.split())
-    assert "≈ green" in shown
+    assert "ranked by words and meaning (by toy)." in " ".join(shown.split())
+    assert "same words" in shown
+    assert "meaning" in shown
     assert "not installed" not in shown
     shown = run("explain", folder, "green moon", "moon", "--meaning", 5)
-    assert "≈  rises" in shown
-    assert "Score: BM25 of soft frequencies + 5 × cosine of meaning." in shown
+    assert "same words .98, meaning" in shown
+    assert "≈  rises" in run("explain", folder, "moon", "moon", "--pairs")
     shown = run("search", folder, "green moon", "--meaning", 0)
-    assert " ".join(shown.split()).endswith("BM25 of soft frequencies, no upper bound.")
-    assert run("search", folder, "green moon", "--ask", "words").endswith("upper bound.\n")
+    assert " ".join(shown.split()).endswith("ranked by words.")
+    assert run("search", folder, "green moon", "--ask", "words").endswith("ranked by words.\n")
     shown = run("search", folder, "luna", "--ask", "static", "--min", 0.1)
     assert "Unknown words, which count by meaning alone: luna.\n" in shown
 
@@ -198,7 +199,7 @@ def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder,
     assert (
         "2 documents with estimated coordinates, because the encoder toy is not installed" in shown
     )
-    assert f"softcosine admin encode {folder}" in shown.replace(" /", " /")
+    assert "softcosine admin encode" in shown
     installed["toy"] = ToyEncoder()
     light_encoder.cache_clear()
     assert json.loads(run("admin", "encode", folder, "--json"))["new"] == 1
@@ -242,7 +243,7 @@ def test_without_encoder_and_query_table_words_are_searched(run, installed, sour
     light_encoder.cache_clear()
     shown = " ".join(run("search", path, "green moon").split())
     assert "Searched by words alone, because the encoder toy is not installed; pass its" in shown
-    assert "score: BM25 of soft frequencies, no upper bound" in shown
+    assert "ranked by words." in shown
     assert "no query table for 'toy'" in run("search", path, "moon", "--ask", "static", code=2)
 
 

@@ -17,7 +17,7 @@ from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.search import meaning
 from softcosine.index.search.execution import FEW_WORDS
-from softcosine.index.search.explanation import DOCUMENT, OTHERS, REST
+from softcosine.index.search.explanation import EVERY, OTHERS, QUESTION, TEXT
 from softcosine.index.search.meaning import FLOOR, QueryMeaning, meaning_searcher
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 
@@ -129,10 +129,15 @@ def test_the_parts_of_an_explanation_sum_to_the_score(documents, query, ask, wei
     for hit in index.search(query, k=3, ask=ask, meaning=weight):
         explanation = index.explain(query, hit.id, ask=ask, meaning=weight)
         assert explanation.score == hit.score
-        total = sum(part.contribution for part in explanation.parts)
-        assert total == pytest.approx(hit.score, rel=1e-9, abs=1e-9 * weight)
+        near = pytest.approx(hit.score, rel=1e-9, abs=1e-9 * weight)
+        assert sum(part.contribution for part in explanation.parts) == near
+        assert sum(share.contribution for share in explanation.words) == near
+        assert sum(explanation.sums.values()) == near
+        assert len(explanation.words) <= 5
+        for share in explanation.words:
+            assert share.same + share.similar + share.meaning == share.contribution
         words = {part.query_word for part in explanation.parts if part.space == "meaning"}
-        assert words <= {*query.split(), REST, OTHERS}
+        assert words <= {*query.split(), QUESTION, OTHERS, EVERY}
 
 
 @given(texts, queries, ways, st.sampled_from(WORDS))
@@ -322,8 +327,8 @@ def test_pairs_of_words_share_the_static_sums_of_both_texts(ask):
         assert found[word, "red"] == pytest.approx(2 * along * query.shares[i] @ red)
         rest = unit - (unit @ document.vector) * document.vector
         share = (given @ query.vector) * query.shares[i]
-        assert found[word, REST] == pytest.approx(2 * share @ rest)
-    assert ((REST, "red") in found) == (ask == "encoder")
+        assert found[word, TEXT] == pytest.approx(2 * share @ rest)
+    assert ((QUESTION, "red") in found) == (ask == "encoder")
 
 
 def test_weak_pairs_of_words_are_merged():
@@ -348,9 +353,9 @@ def test_a_document_whose_text_is_not_stored_is_explained_as_a_whole():
     index = made(["green tea", "red night"], keep_texts=False)
     parts = index.explain("green moon", "0", ask="encoder").parts
     shown = {(p.query_word, p.document_word) for p in parts if p.space == "meaning"}
-    assert shown == {("green", DOCUMENT), ("moon", DOCUMENT), (REST, DOCUMENT)}
+    assert shown == {("green", TEXT), ("moon", TEXT), (QUESTION, TEXT)}
     (whole,) = [p for p in index.explain_similar("0", "1").parts if p.space == "meaning"]
-    assert (whole.query_word, whole.document_word) == (REST, DOCUMENT)
+    assert (whole.query_word, whole.document_word) == (QUESTION, TEXT)
 
 
 def test_similar_documents_of_one_without_coordinates_say_so():

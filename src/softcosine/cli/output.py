@@ -35,6 +35,10 @@ RANKINGS = {
     "soft_bm25": "soft BM25, no upper bound",
     "soft_tf_bm25": "BM25 of soft frequencies, no upper bound",
 }
+_SCALES = {  # of scores of other rankings than the default
+    "soft_cosine": ", soft cosine", "inner_product": ", inner product",
+    "expanded_cosine": ", expanded cosine",
+}  # fmt: skip
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
 _SHOWN_WORDS = 8
@@ -142,14 +146,6 @@ def score_shown(score: float) -> str:
     return f"{score:.3f}" if score == 0.0 or abs(score) >= 0.0005 else f"{score:.1e}"
 
 
-def score_scale(ranking: str, meaning: float) -> str:
-    """Return the name and scale of a score, with the weight of meaning if that is not 0."""
-    if not meaning:
-        return RANKINGS.get(ranking, ranking)
-    factor = "" if meaning == 1.0 else f"{meaning:g} × "
-    return f"{RANKINGS.get(ranking, ranking).partition(',')[0]} + {factor}cosine of meaning"
-
-
 def duration(seconds: float) -> str:
     """Return seconds as text in ms, s or min."""
     if seconds < 0.0995:
@@ -194,7 +190,6 @@ def show_hits(
     note: str = "",
     plan: bool = False,
     more: Iterable[str] = (),
-    meaning: float = 0.0,
     way: str = "",
 ) -> None:
     """Print hits with rank, score, id and passage, then facets and notes on the query.
@@ -208,8 +203,6 @@ def show_hits(
         Whether to print the plan.
     more : iterable of str
         Notes on the query besides those of the hits.
-    meaning : float
-        Weight of meaning in the scores.
     way : str
         Why meaning was not found as one would expect.
     """
@@ -234,8 +227,9 @@ def show_hits(
             found = [""] * len(found)
         table.add_row(*found, marked(passage))
         if explanations:
-            pairs = _Unbroken(pairs_shown(explanations[place].parts), "dim")
-            table.add_row("", "", "", pairs)
+            why = explanations[place]
+            table.add_row("", "", "", sums_shown(why))
+            table.add_row("", "", "", _Unbroken(pairs_shown(why.parts), "dim"))
     if len(hits):
         print_table(table)
     elif note or not any(hits.facets.values()):  # facets count documents where k is 0
@@ -249,7 +243,7 @@ def show_hits(
         out.print(Padding.indent(line, 0), style="yellow")
     out.print(
         f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, loading included; "
-        f"score: {score_scale(hits.ranking, meaning)}.",
+        f"ranked by {hits.plan.ranks}{_SCALES.get(hits.ranking, '')}.",
         style="dim",
     )
     if way:
@@ -309,17 +303,26 @@ def marked(passage: Snippet) -> Text:
     return text
 
 
-def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
-    """Return the largest parts of a score as ``tire ~ tyre .19``, and the sum of the others."""
-    from softcosine.index.search.explanation import OTHERS
+def sums_shown(explanation: Explanation) -> Text:
+    """Return what same words, similar words and meaning add, each in its colour."""
+    from rich.text import Text
 
-    named = [part for part in parts if OTHERS not in (part.query_word, part.document_word)]
-    shown = [f"{_pair(part)} {_short(part.contribution)}" for part in named[:limit]]
-    if n_more := len(parts) - len(shown):
-        merged = [part for part in parts if OTHERS in (part.query_word, part.document_word)]
-        rest = sum(part.contribution for part in (*named[limit:], *merged))
-        shown.append(f"{n_more} more {_short(rest)}")
-    return shown
+    from softcosine.index.search.explanation import COLORS, SUMS
+
+    colors = dict(zip(SUMS, COLORS, strict=True))
+    shown = [Text(f"{name} {_short(own)}", colors[name]) for name, own in explanation.sums.items()]
+    return Text(", ").join(shown)
+
+
+def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
+    """Return the largest parts of a score between single words as ``tire ~ tyre .19``."""
+    named = [part for part in parts if not (part.query_word + part.document_word).startswith("(")]
+    return [
+        f"{printable(part.query_word)} {part.sign} {printable(part.document_word)} "
+        f"{_short(part.contribution)}"
+        for part in named[:limit]
+        if not part.document_word.startswith("(")
+    ]
 
 
 class _Unbroken:
@@ -343,19 +346,6 @@ class _Unbroken:
         yield Text("\n".join(lines), style=self._style)
 
 
-def _pair(part: Part) -> str:
-    """Return the words of a part."""
-    from softcosine.index.search.explanation import DOCUMENT, REST
-
-    if part.query_word == REST and part.document_word in (REST, DOCUMENT):
-        return "≈ the rest of the meaning"
-    if part.document_word == DOCUMENT:
-        return f"≈ {printable(part.query_word)}"
-    pair = (part.query_word, part.document_word)
-    first, second = ("(rest)" if word == REST else printable(word) for word in pair)
-    return f"{first} {part.sign} {second}"
-
-
 def _short(contribution: float) -> str:
     """Return a contribution in two decimals, without the leading zero if it is below 1."""
     shown = f"{contribution:.2f}"
@@ -363,32 +353,32 @@ def _short(contribution: float) -> str:
 
 
 def show_explanation(
-    explanation: Explanation, passage: str, *, meaning: float = 0.0, way: str = ""
+    explanation: Explanation, text: str, *, pairs: bool = False, way: str = ""
 ) -> None:
-    """Print the contributions to a score as a table that sums to it; see `show_hits`."""
+    """Print what each word of the query adds to a score, and perhaps all pairs of words."""
     from rich.table import Table
 
     out = console()
     out.print(printable(explanation.id), style="green", end="  ")
-    out.print(passage)
-    table = Table(box=None, padding=(0, 2, 0, 0), show_footer=True, header_style="dim")
-    table.add_column("query", footer="score")
-    table.add_column("")
-    table.add_column("document")
-    table.add_column("similarity", justify="right")
-    table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
-    for part in explanation.parts:
-        table.add_row(
-            printable(part.query_word),
-            part.sign,
-            printable(part.document_word),
-            f"{part.similarity:.3f}",
-            f"{part.contribution:.4f}",
-        )
-    print_table(table)
+    out.print(text)
     if not explanation.parts:
         out.print("No word of the document is similar to a word of the query.")
-    out.print(f"Score: {score_scale(explanation.ranking, meaning)}.", style="dim")
+    else:
+        out.print(sums_shown(explanation))
+    columns = ("query", "", "document", "similarity") if pairs else ("query", "in the document")
+    table = Table(box=None, padding=(0, 2, 0, 0), show_footer=True, header_style="dim")
+    for column in columns:
+        table.add_column(column, "score" if column == "query" else "")
+    table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
+    for part in explanation.parts if pairs else ():
+        own = (printable(part.query_word), part.sign, printable(part.document_word))
+        table.add_row(*own, f"{part.similarity:.3f}", f"{part.contribution:.4f}")
+    for share in () if pairs else explanation.words:
+        partners = ", ".join(map(printable, share.partners))
+        table.add_row(printable(share.word), partners, f"{share.contribution:.4f}")
+    print_table(table)
+    if explanation.passage:
+        out.print(f"Nearest sentence: {printable(explanation.passage)}", style="dim")
     if way:
         out.print(printable(way), style="dim")
 

@@ -147,20 +147,22 @@ def explain(
     options: Annotated[dict[str, Any], FromRequest(ExplainRequest, ("q", "id"))],
     shards: Shards,
     picture: Picture,
+    pairs: bool = option("--pairs", "Show all pairs of words, not a row for each word.", False),
     encoder: KnownEncoder = None,
     as_json: Json = False,
 ) -> None:
-    """Explain the score of a document by pairs of words that sum to it.
+    """Explain the score of a document: what each word of the query adds, and by what.
 
       softcosine explain faq.index "bicycle tire repair" faq-17
       softcosine explain faq.index "bicycle tire repair" faq-17 --plot why.png
 
-    = joins equal words, ~ similar words. The contribution of a pair grows with its similarity (0 to
-    1) and the weights of both words, and shrinks with the length of the text. ≈ is the share of two
-    words in the cosine of meanings; the rest of the cosine is not due to single words.
+    With --pairs, = joins equal words, ~ similar words, and ≈ what two words share in meaning. The
+    contribution of a pair grows with its similarity (0 to 1) and the weights of both words, and
+    shrinks with the length of the text.
 
-    JSON: query, id, score, ranking, parts of query_word, document_word, similarity, contribution,
-    exact, field, space (words or meaning).
+    JSON: query, id, score, ranking, passage (nearest in meaning), sums, words (a row for each word
+    of the query) and parts of query_word, document_word, similarity, contribution, exact, field,
+    space (words or meaning).
     """
     picture.check()
     with any_index(index, encoder, shards, plot=picture.plot) as opened:
@@ -172,11 +174,8 @@ def explain(
             line = " ".join(document.text.split())
             weight = weight_of_meaning(facts_of(opened), found.ranking, options)
             note = missing_encoder(opened, encoder or options.get("ask"), weight)
-            by_meaning = any(part.space == "meaning" for part in found.parts)
-            show_explanation(
-                found, printable(line if len(line) <= 240 else f"{line[:239]}…"),
-                meaning=weight if by_meaning else 0.0, way=note,
-            )  # fmt: skip
+            text = printable(line if len(line) <= 240 else f"{line[:239]}…")
+            show_explanation(found, text, pairs=pairs, way=note)
     if picture.plot is not None:
         picture.draw("explanation", found)
 
@@ -311,7 +310,7 @@ class Answers:
         missing = missing_encoder(self._opened, self._encoder or self._options.get("ask"), weight)
         show_hits(
             hits, len(self._opened), seconds, explanations, note=note, plan=self._plan,
-            more=(*self._notes, *notes), meaning=used, way=missing,
+            more=(*self._notes, *notes), way=missing,
         )  # fmt: skip
 
     def _why_nothing(self, hits: Hits) -> str:

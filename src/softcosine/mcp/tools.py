@@ -32,6 +32,7 @@ _HIT = ("id", "score", "title", "text", "metadata")
 _HITS = (
     "ranking", "outside", "unknown", "required", "excluded", "corrected", "suggestions", "facets"
 )  # fmt: skip
+_EXPLAINED = ("id", "score", "ranking", "passage", "sums", "words")
 _INFO = ("documents", "terms", "fields", "language", "ranking", "meaning", "note", "commit")
 _COMMIT = {"documents": int, "commit": str}
 
@@ -227,17 +228,16 @@ def similar(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
 
 @_tool(
     "Explain a score",
-    _takes("query", "id", "k", "syntax"),
-    shape("Explained", Explanation, others=float),
+    _takes("query", "id", "syntax"),
+    shape("Explained", Explanation, *_EXPLAINED),
 )
 def explain(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
-    """Explain why a document matches a query: pairs of words whose contributions add up.
+    """Explain why a document matches a query: what each word of it adds to the score.
 
-    `parts` are the k largest, `others` is the sum of all further ones.
+    `sums` are what same words, similar words and meaning add.
     """
-    found = index.explain(call.query, call.id, syntax=call.syntax, **tools.searching)
-    others = sum(part.contribution for part in found.parts[call.k :])
-    return {**wire(found), "parts": wire(found.parts[: call.k]), "others": others}
+    found = wire(index.explain(call.query, call.id, syntax=call.syntax, **tools.searching))
+    return {name: found[name] for name in _EXPLAINED}
 
 
 @_tool(

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from softcosine._validation import check_type, check_whole
 from softcosine.evaluate.plots.drawing import Picture, columns, label
 from softcosine.index.rankings import TITLES
-from softcosine.index.search.explanation import REST, Explanation, Part
+from softcosine.index.search.explanation import COLORS, SUMS, Explanation, Part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 200
-# Kinds of summands: colour and label.
-_KINDS = (("#1f5fa8", "same word (=)"), ("#e08a1e", "similar word (~)"), ("#3f9c6d", "meaning (≈)"))
+_KINDS = tuple(zip(COLORS, SUMS, strict=True))
 _WORD, _ID, _QUERY = 24, 48, 80  # columns of a label
 
 
@@ -59,7 +58,7 @@ class ExplanationBars(Picture):
 
     def _draw(self, figure: Figure) -> None:
         axes = figure.add_subplot()
-        meaning = any(map(_of_meaning, self.parts)) or self.rest_meaning
+        meaning = any(part.kind == 2 for part in self.parts) or self.rest_meaning
         title = f"{TITLES[self.ranking]} + meaning" if meaning else TITLES[self.ranking]
         figure.suptitle(
             f"{label(self.id, _ID)} scores {self.score:.4f} ({title})\n"
@@ -104,24 +103,15 @@ class ExplanationBars(Picture):
         """Return the length of each bar for each kind, shape (n_bars, 3)."""
         lengths = np.zeros((len(self.parts) + (self.n_rest > 0), len(_KINDS)))
         for place, part in enumerate(self.parts):
-            lengths[place, _kind(part)] = part.contribution
+            lengths[place, part.kind] = part.contribution
         if self.n_rest:
             lengths[-1] = self.rest_exact, self.rest_near, self.rest_meaning
         return lengths
 
 
-def _of_meaning(part: Part) -> bool:
-    return part.space == "meaning"
-
-
-def _kind(part: Part) -> int:
-    """Return the place in `_KINDS`."""
-    return 2 if _of_meaning(part) else int(not part.exact)
-
-
 def _name(part: Part) -> str:
     pair = (part.query_word, part.document_word)
-    first, second = ("(rest)" if word == REST else label(word, _WORD) for word in pair)
+    first, second = (label(word, _WORD) for word in pair)
     name = f"{first} {part.sign} {second}"
     if not part.exact:
         name += f"  {part.similarity:.2f}"
@@ -155,7 +145,7 @@ def explanation_bars(explanation: Explanation, *, max_parts: int = 20) -> Explan
     check_whole("max_parts", max_parts, most=_MOST)
     rest = [0.0] * len(_KINDS)
     for part in explanation.parts[max_parts:]:
-        rest[_kind(part)] += part.contribution
+        rest[part.kind] += part.contribution
     return ExplanationBars(
         query=explanation.query,
         id=explanation.id,

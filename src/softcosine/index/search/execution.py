@@ -34,7 +34,7 @@ from softcosine.index.query.query_vectors import (
     query_vector,
 )
 from softcosine.index.requests import SearchOptions
-from softcosine.index.search.explanation import Explanation, Part, word_parts
+from softcosine.index.search.explanation import EVERY, Explanation, Part, word_parts
 from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
@@ -541,6 +541,8 @@ class Search:
         plan = tops[-1].plan if tops[0].plan.proven else tops[0].plan
         documents = np.concatenate([top.documents for top in tops])
         scores = np.concatenate([top.scores for top in tops])
+        if self.snapshot.settings.plain:
+            plan = replace(plan, ranks="words")
         if self.encoding is not None and query.meaning is not None:
             plan = self.encoding.plan(plan)
         return Top(documents, scores, plan)
@@ -631,14 +633,18 @@ class Search:
             parts += self.encoding.parts(query.meaning, query.texts, number)
             held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
             if query.meaning.exact and held.issuperset(query.meaning.exact):
-                parts.append(Part(query.shown, query.shown, 1.0, query.meaning.weight, exact=True))
+                parts.append(Part(EVERY, EVERY, 1.0, query.meaning.weight, exact=True))
         parts.sort(
             key=lambda part: (
                 -abs(part.contribution), part.query_word, part.document_word, part.field
             )
         )  # fmt: skip
         score = float(self.scores(query, np.array([number]))[0])
-        return Explanation(query.shown, id, score, tuple(parts), self.searcher.ranking.name)
+        passage = ""
+        if self.encoding is not None and query.meaning is not None:
+            passage = self.encoding.passage(query.meaning, number)
+        name = self.searcher.ranking.name
+        return Explanation(query.shown, id, score, tuple(parts), name, passage)
 
 
 def document_words(snapshot: Snapshot, number: int) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""Explanation of a score: the contribution of each pair of query and document words."""
+"""Explanation of a score in three levels: three sums, a row for each query word, and all pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine.index.query.query_vectors import ParsedQuery
 from softcosine.index.rankings import TITLES
 from softcosine.index.search.frequency_searcher import FrequencySearcher
-from softcosine.index.search.notebook import bar, escaped, html_table
+from softcosine.index.search.notebook import bars, escaped, html_table
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from softcosine.index.search.meaning import QueryMeaning
     from softcosine.space.meaning import StaticQuery
 
-# In parts of meaning: the document as a whole, what words do not explain, and words of less weight.
-DOCUMENT, REST = "(meaning)", "(the rest of what the encoder read)"
+# In parts of meaning: what no single word of a text explains, and words of less weight.
+QUESTION, TEXT = "(whole question)", "(whole text)"
 ROUNDING = "(rounding)"
-OTHERS = "(other words)"
+OTHERS, EVERY = "(other words)", "(every word)"
+SUMS = ("same words", "similar words", "meaning")
+COLORS = ("#1f5fa8", "#e08a1e", "#3f9c6d")  # of these, in every picture and on the page
+_MOST_WORDS, _MOST_PARTNERS = 5, 3
 _SHOWN_PAIRS = 16  # strongest pairs of the meaning; the others are merged
 _ROUNDING = 1e-12
 
@@ -46,9 +49,9 @@ class Part:
     field : str
         Field of the document word; empty in an index of one field.
     space : {"words", "meaning"}
-        In ``meaning`` a word can be the rest of what the encoder read (`REST`), the words of all
-        weaker pairs (`OTHERS`), or, if its text is not stored, the document as a whole
-        (`DOCUMENT`).
+        In ``meaning`` a word can be what no single word of the query (`QUESTION`) or the document
+        (`TEXT`) explains, or the words of all weaker pairs (`OTHERS`). `EVERY` is what a document
+        gets for having every word of a short query.
     """
 
     query_word: str
@@ -66,12 +69,53 @@ class Part:
             return "≈"
         return "=" if self.exact else "~"
 
+    @property
+    def kind(self) -> int:
+        """The place of its sum in `SUMS`."""
+        return 2 if self.space == "meaning" else int(not self.exact)
+
+
+@dataclass(frozen=True, slots=True)
+class WordShare:
+    """All that a word of the query adds to a score.
+
+    Attributes
+    ----------
+    word : str
+        `QUESTION` for what no single word explains, `OTHERS` for words of less weight.
+    contribution : float
+        The sum of `same`, `similar` and `meaning`.
+    same, similar, meaning : float
+        By the same word, by similar words, and by meaning.
+    partners : tuple of str
+        The words of the document that add most.
+    """
+
+    word: str
+    contribution: float
+    same: float
+    similar: float
+    meaning: float
+    partners: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, word: str, parts: Iterable[Part]) -> Self:
+        """Return the share of a word, of which these are the parts."""
+        parts = sorted(parts, key=lambda part: -part.contribution)
+        same, similar, meaning = _sums(parts)
+        partners = (part.document_word for part in parts if part.contribution > 0.0)
+        named = [one for one in dict.fromkeys(partners) if one[0].isalnum()]
+        total = same + similar + meaning
+        return cls(word, total, same, similar, meaning, tuple(named[:_MOST_PARTNERS]))
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The contributions to a score, largest first; they sum to the score.
 
-    Prints as a table.
+    `parts` are all pairs of words, `words` has a row for each query word, and `sums` are three
+    numbers. `passage` is the sentence of the document whose meaning is nearest, empty if unknown.
+    Prints as a table of `words`.
     """
 
     query: str
@@ -79,20 +123,52 @@ class Explanation:
     score: float
     parts: tuple[Part, ...]
     ranking: str
+    passage: str = ""
+
+    _lazy: ClassVar = {"sums": dict[str, float], "words": tuple[WordShare, ...]}
+
+    @classmethod
+    def _read(cls, sums: object = None, words: object = None, **values: Any) -> Explanation:
+        """Return the explanation that a server sent."""
+        return cls(**values)
+
+    @property
+    def sums(self) -> dict[str, float]:
+        """What the same words, similar words and meaning add; kinds without parts are left out."""
+        kinds = {part.kind for part in self.parts}
+        sums = zip(SUMS, _sums(self.parts), strict=True)
+        return {name: own for kind, (name, own) in enumerate(sums) if kind in kinds}
+
+    @property
+    def words(self) -> tuple[WordShare, ...]:
+        """At most five rows, largest first, one for each word of the query; the last for others."""
+        by_word: dict[str, list[Part]] = {}
+        for part in self.parts:
+            by_word.setdefault(part.query_word.casefold(), []).append(part)
+        shares = [WordShare.of(own[0].query_word, own) for own in by_word.values()]
+        shares.sort(key=lambda share: (share.word == OTHERS, -abs(share.contribution)))
+        if len(shares) <= _MOST_WORDS:
+            return tuple(shares)
+        kept = shares[: _MOST_WORDS - 1]
+        taken = {share.word.casefold() for share in kept}
+        rest = [one for word, own in by_word.items() if word not in taken for one in own]
+        return *kept, WordShare.of(OTHERS, rest)
 
     def __str__(self) -> str:
-        lines = [f"score {self.score:.4f} ({self.title}) of document {self.id}"]
+        line = f"score {self.score:.4f} ({self.title}) of document {self.id}"
         if not self.parts:
-            return f"{lines[0]}: no word of it is like a word of the query"
-        left = max(len(part.query_word) for part in self.parts)
-        right = max(len(part.document_word) for part in self.parts)
-        lines += [
-            f"  {part.query_word:>{left}} {part.sign} "
-            f"{part.document_word:<{right}}  {part.similarity:.2f}  adds {part.contribution:.4f}"
-            f"{'  in ' + part.field if part.field else ''}"
-            for part in self.parts
-        ]
-        return "\n".join(lines)
+            return f"{line}: no word of it is like a word of the query"
+        sums = ", ".join(f"{name} {own:.4f}" for name, own in self.sums.items())
+        rows = [(one.word, f"{one.contribution:.4f}", one.partners) for one in self.words]
+        left, right = (max(len(row[column]) for row in rows) for column in (0, 1))
+        return "\n".join([
+            f"{line}: {sums}",
+            *(
+                f"  {word:<{left}}  adds {added:>{right}}  {', '.join(partners)}".rstrip()
+                for word, added, partners in rows
+            ),
+            *([f"  nearest sentence: {self.passage}"] if self.passage else []),
+        ])  # fmt: skip
 
     @property
     def title(self) -> str:
@@ -111,29 +187,27 @@ class Explanation:
         return any(part.field for part in self.parts)
 
     def _repr_html_(self) -> str:
-        fields = self.several_fields
-        greatest = max((abs(part.contribution) for part in self.parts), default=0.0)
+        greatest = max((abs(one.contribution) for one in self.words), default=0.0)
         rows = [
             (
-                escaped(part.query_word),
-                part.sign,
-                escaped(part.document_word),
-                *([escaped(part.field)] if fields else []),
-                f"{part.similarity:.2f}",
-                f"{part.contribution:.4f}",
-                bar(part.contribution, greatest),
+                escaped(one.word),
+                f"{one.contribution:.4f}",
+                bars((one.same, one.similar, one.meaning), COLORS, greatest),
+                escaped(", ".join(one.partners)),
             )
-            for part in self.parts
+            for one in self.words
         ]
-        own = ["field"] if fields else []
-        return html_table(
-            f"{self.query}: {self.id}",
-            ("query", "", "document", *own, "similarity", "adds", ""),
-            rows,
-            left=(2, 6) if fields else (2, 5),
-            foot=("", "", "", *[""] * fields, escaped(self.title), f"{self.score:.4f}", ""),
-            notes=() if rows else ("no word of the document is like a word of the query",),
+        legend = ", ".join(
+            f"<span style='color:{color}'>{name} {self.sums[name]:.4f}</span>"
+            for name, color in zip(SUMS, COLORS, strict=True)
+            if name in self.sums
         )
+        note = self.passage if rows else "no word of the document is like a word of the query"
+        return html_table(
+            f"{self.query}: {self.id}", ("query", "adds", legend, "in the document"), rows,
+            left=(2, 3), foot=(escaped(self.title), f"{self.score:.4f}", "", ""),
+            notes=[note] if note else (),
+        )  # fmt: skip
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a table, one row per pair, largest first.
@@ -150,11 +224,19 @@ class Explanation:
         return data_frame({name: [getattr(part, name) for part in self.parts] for name in names})
 
 
+def _sums(parts: Iterable[Part]) -> list[float]:
+    """Return what the same words, similar words and meaning add."""
+    sums = [0.0] * len(SUMS)
+    for part in parts:
+        sums[part.kind] += part.contribution
+    return sums
+
+
 def meaning_parts(
     unit: NDArray[np.float64] | None,
     meaning: QueryMeaning,
     static: tuple[StaticQuery | None, StaticQuery | None],
-    rest: str = REST,
+    rest: str = TEXT,
 ) -> list[Part]:
     """Return the contributions of pairs of words to a weighted cosine, and the rest (theory T19).
 
@@ -172,17 +254,17 @@ def meaning_parts(
     """
     if unit is None:
         return []
-    queries, left = _decomposed(meaning.unit, static[0], REST, REST)
-    words, right = _decomposed(unit, static[1], DOCUMENT, rest)
+    queries, left = _decomposed(meaning.unit, static[0], QUESTION, QUESTION)
+    words, right = _decomposed(unit, static[1], TEXT, rest)
     cosines = left @ right.T
     merged = np.zeros(cosines.shape, np.bool_)
-    if words != [DOCUMENT]:
+    if words != [TEXT]:
         order = np.argsort(-np.abs(cosines), axis=None, kind="stable")
         merged.flat[order[_SHOWN_PAIRS:]] = True
     cells = [(queries[i], words[j], float(cosines[i, j])) for i, j in np.argwhere(~merged).tolist()]
-    left_over = np.array([word == REST for word in queries])
+    left_over = np.array([word == QUESTION for word in queries])
     right_over = np.array([word == rest for word in words])
-    for first, rows in ((OTHERS, ~left_over), (REST, left_over)):
+    for first, rows in ((OTHERS, ~left_over), (QUESTION, left_over)):
         for second, columns in ((OTHERS, ~right_over), (rest, right_over)):
             cell = merged & rows[:, np.newaxis] & columns
             if cell.any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import compress
@@ -13,6 +14,7 @@ from softcosine.text.analyzer import Analyzer
 _Kind = Literal["exact", "near"]
 # Maximum length of the searched start of a text, in characters.
 _MAX_TEXT = 200_000
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,12 @@ class Snippet:
         return self.marked(
             lambda word, kind: f"<{tags[kind]}>{html.escape(word)}</{tags[kind]}>", html.escape
         )
+
+
+def sentences(text: str, most: int = 200) -> list[str]:
+    """Return the first sentences and lines of a text, with white space folded."""
+    found = (" ".join(one.split()) for one in _SENTENCE_END.split(text, most))
+    return [one for one in found if one]
 
 
 def snippet(

@@ -16,11 +16,14 @@ def escaped(text: str) -> str:
     )
 
 
-def bar(value: float, greatest: float) -> str:
-    """Return a bar whose length shows a value; that of a negative value is hollow."""
-    width = round(_WIDEST * min(abs(value) / greatest, 1.0)) if greatest > 0.0 else 0
-    fill = "background:currentColor;opacity:.5" if value >= 0.0 else "border:1px solid"
-    return f"<div style='width:{width}px;height:.7em;{fill}'></div>"
+def bars(values: Sequence[float], colors: Sequence[str], greatest: float) -> str:
+    """Return bars in a row whose lengths show values; those of negative values are hollow."""
+    shown = []
+    for value, color in zip(values, colors, strict=True):
+        width = round(_WIDEST * min(abs(value) / greatest, 1.0)) if greatest > 0.0 else 0
+        fill = f"background:{color}" if value >= 0.0 else f"border:1px solid {color}"
+        shown.append(f"<div style='display:inline-block;width:{width}px;height:.7em;{fill}'></div>")
+    return "".join(shown)
 
 
 def html_table(

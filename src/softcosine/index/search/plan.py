@@ -32,6 +32,8 @@ class Plan:
     proven : bool
         Whether the hits are surely those of an exact search; False if a first stage or an engine
         may have missed some, or a shard did not answer.
+    ranks : str
+        What ranks the hits, in plain words: "words, similar words and meaning (by ...)".
     n_terms, n_candidates : int or None
         Number of terms that a server got; number of documents that it, or a first stage, found.
     """
@@ -40,6 +42,7 @@ class Plan:
     reason: str
     ask: str = "words"
     proven: bool = True
+    ranks: str = "words and similar words"
     n_terms: int | None = None
     n_candidates: int | None = None
 

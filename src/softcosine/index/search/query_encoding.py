@@ -6,13 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
 from softcosine.index.requests import Ask, SearchOptions
 from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts
+from softcosine.index.search.highlights import sentences
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning, meaning_searcher
-from softcosine.index.search.plan import Plan
+from softcosine.index.search.plan import MEANING_ALONE, Plan
+from softcosine.index.segment.coordinates import Coordinates
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 
 _READ = 1 << 15  # characters of a document whose words explain its meaning
@@ -80,6 +84,17 @@ class QueryEncoding:
             return meaning_parts(unit, meaning, (asked, self._summed(number)), ROUNDING)
         return meaning_parts(unit, meaning, (asked, self.static(self.clauses_of(number))))
 
+    def passage(self, meaning: QueryMeaning, number: int) -> str:
+        """Return the sentence of a stored text whose sum of word pieces is nearest to a query.
+
+        Empty without a query table, and for a text of one sentence.
+        """
+        found = sentences(self.snapshot.documents.text(number)[:_READ])
+        if self.space.table is None or len(found) < 2:
+            return ""
+        own = Coordinates.of(self.space.static_coordinates(found))
+        return found[int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))]
+
     def _summed(self, number: int) -> StaticQuery | None:
         """Return the coordinates of a document without an encoder, word by word."""
         assert self.space.table is not None
@@ -106,7 +121,11 @@ class QueryEncoding:
             f"{plan.reason}: words + {self.weight:g} x cosine; {how}{self.note}; {n_encoded:,} of "
             f"{n_docs:,} documents {done}"
         )
-        return replace(plan, reason=reason, ask=self.ask)
+        by = "a bundled table" if self.space.static else self.space.encoder
+        words = plan.ranks.replace(" and", ",")
+        alone = plan.method == MEANING_ALONE.method
+        ranks = f"{'' if alone else f'{words} and '}meaning (by {by})"
+        return replace(plan, reason=reason, ask=self.ask, ranks=ranks)
 
 
 def meaning_weight(snapshot: Snapshot, weight: float | None, ranking: str | None) -> float:

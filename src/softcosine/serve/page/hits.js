@@ -20,42 +20,39 @@ function passage({ text: content, marks }) {
   return el("p", { class: "passage", dir: "auto" }, shown, piece(end));
 }
 
-/** Return the pairs of words of a score; each bar begins where the one before it ends. */
-export function bars(explanation, showWord) {
-  const shown = explanation.parts.slice(0, MOST_PARTS);
-  const rest = explanation.parts.slice(MOST_PARTS);
-  const remainder = rest.reduce((sum, part) => sum + part.contribution, 0);
+const KINDS = [["same", "same words"], ["similar", "similar words"], ["meaning", "meaning"]];
+
+/** Return what a score consists of: three sums, a row for each word, and all pairs when opened. */
+export function why(explanation, showWord) {
   const whole = Math.max(explanation.score, 1e-12);
-  const word = (name) => name.startsWith("(") ? short(name)
-    : el("button", { type: "button", class: "link", onclick: () => showWord(name) }, short(name, 40));
-  let reached = 0;
-  const bar = (contribution, kind) => {
-    const from = Math.min(reached, reached + contribution) / whole;
-    reached += contribution;
-    const style = { left: `${Math.max(0, 100 * from)}%`, width: `${Math.min(100, 100 * Math.abs(contribution) / whole)}%` };
-    return el("td", { class: "bars", "aria-hidden": "true" }, el("div", { class: "track" }, el("i", { class: contribution < 0 ? "less" : kind, style })));
-  };
-  const rows = shown.map((part) => {
-    const sign = part.space === "meaning" ? " ≈ " : part.exact ? " = " : " ~ ";
-    return el("tr", {},
-      el("th", { scope: "row" }, word(part.query_word), sign, word(part.document_word),
-        part.field ? el("span", { class: "soft" }, " in ", text(part.field)) : null),
-      el("td", { class: "number likeness" }, part.similarity.toFixed(2)),
-      bar(part.contribution, part.exact ? "exact" : ""),
-      el("td", { class: "number" }, score(part.contribution)));
-  });
-  if (rest.length) {
-    rows.push(el("tr", {}, el("th", { scope: "row", class: "soft" }, counted(rest.length, "smaller pair")),
-      el("td", { class: "likeness" }), bar(remainder, ""), el("td", { class: "number" }, score(remainder))));
-  }
-  return el("table", { class: "why" },
-    el("caption", {}, `Pairs of words that add up to the score (${explanation.ranking})`),
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "query and document"),
-      el("th", { scope: "col", class: "number likeness" }, "similar"), el("td", { class: "bars" }),
-      el("th", { scope: "col", class: "number" }, "points"))),
-    el("tbody", {}, rows),
-    el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, "Score"), el("td", { class: "likeness" }), el("td"),
-      el("td", { class: "number" }, score(explanation.score)))));
+  const word = (name) => /^[\p{L}\p{N}]/u.test(name)
+    ? el("button", { type: "button", class: "link", onclick: () => showWord(name) }, short(name, 40)) : short(name);
+  const bar = (amounts) => el("div", { class: "track", "aria-hidden": "true" }, amounts.map(([kind, amount]) =>
+    el("i", { class: amount < 0 ? `${kind} less` : kind, style: { width: `${Math.min(100, 100 * Math.abs(amount) / whole)}%` } })));
+  const sums = KINDS.filter(([, name]) => name in explanation.sums);
+  const rows = explanation.words.map((share) => el("tr", {},
+    el("th", { scope: "row" }, word(share.word)),
+    el("td", { class: "bars" }, bar(KINDS.map(([kind]) => [kind, share[kind]]))),
+    el("td", { class: "number" }, score(share.contribution)),
+    el("td", {}, share.partners.map((partner, number) => [number ? ", " : "", word(partner)]))));
+  const sign = (part) => part.space === "meaning" ? " ≈ " : part.exact ? " = " : " ~ ";
+  const pairs = explanation.parts.slice(0, MOST_PARTS).map((part) => el("li", {},
+    word(part.query_word), sign(part), word(part.document_word),
+    part.field ? el("span", { class: "soft" }, " in ", text(part.field)) : null, ` ${score(part.contribution)}`));
+  const left = explanation.parts.length - pairs.length;
+  return el("div", { class: "why" },
+    bar(sums.map(([kind, name]) => [kind, explanation.sums[name]])),
+    el("p", {}, sums.map(([kind, name], number) =>
+      [number ? ", " : "", el("span", { class: kind }, `${name} ${score(explanation.sums[name])}`)])),
+    el("table", {}, el("caption", {}, "What each word of the query adds"),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "query"), el("td", { class: "bars" }),
+        el("th", { scope: "col", class: "number" }, "points"), el("th", { scope: "col" }, "in the document"))),
+      el("tbody", {}, rows),
+      el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, "Score"), el("td", { class: "bars" }),
+        el("td", { class: "number" }, score(explanation.score)), el("td", {})))),
+    explanation.passage ? el("p", { class: "small", dir: "auto" }, "Nearest sentence: ", short(explanation.passage, 300)) : null,
+    el("details", {}, el("summary", {}, "All pairs of words"), el("ul", { class: "pairs" }, pairs),
+      left > 0 ? el("p", { class: "small" }, `and ${counted(left, "smaller pair")}`) : null));
 }
 
 function facts(metadata, title) {
@@ -110,7 +107,7 @@ function item(hit, rank, { index, query, badge, openLike, showWord }) {
   const title = hit.title && hit.title !== hit.snippet?.text ? hit.title : "";
   const actions = [];
   if (query) {
-    actions.push(opener("Why", below, async () => bars(await ask("POST", at(index, "explain"), { ...query, id: hit.id }), showWord)));
+    actions.push(opener("Why", below, async () => why(await ask("POST", at(index, "explain"), { ...query, id: hit.id }), showWord)));
   }
   actions.push(
     el("button", { type: "button", class: "quiet", onclick: () => openLike(hit.id) }, "Similar to this"));

@@ -148,6 +148,7 @@ function show(answer, plain, milliseconds) {
   byId("status").replaceChildren(...[
     wanted.like ? ["Similar to ", text(wanted.like), ". "] : "",
     summary(answer, plain), `, in ${Math.max(1, Math.round(milliseconds))} ms`,
+    full && answer.plan ? `, ranked by ${answer.plan.ranks}` : "",
     corrections(answer.corrected),
     answer.outside.length ? [". In no document, found by similar words: ", text(answer.outside.join(", "))] : "",
     answer.unknown.length && full ? [". Unknown and ignored: ", text(answer.unknown.join(", "))] : "",
