@@ -302,8 +302,6 @@ def test_fewer_than_two_documents_have_no_pairs(X):
     parts = parts_of(np.asarray(X, float).reshape(-1, 2), S)
     assert pairs_of(parts, S, min_similarity=0.5) == {}
     assert neighbors_of(parts, S, k=3) == {}
-    assert neighbors_of([], S, k=3) == {}
-    assert pairs_of([], S, min_similarity=0.5) == {}
 
 
 def test_progress_counts_the_pairs_compared():

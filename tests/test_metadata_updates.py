@@ -54,7 +54,7 @@ def test_no_text_is_analysed_and_no_score_or_place_changes(index, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("nothing is to be analysed, inverted or measured")
 
-    for name in ("analyze", "decide_language", "invert"):
+    for name in ("analyze", "analyze_in_language", "invert"):
         monkeypatch.setattr(drafts, name, refuse)
     monkeypatch.setattr(snapshots, "soft_norms", refuse)
     monkeypatch.setattr(FolderWriter, "write_segment", refuse)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.plots.document_map import document_map, neighborhoods
 from softcosine.index.near_duplicates import meaning
-from softcosine.index.search.meaning import meaning_searcher
+from softcosine.index.search.meaning import QueryMeaning, meaning_searcher
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from toy_encoder import DIMENSIONS, ToyEncoder
@@ -70,7 +70,9 @@ def similarities(index, by):
             if by == "both":
                 found[id, other] = index.explain_similar(id, other, meaning=1).score / 2
             elif unit is not None and searcher.unit(numbers[other]) is not None:
-                found[id, other] = searcher.cosines(unit, np.array([numbers[other]]))[0]
+                found[id, other] = searcher.cosines(
+                    QueryMeaning(unit, 1.0), np.array([numbers[other]])
+                )[0]
     return found
 
 

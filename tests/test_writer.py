@@ -493,25 +493,12 @@ def test_texts_without_words_decide_nothing(tmp_path):
 def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
     spool = TrainingSpool(tmp_path)
     for texts in (CORPUS[:20], [text.split() for text in CORPUS[20:40]], CORPUS[40:]):
-        spool.add(texts, spooled_analysis(texts), np.arange(len(texts)), last=False)
+        spool.add(texts, np.arange(len(texts)))
     vocabulary = analyze(CORPUS).vocabulary
     texts = spool.texts(Analyzer(), None, memory=1 << 20)
     learned, note = learned_from(texts, vocabulary)
     alone, other_note = learned_from(spooled_analysis(CORPUS))
     assert note == other_note
-    words = ("cat", "dog", "house", "meadow")
-    one, other = (own.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
-    np.testing.assert_array_equal(one.similarities, other.similarities)
-    spool.close()
-
-
-def test_texts_of_a_commit_that_failed_are_learned_from_too(tmp_path):
-    spool = TrainingSpool(tmp_path)
-    spool.add(CORPUS[:30], spooled_analysis(CORPUS[:30]), np.arange(30), last=True)
-    spool.add(CORPUS[30:], spooled_analysis(CORPUS[30:]), np.arange(30), last=True)
-    texts = spool.texts(Analyzer(), None, memory=1 << 20)
-    learned, _ = learned_from(texts, analyze(CORPUS).vocabulary)
-    alone, _ = learned_from(spooled_analysis(CORPUS))
     words = ("cat", "dog", "house", "meadow")
     one, other = (own.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
     np.testing.assert_array_equal(one.similarities, other.similarities)

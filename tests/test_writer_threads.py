@@ -72,10 +72,10 @@ def test_documents_are_analysed_while_earlier_ones_are_written(folder, monkeypat
     append, analyze = PendingCommit.append, PendingCommit.analyze
     analysed = Event()
 
-    def slow_append(pending, batch, *, last):
+    def slow_append(pending, batch):
         if batch.documents[0].id == "3":
             assert analysed.wait(WAIT)
-        append(pending, batch, last=last)
+        append(pending, batch)
 
     def noted_analyze(pending, documents):
         batch = analyze(pending, documents)
@@ -95,7 +95,7 @@ def test_an_error_in_the_background_surfaces_and_its_documents_stay(folder, monk
     with index.writer(threads=2) as writer:
         with monkeypatch.context() as patch:
 
-            def fail(pending, batch, *, last):
+            def fail(pending, batch):
                 raise RuntimeError(f"cannot write {batch.documents[0].id}")
 
             patch.setattr(PendingCommit, "append", fail)
@@ -117,12 +117,12 @@ def test_undone_changes_leave_nothing_though_they_are_being_written(
 ):
     append, started, go = PendingCommit.append, Event(), Event()
 
-    def slow_append(pending, batch, *, last):
+    def slow_append(pending, batch):
         started.set()
         assert go.wait(WAIT)
         if fails:
             raise OSError("no space")
-        append(pending, batch, last=last)
+        append(pending, batch)
 
     before = Store.open(folder).read()
     with SoftIndex.open(folder).writer(threads=2) as writer, monkeypatch.context() as patch:

@@ -57,6 +57,7 @@ def analyze_in_language(
     *,
     phrases: Iterable[str] = (),
     rules: Mapping[str, Any] | None = None,
+    n_deciding: int | None = None,
     **settings: Any,
 ) -> AnalyzedInLanguage:
     """Return texts analysed by the rules of their language.
@@ -72,6 +73,8 @@ def analyze_in_language(
         Phrases that become terms; see `Analyzer`.
     rules : mapping, optional
         Analyzer parameters that override or extend those of the language.
+    n_deciding : int, optional
+        Number of texts that decide the language; all by default.
     **settings
         Other parameters of `analyze`.
 
@@ -80,54 +83,30 @@ def analyze_in_language(
     InvalidInputError
         See `check_language` and `analyze`.
     """
-    decided = decide_language(texts, language, analyzer, phrases=phrases, rules=rules, **settings)
-    chosen, analyzed = decided.analyzer, decided.texts
-    if analyzed is None:
-        analyzed = analyze(texts, chosen, **settings)
-    note = decided.note if len(analyzed.vocabulary) or language != "auto" else ""
-    return AnalyzedInLanguage(analyzed, chosen, decided.language, note)
-
-
-@dataclass(frozen=True, slots=True)
-class DecidedLanguage:
-    """The language of texts and its rules; attributes as of `AnalyzedInLanguage`.
-
-    `texts` is None unless they had to be analysed to decide.
-    """
-
-    analyzer: Analyzer
-    language: str
-    note: str
-    texts: AnalyzedTexts | None = None
-
-
-def decide_language(
-    texts: Sequence[Any],
-    language: str = "auto",
-    analyzer: Analyzer | None = None,
-    *,
-    phrases: Iterable[str] = (),
-    rules: Mapping[str, Any] | None = None,
-    **settings: Any,
-) -> DecidedLanguage:
-    """Return the language and analyzer that `analyze_in_language` takes; parameters as there."""
     check_language(language, analyzer)
     own = {} if rules is None else rules
+    name, analyzed = language, None
     if language != "auto":
         chosen = (analyzer or Analyzer.for_language(language, **own)).with_phrases(phrases)
-        return DecidedLanguage(chosen, language, _hint(language, chosen))
-    detected = detect_language(texts)
-    name, analyzed = detected.name or "none", None
-    first = "english" if detected.maybe_english else name
-    chosen = (analyzer or Analyzer.for_language(first, **own)).with_phrases(phrases)
-    if detected.maybe_english:
+        note = _hint(language, chosen)
+    else:
+        sample = texts[:n_deciding]
+        detected = detect_language(sample)
+        name = detected.name or "none"
+        first = "english" if detected.maybe_english else name
+        chosen = (analyzer or Analyzer.for_language(first, **own)).with_phrases(phrases)
+        if detected.maybe_english:
+            analyzed = analyze(sample, chosen, **settings)
+            if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
+                name = "english"
+            elif analyzer is None:
+                chosen, analyzed = Analyzer(**own).with_phrases(phrases), None
+        note = language_note(name, chosen) if analyzer is None else ""
+    if analyzed is None or analyzed.n_docs < len(texts):
         analyzed = analyze(texts, chosen, **settings)
-        if english_share(analyzed.vocabulary) >= MIN_ENGLISH:
-            name = "english"
-        elif analyzer is None:
-            chosen, analyzed = Analyzer(**own).with_phrases(phrases), None
-    note = language_note(name, chosen) if analyzer is None else ""
-    return DecidedLanguage(chosen, name, note, analyzed)
+    if language == "auto" and not len(analyzed.vocabulary):
+        note = ""
+    return AnalyzedInLanguage(analyzed, chosen, name, note)
 
 
 def language_note(language: str, rules: Analyzer) -> str:

@@ -174,26 +174,18 @@ class PairDocuments:
         self._idle: list[PanelSpace] = []
         wanted = [None] * len(self.parts) if others is None else others
         self.chosen = [_active(*pair) for pair in zip(self.parts, wanted, strict=True)]
-        ordered = [_ordered(*pair) for pair in zip(self.parts, self.chosen, strict=True)]
-        sizes = [own.local.shape[0] for own in ordered]
+        sizes = [local.shape[0] for local in self.chosen]
         self._bounds = running_sum(sizes)
         self.n = int(self._bounds[-1])
-        self.local = _joined([own.local for own in ordered], np.int64)
-        self.numbers = _joined(
-            [own.local + part.first for own, part in zip(ordered, self.parts, strict=True)],
-            np.int64,
+        self.local = np.concatenate(self.chosen)
+        self.numbers = self.local + np.repeat([part.first for part in self.parts], sizes)
+        ordered = [_ordered(*pair, S) for pair in zip(self.parts, self.chosen, strict=True)]
+        self.terms, self.run_values, self.run_sizes, self._reach, factors, lengths, n_runs = map(
+            np.concatenate, zip(*ordered, strict=True)
         )
-        self.starts = _joined_starts([own.starts for own in ordered])
-        self.terms = _joined([own.terms for own in ordered], np.uint32)
-        self.run_starts = _joined_starts([own.run_starts for own in ordered])
-        self.run_values = _joined([own.run_values for own in ordered], np.float32)
-        self.run_sizes = _joined([own.run_sizes for own in ordered], np.uint16)
-        factors = _joined([own.factors for own in ordered], np.float64)
+        self.starts, self.run_starts = running_sum(lengths), running_sum(n_runs)
         with np.errstate(over="ignore", under="ignore"):
             self.factors = factors.astype(np.float32)
-        self._reach = _joined(
-            [_reach(*pair, S) for pair in zip(self.parts, self.chosen, strict=True)], np.int64
-        )
         self._sizes = self._norm_sizes()
         longest = int(np.diff(self.starts).max(initial=0))
         self.slack = slack(longest, half=False)
@@ -355,7 +347,7 @@ class PairDocuments:
 
     def _norm_sizes(self) -> NDArray[np.float64] | None:
         """Return x'W|S|Wx of each document, the scale of the rounding error of its norm."""
-        if self.S.non_negative or not self.parts:
+        if self.S.non_negative:
             return None
         indptr, indices, data = self.S.arrays
         sizes = []
@@ -393,19 +385,6 @@ class PanelSpace:
             self.kept_weights = np.empty(n + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ordered:
-    """The documents of a segment to compare, with values of equal size together."""
-
-    local: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    terms: NDArray[np.uint32]
-    run_starts: NDArray[np.int64]
-    run_values: NDArray[np.float32]
-    run_sizes: NDArray[np.uint16]
-    factors: NDArray[np.float64]
-
-
 def _active(part: Part, others: NDArray[np.bool_] | None) -> NDArray[np.int64]:
     """Return the live documents of a segment that can be similar to any document, and others."""
     active = (part.ranking.factors > 0) & (np.diff(part.segment.pointers) > 0)
@@ -416,10 +395,22 @@ def _active(part: Part, others: NDArray[np.bool_] | None) -> NDArray[np.int64]:
     return np.flatnonzero(active)
 
 
-def _ordered(part: Part, local: NDArray[np.int64]) -> _Ordered:
-    n = int(np.diff(part.segment.pointers)[local].sum())
-    starts = np.full(local.shape[0] + 1, n, np.int64)
-    run_starts = np.empty_like(starts)
+def _ordered(
+    part: Part, local: NDArray[np.int64], S: TermSimilarityMatrix
+) -> tuple[NDArray[Any], ...]:
+    """Return the terms of documents ordered by value, and numbers of each document.
+
+    Returns
+    -------
+    terms, run_values, run_sizes : ndarray
+        See `softcosine.kernels.all_pairs.order_values`.
+    reach, factors, lengths, n_runs : ndarray of shape (n_docs,)
+        Of each document: entries of S in the rows of its terms, factor, terms, runs.
+    """
+    pointers = part.segment.pointers
+    lengths = np.diff(pointers)[local]
+    n = int(lengths.sum())
+    starts, run_starts = np.empty_like(local), np.empty_like(local)
     terms, run_values = np.empty(n, np.uint32), np.empty(n, np.float32)
     run_sizes = np.empty(n, np.uint16)
     with np.errstate(over="ignore", under="ignore"):
@@ -427,22 +418,12 @@ def _ordered(part: Part, local: NDArray[np.int64]) -> _Ordered:
             *_values(part), local, np.zeros(part.ranking.table.shape[0], np.int64),
             terms, starts, run_values, run_sizes, run_starts,
         )  # fmt: skip
-    run_starts[-1] = n_runs
-    factors = part.ranking.factors[local]
-    return _Ordered(
-        local, starts, terms, run_starts,
-        run_values[:n_runs].copy(), run_sizes[:n_runs].copy(), factors,
+    entries = running_sum(np.diff(S.arrays[0])[part.segment.terms])
+    reach = entries[pointers[local + 1]] - entries[pointers[local]]
+    return (
+        terms, run_values[:n_runs].copy(), run_sizes[:n_runs].copy(), reach,
+        part.ranking.factors[local], lengths, np.diff(run_starts, append=n_runs),
     )  # fmt: skip
-
-
-def _reach(part: Part, local: NDArray[np.int64], S: TermSimilarityMatrix) -> NDArray[np.int64]:
-    """Return the number of entries of S in the rows of each document's terms."""
-    indptr = S.arrays[0]
-    if local.shape[0] == 0:
-        return np.empty(0, np.int64)
-    pointers = part.segment.pointers
-    sums = running_sum(np.diff(indptr)[part.segment.terms])
-    return np.asarray(sums[pointers[local + 1]] - sums[pointers[local]], np.int64)
 
 
 def _values(part: Part) -> tuple[Any, ...]:
@@ -452,16 +433,3 @@ def _values(part: Part) -> tuple[Any, ...]:
         ranking.kind, *segment.forward, ranking.table,
         ranking.saturation, ranking.k1, segment.reals,
     )  # fmt: skip
-
-
-def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)
-
-
-def _joined_starts(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return arrays of offsets as one; each ends with its total."""
-    joined, total = [np.zeros(1, np.int64)], 0
-    for starts in arrays:
-        joined.append(starts[1:] + total)
-        total += int(starts[-1])
-    return np.concatenate(joined)

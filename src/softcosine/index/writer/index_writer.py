@@ -642,7 +642,7 @@ class IndexWriter(Committing):
 
     def _write(self, batch: AnalyzedDocuments, *, last: bool) -> None:
         """Write analysed documents."""
-        self._pending.append(batch, last=last)
+        self._pending.append(batch)
         if self._policy is not None and not last:
             # Without disk space they stay separate, which is still correct.
             with contextlib.suppress(OSError, MemoryError):

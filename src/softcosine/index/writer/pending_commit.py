@@ -16,7 +16,7 @@ from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.language import decide_language
+from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import Coordinates
@@ -255,7 +255,7 @@ class PendingCommit:
 
     def decided(self, texts: Sequence[str]) -> tuple[IndexSettings, str]:
         """Return the settings as the first documents decide them, and a note on the language."""
-        found = decide_language(
+        found = analyze_in_language(
             texts, self.settings.language or "auto", self.settings.analyzer,
             phrases=self._first_phrases(), n_fields=len(self.settings.fields),
         )  # fmt: skip
@@ -286,14 +286,12 @@ class PendingCommit:
         self.freeze(True)
         return self.commit(None)
 
-    def append(self, batch: AnalyzedDocuments, *, last: bool) -> None:
+    def append(self, batch: AnalyzedDocuments) -> None:
         """Write documents as segments, and delete written documents with the same ids.
 
         Parameters
         ----------
         batch : AnalyzedDocuments
-        last : bool
-            Whether a commit follows.
         """
         documents, texts, analyzed = batch.documents, batch.texts, batch.analyzed
         assert batch.settings.analyzer is not None
@@ -322,9 +320,7 @@ class PendingCommit:
             added.append(self._with_coordinates(written, coordinates))
             first = stop
         if self._space.untaught and self._builder.needs_texts(batch.settings.language):
-            # Where terms are left out, texts are learned from without them, as a stream.
-            single = last and not self.settings.leaves_terms_out
-            self._spool.add(texts, analyzed, hashes_of(ids), last=single)
+            self._spool.add(texts, hashes_of(ids))
         if not self.settings.frozen:
             self._words.update(analyzed.words)
             self._replaces_words &= self.settings.texts and not documents[0].tokenized
@@ -404,15 +400,12 @@ class PendingCommit:
             # Forms of a second batch are counted at the commit, together with those of the first.
             options["with_forms"] = self._n_batches == 0
             return analyze(texts, settings.analyzer, **options), settings, self._note
-        found = decide_language(
-            texts[: len(deciding(documents)) * n_fields], settings.language or "auto",
-            settings.analyzer, phrases=self._first_phrases() if first else (), **options,
+        found = analyze_in_language(
+            texts, settings.language or "auto", settings.analyzer,
+            phrases=self._first_phrases() if first else (),
+            n_deciding=len(deciding(documents)) * n_fields, **options,
         )  # fmt: skip
-        analyzed = found.texts
-        if analyzed is None or analyzed.n_docs < len(texts):
-            analyzed = analyze(texts, found.analyzer, **options)
-        note = found.note if len(analyzed.vocabulary) or settings.language else ""
-        return analyzed, self._in_language(found.language, found.analyzer), note
+        return found.texts, self._in_language(found.language, found.analyzer), found.note
 
     def _first_phrases(self) -> tuple[str, ...]:
         """Return the phrases that must become terms of the first words."""

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.stream import TextStream
 from softcosine.text.vocabulary import Vocabulary
 
 
 class TrainingSpool:
-    """Training texts: one batch in memory, many in a temporary file, or texts that are elsewhere.
+    """Training texts in a temporary file, or texts that are elsewhere.
 
     Parameters
     ----------
@@ -30,7 +29,6 @@ class TrainingSpool:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._file: IO[str] | None = None
-        self._first: tuple[Sequence[Any], AnalyzedTexts] | None = None
         self._kinds: set[bool] = set()
         self._elsewhere: Iterable[str] | None = None
         self._hashes: list[NDArray[np.int64]] = []  # of the ids of each batch
@@ -45,34 +43,26 @@ class TrainingSpool:
         """Take texts that are elsewhere; each iteration begins anew."""
         self._elsewhere = texts
 
-    def add(
-        self,
-        texts: Sequence[Any],
-        analyzed: AnalyzedTexts,
-        hashes: NDArray[np.int64],
-        *,
-        last: bool,
-    ) -> None:
+    def add(self, texts: Sequence[Any], hashes: NDArray[np.int64]) -> None:
         """Add a batch.
 
         Parameters
         ----------
         texts : sequence of str, or of token lists
             All fields of the first document, then those of the second, and so on.
-        analyzed : AnalyzedTexts
-            The same texts.
         hashes : ndarray of int64
             Of the ids of the documents.
-        last : bool
-            Whether learning follows; a single batch then needs no file.
         """
+        if self._file is None:
+            # JSON in ASCII, so that lone surrogates are preserved.
+            self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
+                "w+", encoding="ascii", dir=self._folder
+            )
+        for text in texts:
+            plain = isinstance(text, str)
+            self._kinds.add(plain)
+            self._file.write(json.dumps(text if plain else list(map(str, text))) + "\n")
         self._n_fields = len(texts) // len(hashes)
-        if last and self._file is None and self._first is None:
-            self._first = texts, analyzed
-            self._hashes.append(hashes)
-            return
-        self._spill()
-        self._write(texts)
         self._hashes.append(hashes)
 
     def texts(
@@ -82,7 +72,7 @@ class TrainingSpool:
         *,
         memory: int,
         live: NDArray[np.int64] | None = None,
-    ) -> AnalyzedTexts | TextStream | None:
+    ) -> TextStream | None:
         """Return all texts for learning; None if there are none.
 
         Parameters
@@ -95,17 +85,15 @@ class TrainingSpool:
         live : ndarray of int64, optional
             Hashes of the ids of live documents, if others were added.
         """
-        if self._elsewhere is not None:
-            return TextStream(self._elsewhere, analyzer, vocabulary=vocabulary, memory=memory)
-        if live is not None and self._first is not None:  # in a file, some can be skipped
-            self._spill()
-        if self._file is None:
-            return None if self._first is None else self._first[1]
-        self._file.flush()
-        # A stream takes texts or token lists, not both; a text becomes the list of its words.
-        words = analyzer.words if len(self._kinds) > 1 else None
-        lines = _Lines(self._file, words, None if live is None else self._mask(live))
-        return TextStream(lines, analyzer, vocabulary=vocabulary, memory=memory)
+        texts = self._elsewhere
+        if self._file is not None:
+            self._file.flush()
+            # A stream takes texts or token lists, not both; a text becomes the list of its words.
+            words = analyzer.words if len(self._kinds) > 1 else None
+            texts = _Lines(self._file, words, None if live is None else self._mask(live))
+        if texts is None:
+            return None
+        return TextStream(texts, analyzer, vocabulary=vocabulary, memory=memory)
 
     def _mask(self, live: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which texts are of live documents, the last ones of their ids."""
@@ -117,30 +105,10 @@ class TrainingSpool:
 
     def close(self) -> None:
         """Delete the texts."""
-        self._first = self._elsewhere = None
-        self._hashes = []
+        self._elsewhere, self._hashes = None, []
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def _spill(self) -> None:
-        """Open the file, with the batch that is in memory."""
-        if self._file is None:
-            # JSON in ASCII, so that lone surrogates are preserved.
-            self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed by close()
-                "w+", encoding="ascii", dir=self._folder
-            )
-        if self._first is not None:  # the commit after it failed, or a document was deleted
-            self._write(self._first[0])
-            self._first = None
-
-    def _write(self, texts: Sequence[Any]) -> None:
-        assert self._file is not None
-        for text in texts:
-            plain = isinstance(text, str)
-            self._kinds.add(plain)
-            self._file.write(json.dumps(text if plain else list(map(str, text))))
-            self._file.write("\n")
 
 
 class _Lines:
