@@ -183,8 +183,8 @@ def test_search_as_json_has_documented_keys(run, folder):
     record = json.loads(run("search", folder, "wheel", "xyzzyx", "--json", "--explain", "-k", 1))
     assert set(record) == {
         "query", "ranking", "hits", "outside", "unknown", "left_out", "required", "excluded",
-        "offset", "plan", "mmr", "facets", "missing_shards", "corrected", "suggestions", "meaning",
-        "seconds",
+        "offset", "plan", "mmr", "facets", "missing_shards", "corrected", "note", "suggestions",
+        "meaning", "seconds",
     }  # fmt: skip
     assert record["query"] == "wheel xyzzyx"
     assert record["outside"] == ["wheel"]

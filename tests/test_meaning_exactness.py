@@ -55,7 +55,7 @@ def best(searcher, vectors, meaning, k, least, allowed):
     """Ids and scores of the definition, by the exact routines alone."""
     documents = np.flatnonzero(allowed)
     words = searcher.words.scores(vectors, documents)
-    cosines = searcher.cosines(meaning.unit, documents)
+    cosines = searcher.cosines(meaning, documents)
     scores = words + meaning.weight * cosines
     hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0) & (scores >= least)
     order = np.lexsort((documents[hits], -scores[hits]))[:k]

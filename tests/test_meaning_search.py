@@ -18,8 +18,9 @@ from softcosine.index.directory.store import Store
 from softcosine.index.search import meaning
 from softcosine.index.search.execution import FEW_WORDS
 from softcosine.index.search.explanation import EVERY, OTHERS, QUESTION, TEXT
-from softcosine.index.search.meaning import FLOOR, QueryMeaning, meaning_searcher
+from softcosine.index.search.meaning import FLOOR, FLOOR_OF_UNKNOWN, QueryMeaning, meaning_searcher
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
+from toys import ToySource
 
 WORDS = ("flat", "tyre", "moon", "tea", "green", "wheel", "red", "night")
 SPACE = toy_space([*WORDS, "sun"])
@@ -57,7 +58,9 @@ def expected(index, documents, query, ask, weight):
     if len(asked) <= FEW_WORDS and set(asked) <= set(" ".join(documents).split()):
         cosines = cosines + [set(asked) <= set(text.split()) for text in documents]
     scores = words + weight * cosines
-    hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0)
+    unknown = bool(asked) and set(asked).isdisjoint(" ".join(documents).split())
+    floor = FLOOR_OF_UNKNOWN if unknown else FLOOR
+    hits = ((words > 0) | (cosines >= floor)) & (scores > 0)
     if not unit.any():
         hits, scores = words > 0, words
     return {str(i): scores[i] for i in np.flatnonzero(hits).tolist()}
@@ -385,8 +388,22 @@ def test_a_query_of_unknown_words_is_answered_by_meaning():
     assert index.search("sun", ask="words").ids == []
     assert hits.unknown == ("sun",)
     assert (hits.plan.ask, hits.plan.method) == ("static", "meaning-alone")
-    assert not len(hits) or "unknown, so that meaning alone ranks: sun" in repr(hits)
     assert index.search("sun tea", ask="static").plan.method == "meaning"
+    assert "; closest" not in repr(index.search("sun tea", ask="static"))
+
+
+def test_hits_say_that_no_document_contains_the_words():
+    index = made(list(WORDS))
+    assert index.search("zzz", ask="static").note == "Nothing contains these words"
+    hits = index.search("zzz", ask="encoder")
+    assert hits.note == "Nothing contains these words; closest by meaning"
+    assert hits.note in repr(hits)
+    assert hits.note in hits._repr_html_()
+    for query in ("", "zzz moon", "moon"):
+        assert index.search(query).note == ""
+    by_words = sc.SoftIndex.from_texts(["moon"], source=ToySource({("lune", "moon"): 0.5}))
+    note = by_words.search("lune", ask="words").note
+    assert note == "Nothing contains these words; closest by similar words"
 
 
 @pytest.mark.parametrize("ask", ["static", "encoder"])

@@ -113,7 +113,8 @@ def test_a_notebook_shows_an_escaped_table():
 
 
 def test_a_notebook_says_that_nothing_was_found():
-    assert "<p>no hits; unknown: nobody</p>" in tea_hits("nobody")._repr_html_()
+    view = tea_hits("nobody")._repr_html_()
+    assert "<p>no hits; Nothing contains these words; unknown: nobody</p>" in view
 
 
 def test_a_notebook_shows_a_title_once():

@@ -15,7 +15,7 @@ from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineWa
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.search.execution import FEW_WORDS
-from softcosine.index.search.meaning import FLOOR
+from softcosine.index.search.meaning import FLOOR, FLOOR_OF_UNKNOWN
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.writer import document_vectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces
@@ -85,11 +85,13 @@ def test_a_score_is_that_of_words_plus_the_cosine_of_the_rounded_sums(documents,
     if len(query.split()) <= FEW_WORDS and asked <= set(" ".join(documents).split()):
         cosines = cosines + [asked <= set(text.split()) for text in documents]
     scores = words + weight * cosines
-    hits = ((words > 0) | (cosines >= FLOOR)) & (scores > 0)
+    unknown = asked and asked.isdisjoint(" ".join(documents).split())
+    floor = FLOOR_OF_UNKNOWN if unknown else FLOOR
+    hits = ((words > 0) | (cosines >= floor)) & (scores > 0)
     right = {str(i): scores[i] for i in np.flatnonzero(hits).tolist()}
     found = index.search(query, k=99, meaning=weight)
     near = {id for id, score in right.items() if score < 1e-9 * weight}
-    near |= {str(i) for i in np.flatnonzero(np.isclose(cosines, FLOOR)).tolist()}
+    near |= {str(i) for i in np.flatnonzero(np.isclose(cosines, floor)).tolist()}
     assert {hit.id for hit in found} - near == right.keys() - near
     for hit in found:
         assert hit.score == pytest.approx(right[hit.id], rel=1e-12, abs=1e-12 * weight)

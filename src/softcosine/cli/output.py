@@ -261,6 +261,8 @@ def _notes(hits: Hits) -> Iterable[str]:
     if hits.corrected:
         pairs = [f"{printable(new)} for {printable(old)}" for old, new in hits.corrected.items()]
         yield f"Searched {', '.join(pairs)}; --no-correct searches as written."
+    if hits.note:
+        yield f"{hits.note}."
     for label, clauses in (("With", hits.required), ("Without", hits.excluded)):
         if clauses:
             yield f"{label}: {', '.join(map(printable, clauses))}."

@@ -30,7 +30,8 @@ _EXAMPLE = 80  # characters of an example value
 
 _HIT = ("id", "score", "title", "text", "metadata")
 _HITS = (
-    "ranking", "outside", "unknown", "required", "excluded", "corrected", "suggestions", "facets"
+    "ranking", "outside", "unknown", "required", "excluded", "corrected", "note", "suggestions",
+    "facets",
 )  # fmt: skip
 _EXPLAINED = ("id", "score", "ranking", "passage", "sums", "words")
 _INFO = ("documents", "terms", "fields", "language", "ranking", "meaning", "note", "commit")

@@ -40,7 +40,7 @@ from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
 from softcosine.index.search.highlights import Snippet, snippet
 from softcosine.index.search.matches import Group, Matches, passing
-from softcosine.index.search.meaning import QueryMeaning
+from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, QueryMeaning
 from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
 from softcosine.index.search.results import Hit, Hits
@@ -135,6 +135,12 @@ class ReadyQuery:
     required: tuple[int, ...] = ()
     near: NDArray[np.int64] | None = None
     impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
+
+    @property
+    def absent(self) -> bool:
+        """Whether the query has words, and no document has any of them."""
+        words = any(one.outside or one.unknown for one in self.parsed)
+        return words and not any(len(one.terms) for one in self.parsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +258,10 @@ class Search:
             meaning = replace(meaning, exact=self._few(clauses, parsed[0]))
         constraints = constraints_of(clauses, snapshot)
         shown = query_text(query)
-        return ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
+        ready = ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
+        if meaning is None or not ready.absent or any(one.outside for one in limited):
+            return ready
+        return replace(ready, meaning=replace(meaning, floor=FLOOR_OF_UNKNOWN))
 
     def _parsed(
         self, clauses: tuple[Clause, ...]
@@ -602,7 +611,8 @@ class Search:
         return Hits(
             query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
             required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
-            page.missing, query.corrected, partial(_suggestions, snapshot, unknown),
+            page.missing, query.corrected, _note(query, hits),
+            partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
 
     def _word_weights(self, query: ReadyQuery) -> _Weights:
@@ -692,6 +702,15 @@ def soft_cosines(
     ]
     vectors = query_vectors(snapshot, searcher, parsed)
     return searcher.scores(vectors, documents) / sum(searcher.weights)
+
+
+def _note(query: ReadyQuery, hits: Sequence[Hit]) -> str:
+    """Return what ranks the hits, if no document has a word of the query."""
+    if not query.absent:
+        return ""
+    similar = any(len(word.terms) for parsed in query.parsed for word in parsed.outside)
+    by = " and ".join(["similar words"] * similar + ["meaning"] * (query.meaning is not None))
+    return "Nothing contains these words" + (f"; closest by {by}" if hits else "")
 
 
 def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:

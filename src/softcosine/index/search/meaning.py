@@ -32,6 +32,8 @@ from softcosine.kernels.meaning import approximate_cosines, exact_cosines, selec
 
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
 FLOOR = 0.2
+# The same for a query of unknown words alone; docs/benchmarks/unknown_words.md.
+FLOOR_OF_UNKNOWN = 0.4
 _FEW = 1 << 17  # documents that one thread compares with a query before another has started
 _AHEAD = 4  # segments for each thread whose cosines are computed before they are used
 
@@ -49,18 +51,21 @@ class QueryMeaning:
     exact : tuple of int
         The terms of a query of few words. A document with all of them gets `weight` once more, so
         that meaning ranks none without these words above it.
+    floor : float
+        The least cosine of a hit without a positive score of words.
     """
 
     unit: NDArray[np.float64]
     weight: float
     exact: tuple[int, ...] = ()
+    floor: float = FLOOR
 
 
 class MeaningSearcher:
     """Searches an index by words and meaning.
 
-    A document is a hit if it has a positive score of words or a cosine of at least `FLOOR`, and the
-    sum is positive.
+    A document is a hit if it has a positive score of words or a cosine of at least the query's
+    floor, and the sum is positive.
 
     Parameters
     ----------
@@ -106,7 +111,7 @@ class MeaningSearcher:
             words = self.words.scores(vectors, documents)
             cosines = self.cosines(meaning, documents)
             scores = words + meaning.weight * cosines
-            kept = (words > 0) | (cosines >= FLOOR)
+            kept = (words > 0) | (cosines >= meaning.floor)
             return limits.best(documents[kept], scores[kept], plan)
 
         return in_threads(search, queries, threads)
@@ -139,7 +144,7 @@ class MeaningSearcher:
         expand_postings: bool = True,
         allowed: Allowed | None = None,
     ) -> Top:
-        """Return up to n documents of the greatest cosine of at least `FLOOR`, with the cosines.
+        """Return up to n documents of the greatest cosine, from the floor on, with the cosines.
 
         The vectors of the query matter only for ``expand_postings=False``, as in `search_batch`.
         """
@@ -199,8 +204,8 @@ class MeaningSearcher:
             sums.add(slice(segment, segment + 1), np.float32(1.0), words)
             candidates = np.empty(n_docs, np.uint32)
             n = select_sums(
-                words, sums.unit, word_error, cosines, meaning.weight, error, FLOOR,
-                mask.view(np.uint8), limits.minimum, heap, candidates,
+                words, sums.unit, word_error, cosines, meaning.weight, error,
+                meaning.floor, mask.view(np.uint8), limits.minimum, heap, candidates,
             )  # fmt: skip
             chosen.append(candidates[:n].astype(np.int64) + part.first)
         return chosen

@@ -177,6 +177,8 @@ class Hits(_Rows[Hit]):
     missing_shards : tuple of str
         Shards of a sharded index that did not answer within its ``timeout``: their documents are
         missing.
+    note : str
+        What the hits have in common with the query, if no document has a word of it; else empty.
     """
 
     query: str
@@ -193,6 +195,7 @@ class Hits(_Rows[Hit]):
     facets: Facets = field(default_factory=dict)
     missing_shards: tuple[str, ...] = ()
     corrected: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
     _suggest: Callable[[], tuple[Suggestion, ...]] = field(default=tuple, compare=False)
 
     _lazy: ClassVar = {"suggestions": tuple[Suggestion, ...]}
@@ -244,22 +247,16 @@ class Hits(_Rows[Hit]):
         ]
         if len(shown) < len(self):
             lines.append(f"and {len(self) - len(shown)} more")
-        lines += [f"{label}: {', '.join(words)}" for label, words in self._notes() if words]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._notes()])
 
-    def _notes(self) -> list[tuple[str, tuple[str, ...]]]:
+    def _notes(self) -> list[str]:
         """Return notes on operators, unindexed words and ignored words of long queries."""
-        return [
+        notes: list[tuple[str, tuple[str, ...]]] = [
             ("searched", tuple(f"{new} for {word}" for word, new in self.corrected.items())),
             ("with", self.required),
             ("without", self.excluded),
             ("in no document, searched by their neighbours", self.outside),
-            (
-                "unknown, so that meaning alone ranks"
-                if self.plan.method == "meaning-alone"
-                else "unknown",
-                self.unknown,
-            ),
+            ("unknown", self.unknown),
             ("did you mean", tuple(one.candidates[0].word for one in self.suggestions)),
             ("of a long query, not counted", _shortened(self.left_out)),
             (
@@ -268,15 +265,15 @@ class Hits(_Rows[Hit]):
             ),
             ("without the documents of shards that did not answer", self.missing_shards),
         ]
+        told = [f"{label}: {', '.join(words)}" for label, words in notes if words]
+        return [self.note, *told] if self.note else told
 
     def _repr_html_(self) -> str:
         rows = [
             (str(rank), f"{hit.score:.3f}", escaped(hit.id), _hit_html(hit))
             for rank, hit in enumerate(self.hits, self.offset + 1)
         ]
-        notes = [f"{label}: {', '.join(words)}" for label, words in self._notes() if words]
-        if not rows:
-            notes.insert(0, "no hits")
+        notes = self._notes() if rows else ["no hits", *self._notes()]
         header = ("", escaped(self.title), "id", "text")
         return html_table(self.query, header, rows, left=(2, 3), notes=notes)
 

@@ -150,6 +150,7 @@ function show(answer, plain, milliseconds) {
     summary(answer, plain), `, in ${Math.max(1, Math.round(milliseconds))} ms`,
     full && answer.plan ? `, ranked by ${answer.plan.ranks}` : "",
     corrections(answer.corrected),
+    answer.note && full ? [". ", text(answer.note)] : "",
     answer.outside.length ? [". In no document, found by similar words: ", text(answer.outside.join(", "))] : "",
     answer.unknown.length && full ? [". Unknown and ignored: ", text(answer.unknown.join(", "))] : "",
     chips("with", "\\+", answer.required), chips("without", "-", answer.excluded),
