@@ -219,7 +219,7 @@ def test_symbols(benchmark, tmp_path):
     assert described["keywords"] == 5
     assert described["keywords in no name of their symbols"] == 4
     demo, _, plain, _ = rows
-    assert plain["hits@5"] == 0 < plain["hits@5, all keywords"]
+    assert plain["hits@5"] < plain["hits@5, all keywords"]
     assert demo["hits@5"] > 0
 
 

@@ -116,7 +116,17 @@ def test_a_table_of_another_encoder_is_refused(run, folder):
 
 def test_a_table_needs_an_encoder(run, folder):
     taught(run)
-    shown = run("index", "docs.txt", "-o", "a.index", "--meaning-space", "toy.npz", code=2)
+    shown = run(
+        "index",
+        "docs.txt",
+        "-o",
+        "a.index",
+        "--encoder",
+        "none",
+        "--meaning-space",
+        "toy.npz",
+        code=2,
+    )
     assert "add --encoder minilm" in " ".join(shown.split())
 
 

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from softcosine import SoftIndex
+from softcosine import SoftIndex
 from softcosine.errors import IndexFormatError, InvalidInputError
 from softcosine.similarity.bundled import SHA256
 from softcosine.similarity.embeddings import nearest
@@ -241,3 +243,18 @@ def test_vectors_beyond_the_range_of_float32_keep_their_directions() -> None:
     S = all_pairs(EmbeddingSimilarity(words, vectors, exponent=1.0), words)
     expected = cosines(vectors / np.abs(vectors).max(axis=1, keepdims=True))
     np.testing.assert_allclose(S, expected, atol=1e-6)
+
+
+def test_words_with_accents_are_found_without_them():
+    source = EmbeddingSimilarity(["cafe", "coffee", "Cote"], [[3, 4], [4, 3], [0, 1]], threshold=0)
+    assert source.knows(["café", "CAFÉ", "côte", "thé"]).tolist() == [True, True, True, False]
+    pairs = ["café"] * 3, ["cafe", "café", "coffee"]
+    expected = source.similarities(["cafe"] * 3, ["cafe", "cafe", "coffee"])
+    assert source.similarities(*pairs).tolist() == pytest.approx(expected.tolist())
+
+
+def test_an_english_index_finds_words_with_accents_and_without():
+    index = SoftIndex.from_texts(["a café in Paris", "naïve bayes is a classifier", "the cat sat"])
+    assert index.language == "english"
+    assert index.search("cafe", ask="words").ids == ["0"]
+    assert index.search("naive", ask="words").ids == ["1"]

@@ -111,7 +111,7 @@ def test_a_listed_phrase_of_stop_words_counts():
     )  # fmt: skip
 
     def scores(query, **settings):
-        return {hit.id: hit.score for hit in listed.search(query, **settings)}
+        return {hit.id: hit.score for hit in listed.search(query, ask="words", **settings)}
 
     assert scores("how to bread")["1"] > scores("bread")["1"]
     assert set(scores("the who")) == {"3"}

@@ -13,6 +13,7 @@ from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.kernels.selection import unit_rows
 from softcosine.text.packing import PackedStrings
 from softcosine.text.terms import Terms
+from softcosine.text.words import folded as unaccented
 
 
 def _inside(numbers: NDArray[np.integer[Any]], limit: int) -> bool:
@@ -117,7 +118,7 @@ class WordVectors:
         """Return the number of the vector of each term, or -1.
 
         A term is looked up as written, then casefolded, then ignoring letter case (the first such
-        word).
+        word), then without accents: *café* has the vector of *cafe* in a table without *café*.
         """
         places = self._names.indices(terms)
         if len(places) and places.min() < 0:
@@ -127,6 +128,9 @@ class WordVectors:
                 key = term.casefold()
                 place = get(key) if key != term else -1
                 places[i] = place if place >= 0 else folded.get(key, -1)
+                if places[i] < 0 and (bare := unaccented(key)) != key:
+                    place = get(bare)
+                    places[i] = place if place >= 0 else folded.get(bare, -1)
         there = places >= 0
         rows = np.full(len(places), -1, np.int32)
         rows[there] = self._rows[places[there]]
