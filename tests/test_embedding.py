@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from softcosine import SoftIndex
-from softcosine import SoftIndex
 from softcosine.errors import IndexFormatError, InvalidInputError
 from softcosine.similarity.bundled import SHA256
 from softcosine.similarity.embeddings import nearest
