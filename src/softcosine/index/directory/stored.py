@@ -429,7 +429,7 @@ def _read_indexed(
     if segment is None:
         segment = reading(generation.part(settings.part), read_segment)
     if segment.names.updates != settings.updates:
-        updates = part("updates", read_updates, n_docs) or MetadataUpdates.none()
+        updates = part("updates", read_updates, n_docs) or MetadataUpdates()
         segment = segment.with_updates(settings.updates, updates)
     return replace(
         segment,

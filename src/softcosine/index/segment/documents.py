@@ -87,7 +87,7 @@ class Documents(ABC):
         insertion_numbers: NDArray[np.int64] | None,
     ) -> None:
         self._n_docs = n_docs
-        self.updates = MetadataUpdates.none() if updates is None else updates
+        self.updates = MetadataUpdates() if updates is None else updates
         self.insertion_numbers = insertion_numbers
 
     def with_updates(self, updates: MetadataUpdates) -> Self:
@@ -139,7 +139,7 @@ class Documents(ABC):
             stop = min(first + _BLOCK, len(self))
             stored, block = self._metadata_within(first, stop), None
             if len(stored) == stop - first:
-                for number, own in self.updates.within(first, stop).items():
+                for number, own in self.updates.of(range(first, stop)).items():
                     stored[number - first] = own
                 block = _block_loaded(stored)
             # One by one, so that an error names the unreadable document.

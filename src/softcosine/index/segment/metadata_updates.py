@@ -6,8 +6,7 @@ them into the new segment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,33 +22,19 @@ class MetadataUpdates:
 
     Parameters
     ----------
-    numbers : ndarray of shape (n,), int64, ascending
-    starts : ndarray of shape (n + 1,), int64
-        Offset of each document's metadata in `values`.
-    values : ndarray, uint8
-        JSON in ASCII; empty if the metadata were removed.
+    arrays : mapping of str to ndarray, optional
+        Of `to_arrays`.
     path : Path, optional
         The file of the arrays, for error messages.
     """
 
     def __init__(
-        self,
-        numbers: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        values: NDArray[np.uint8],
-        *,
-        path: Path | None = None,
+        self, arrays: Mapping[str, NDArray[Any]] | None = None, *, path: Path | None = None
     ) -> None:
         self.path = path
-        self._numbers = numbers
-        self._starts = starts
-        self._values = values
+        self._arrays = arrays
+        self._numbers = np.empty(0, np.int64) if arrays is None else arrays["numbers"]
         self._recent: dict[int, str | None] = {}
-
-    @classmethod
-    def none(cls) -> Self:
-        """Return an empty set of updates."""
-        return cls(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
 
     @classmethod
     def from_arrays(
@@ -64,10 +49,10 @@ class MetadataUpdates:
         check_array("starts", starts, ("int64",), numbers.shape[0] + 1)
         check_array("values", values, ("uint8",))
         check_starts("starts", starts, values.shape[0])
-        return cls(numbers, starts, values, path=path)
+        return cls(arrays, path=path)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all updates as arrays, for storage."""
+        """Return all updates as arrays, for storage: JSON in ASCII, empty where it was removed."""
         updates = sorted(self.all().items())
         values = [(metadata or "").encode("ascii") for _, metadata in updates]
         return {
@@ -82,11 +67,11 @@ class MetadataUpdates:
         return bool(self._recent)
 
     def __bool__(self) -> bool:
-        return bool(self._recent) or self._numbers.shape[0] > 0
+        return self.recent or self._arrays is not None
 
     def copy(self) -> Self:
         """Return a copy; additions to it do not change this object."""
-        other = type(self)(self._numbers, self._starts, self._values, path=self.path)
+        other = type(self)(self._arrays, path=self.path)
         other._recent = dict(self._recent)
         return other
 
@@ -96,35 +81,22 @@ class MetadataUpdates:
 
     def all(self) -> dict[int, str | None]:
         """Return all updates."""
-        return self._stored(0, self._numbers.shape[0]) | self._recent
+        return self.of([*self._numbers.tolist(), *self._recent])
 
-    def within(self, first: int, stop: int) -> dict[int, str | None]:
-        """Return the updates of the documents in ``range(first, stop)``."""
-        begin, end = np.searchsorted(self._numbers, [first, stop]).tolist()
-        found = self._stored(begin, end)
-        if self._recent:
-            found |= {number: own for number, own in self._recent.items() if first <= number < stop}
-        return found
-
-    def of(self, numbers: Sequence[int]) -> dict[int, str | None]:
+    def of(self, numbers: Iterable[int]) -> dict[int, str | None]:
         """Return the updates of some documents."""
-        found: dict[int, str | None] = {}
-        for number in numbers if self else ():
-            if number in self._recent:
-                found[number] = self._recent[number]
-            else:
-                begin, end = np.searchsorted(self._numbers, [number, number + 1]).tolist()
-                found |= self._stored(begin, end)
-        return found
+        if not self:
+            return {}
+        wanted = np.array(list(numbers), np.int64)
+        places = np.searchsorted(self._numbers, wanted)
+        stored = places < np.searchsorted(self._numbers, wanted, "right")
+        found = dict(zip(wanted[stored].tolist(), map(self._text, places[stored]), strict=True))
+        return found | {n: self._recent[n] for n in wanted.tolist() if n in self._recent}
 
-    def _stored(self, begin: int, end: int) -> dict[int, str | None]:
-        """Return the updates at a range of indices in the arrays."""
-        bounds = self._starts[begin : end + 1].tolist()
+    def _text(self, place: int) -> str | None:
+        assert self._arrays is not None
+        start, stop = self._arrays["starts"][place : place + 2]
         try:
-            metadata = [
-                bytes(self._values[start:stop]).decode("ascii") or None
-                for start, stop in pairwise(bounds)
-            ]
+            return bytes(self._arrays["values"][start:stop]).decode("ascii") or None
         except UnicodeDecodeError as error:
             raise CorruptIndexError(f"{self.path}: metadata cannot be read: {error}.") from error
-        return dict(zip(self._numbers[begin:end].tolist(), metadata, strict=True))

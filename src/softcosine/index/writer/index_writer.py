@@ -284,7 +284,10 @@ class IndexWriter(Committing):
         if (id is None) == (where is None):
             raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
         if where is not None:
-            return self._delete_where(Where.parse(where))
+            passing = Where.parse(where)
+            self._flush()
+            self._settle()
+            return self._pending.delete_where(passing)
         checked = checked_id(id)
         buffered = self._forget(checked)
         n_deleted = max(self._pending.delete([checked]), int(buffered))
@@ -323,28 +326,17 @@ class IndexWriter(Committing):
             f"the metadata of document {shortened(checked)}", metadata, Mapping, "pass a mapping"
         )
         given = loaded(metadata_json(shortened(checked), metadata, self._default))
-        document, place = self._buffer.get(checked), None
-        if document is not None:
-            before = loaded(document.metadata)
-        elif (place := self._pending.place(checked)) is not None:
-            before = self._pending.metadata(place)
-        else:
-            raise unknown_document(checked)
-        facts = given if replace else before | given
-        changed = metadata_json(shortened(checked), facts, None)
-        if changed == metadata_json(shortened(checked), before, None):
-            return
-        if document is not None:
-            size = self._size + len(changed or "") - len(document.metadata or "")
-            if size <= self._room:
-                self._size = size
-                self._buffer[checked] = dataclasses.replace(document, metadata=changed)
-                return
+        if checked in self._buffer:
             self._flush()
             self._settle()
-            place = self._pending.place(checked)
-        assert place is not None
-        self._pending.update_metadata(place, changed)
+        place = self._pending.place(checked)
+        if place is None:
+            raise unknown_document(checked)
+        before = self._pending.metadata(place)
+        facts = given if replace else before | given
+        changed = metadata_json(shortened(checked), facts, None)
+        if changed != metadata_json(shortened(checked), before, None):
+            self._pending.update_metadata(place, changed)
 
     def set_similarity(
         self,
@@ -659,18 +651,6 @@ class IndexWriter(Committing):
         self._buffer = older | self._buffer
         self._size = sum(document.size for document in self._buffer.values())
         raise error
-
-    def _delete_where(self, where: Where) -> int:
-        """Delete all documents that pass a filter; return their number."""
-        # Written documents that a buffered one replaces do not count.
-        self._pending.delete(list(self._buffer))
-        passing = [
-            document.id
-            for document in self._buffer.values()
-            if where.matches(loaded(document.metadata))
-        ]
-        n_deleted = self._pending.delete_where(where)
-        return n_deleted + sum(map(self._forget, passing))
 
     def _forget(self, id: str) -> bool:
         """Remove a document from the buffer; return whether it was there."""
