@@ -27,7 +27,7 @@ from softcosine.errors import (
 )
 from softcosine.index.directory import store_writer
 from softcosine.index.directory.commit import VERSION
-from softcosine.index.directory.store import Committed, Store
+from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import lock as locks
 from softcosine.index.writer.lock import WriteLock
@@ -47,12 +47,12 @@ def write(writer, number):
         "numbers", {"number": number}, {"a/large": np.full(140_000, number), "few": [number]}
     )
     small = writer.write("notes", {}, {}, {"deep/note.txt": note(f"{number}")})
-    return Committed({"number": number}, (large, small))
+    return {"number": number}, (large, small)
 
 
 def commit(writer, number):
     made = write(writer, number)
-    return writer.commit(made.settings, made.parts)
+    return writer.commit(*made)
 
 
 def created(folder, number=0, **settings):
@@ -447,9 +447,9 @@ def test_a_commit_that_failed_may_be_tried_again(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.EIO, "")))
             with pytest.raises(OSError, match=str(errno.EIO)):
-                writer.commit(made.settings, made.parts)
+                writer.commit(*made)
         assert names(tmp_path / "x") == ["manifest.json", "parts", "write.lock"]
-        writer.commit(made.settings, made.parts)
+        writer.commit(*made)
     assert whole(store.read()) == 5
 
 

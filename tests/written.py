@@ -12,7 +12,6 @@ from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.directory.store import Store
-from softcosine.index.directory.store_writer import Committed
 from softcosine.index.directory.stored import write_part
 from softcosine.index.rankings import Ranking
 from softcosine.index.segment.statistics import FieldStatistics
@@ -39,7 +38,7 @@ def created(path, *, source=None, fields=None, analyzer=PLAIN, plain=False, **se
             fields=checked_fields(fields), analyzer=analyzer, space=space, plain=plain,
             **{"weighting": WEIGHTING, "ranking": "soft_bm25", **settings},
         )  # fmt: skip
-        return Committed(made.to_dict(), made.parts)
+        return made.to_dict(), made.parts
 
     return Store.create(path, fill)
 

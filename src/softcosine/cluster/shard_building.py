@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from softcosine.index.directory.commit import SHARED, current_manifest
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.store import Store
-from softcosine.index.directory.store_writer import Committed, StoreWriter
+from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.segment.documents import loaded
 from softcosine.index.writer.document import NewDocument
@@ -87,14 +87,14 @@ def _new_shard(epoch: FolderDirectory, path: Path) -> FolderDirectory:
     """Make an index without documents under an epoch, with its files by hard links."""
     settings = IndexSettings.from_dict(epoch.generation.settings)
 
-    def fill(writer: StoreWriter) -> Committed:
+    def fill(writer: StoreWriter) -> tuple[dict[str, Any], Sequence[str]]:
         parts: dict[str, Any] = {
             kind: writer.adopt(kind, epoch.generation.part(name))
             for kind in SHARED
             if (name := getattr(settings, kind)) is not None
         }
         made = replace(settings, numbered=True, **parts)
-        return Committed(made.to_dict(), made.parts)
+        return made.to_dict(), made.parts
 
     Store.create(path, fill)
     return FolderDirectory.open(path)[1]

@@ -224,7 +224,7 @@ class SoftIndex(Searchable):
 
     @property
     def epoch(self) -> str:
-        """Checksum of everything that scores depend on, except the documents.
+        """Checksum of what scores depend on, except the documents; empty in memory.
 
         It covers S with its vocabulary and source, the statistics, the term weights, the fields
         and the analyzer. Only indexes of equal epoch have comparable scores and segments that can

@@ -30,7 +30,6 @@ from softcosine.storage.disk import (
 )
 from softcosine.storage.folder import (
     Folder,
-    content_checksum,
     copy_folder,
     files_in,
     fill_folder,
@@ -56,7 +55,6 @@ __all__ = [
     "check_target",
     "checked_path",
     "checksum",
-    "content_checksum",
     "copy_folder",
     "file_size",
     "files_in",

@@ -375,15 +375,6 @@ def fill_folder(
         sync(inner)
 
 
-def content_checksum(
-    kind: str, settings: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> str:
-    """Return the checksum of `fill_folder`, and write nothing."""
-    facts = {name: write_arrays(None, group) for name, group in _grouped(arrays).items()}
-    content = {"settings": dict(settings), "files": facts}
-    return str(signed_manifest(kind, FORMAT_VERSION, content)["checksum"])
-
-
 def open_folder(path: str | Path, kind: str, *, n_folders: int = 1) -> Folder:
     """Open a stored object: read its manifest, and check the existence and size of every file.
 

@@ -197,7 +197,7 @@ class PackedStrings(Sequence[str]):
         return PackedStrings, (self.blob, self.offsets)
 
 
-class PackedLists(Sequence[tuple[str, ...]]):
+class PackedLists:
     """Sequence of packed lists of strings; each is decoded when it is read.
 
     Parameters
@@ -261,21 +261,14 @@ class PackedLists(Sequence[tuple[str, ...]]):
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
-    @overload
-    def __getitem__(self, i: int) -> tuple[str, ...]: ...
-    @overload
-    def __getitem__(self, i: slice) -> tuple[tuple[str, ...], ...]: ...
-    def __getitem__(self, i: int | slice) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
-        if isinstance(i, slice) or self._lists is not None:
-            return self.lists()[i]
+    def __getitem__(self, i: int) -> tuple[str, ...]:
+        if self._lists is not None:
+            return self._lists[i]
         i = range(len(self))[i]
         start, end = self.bounds[i : i + 2].tolist()
         if not 0 <= start <= end <= len(self.flat):
             raise self._no_bounds()
         return tuple(self.flat[j] for j in range(start, end))
-
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        return iter(self.lists())
 
     def _no_bounds(self) -> InvalidInputError:
         return InvalidInputError(

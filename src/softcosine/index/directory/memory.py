@@ -35,26 +35,13 @@ class MemoryDirectory:
     """
 
     path: Path | None = None
-    checksum = ""
+    checksum = epoch = ""
     reopening: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, snapshot: Snapshot, encoder: IndexEncoder | None = None) -> None:
         self.snapshot = snapshot
         self.encoder = encoder
         self._lock = threading.Lock()
-        self._checksums: tuple[object, dict[str, str]] = (None, {})
-
-    @property
-    def epoch(self) -> str:
-        """The epoch that this commit would have on disk."""
-        from softcosine.index.directory.commit import epoch_of  # rarely needed
-        from softcosine.index.directory.stored import checksums_in_memory
-
-        snapshot, settings = self.snapshot, self.snapshot.settings
-        names = settings.space, settings.statistics, settings.meaning
-        if self._checksums[0] != names:
-            self._checksums = names, checksums_in_memory(snapshot, settings)
-        return epoch_of(settings.to_dict(), self._checksums[1])
 
     def refreshed(self, snapshot: Snapshot) -> tuple[Snapshot, MemoryDirectory] | None:
         """Return the last commit if it differs from the snapshot's; None otherwise."""

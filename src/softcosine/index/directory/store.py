@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
@@ -30,14 +30,16 @@ from softcosine.index.directory.commit import (
     current_manifest,
     open_commit,
 )
-from softcosine.index.directory.store_writer import Committed, StoreWriter
+from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import MANIFEST, Folder, check_target, checked_path, replacing, sync
 
-__all__ = ["Commit", "Committed", "Store", "StoreWriter", "replacing_index"]
+__all__ = ["Commit", "Store", "StoreWriter", "replacing_index"]
 
 _T = TypeVar("_T")
 _W = TypeVar("_W", bound=StoreWriter)
+# Writes the parts of a first commit; returns the settings and the names of the parts.
+Fill = Callable[[StoreWriter], tuple[dict[str, Any], Sequence[str]]]
 
 
 class Store:
@@ -59,7 +61,7 @@ class Store:
     def create(
         cls,
         path: str | Path,
-        fill: Callable[[StoreWriter], Committed],
+        fill: Fill,
         *,
         overwrite: bool = False,
     ) -> Self:
@@ -73,7 +75,7 @@ class Store:
     def creating(
         cls,
         path: str | Path,
-        fill: Callable[[StoreWriter], Committed],
+        fill: Fill,
         *,
         overwrite: bool = False,
     ) -> Iterator[Self]:
@@ -103,8 +105,7 @@ class Store:
             (work / PARTS).mkdir()
             base = Commit(work, _last_number(Path(path)), {}, MappingProxyType({}))
             with StoreWriter(base, lock=None) as writer:
-                first = fill(writer)
-                writer.commit(first.settings, first.parts)
+                writer.commit(*fill(writer))
             yield cls(work)
 
     @classmethod

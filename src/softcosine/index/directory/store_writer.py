@@ -7,7 +7,6 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,22 +43,6 @@ from softcosine.storage import (
 )
 
 _USER = getattr(os, "geteuid", lambda: 0)()
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """The contents of a commit.
-
-    Attributes
-    ----------
-    settings : dict
-        JSON-serialisable.
-    parts : tuple of str
-        Names returned by `StoreWriter.write`.
-    """
-
-    settings: dict[str, Any]
-    parts: tuple[str, ...]
 
 
 class StoreWriter:

@@ -25,7 +25,7 @@ from softcosine.index.directory.manifest import (
     given_in,
 )
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.directory.store_writer import Committed, StoreWriter
+from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS, Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
@@ -37,7 +37,7 @@ from softcosine.matrix.ranges import check_array, check_ascending, check_numbers
 from softcosine.matrix.stored import source_settings, source_state, stored_source
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.source import TermSimilaritySource, state_of
-from softcosine.storage import Folder, content_checksum
+from softcosine.storage import Folder
 from softcosine.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -237,22 +237,6 @@ def read_coordinates(folder: Folder, n_docs: int) -> Coordinates:
     return Coordinates.from_arrays(arrays, n_docs, dimensions)
 
 
-def checksums_in_memory(snapshot: Snapshot, settings: IndexSettings) -> dict[str, str]:
-    """Return the checksums that S and the statistics would have on disk, by name."""
-    checksums = {}
-    if settings.space is not None:
-        content = _space_content(snapshot.S, snapshot.source)
-        checksums[settings.space] = content_checksum("space", *content)
-    if settings.statistics is not None:
-        content = _statistics_content(snapshot.statistics, snapshot.piece_frequencies)
-        checksums[settings.statistics] = content_checksum("statistics", *content)
-    if settings.meaning is not None and snapshot.meaning is not None:
-        checksums[settings.meaning] = content_checksum(
-            "meaning", *_meaning_content(snapshot.meaning)
-        )
-    return checksums
-
-
 def read_deleted(folder: Folder, n_docs: int) -> NDArray[np.bool_]:
     """Return the mask of live documents of a segment, shape (n_docs,)."""
     _check_n_docs(folder, n_docs)
@@ -386,7 +370,7 @@ def read_snapshot(
     )  # fmt: skip
 
 
-def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
+def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> tuple[dict[str, Any], Sequence[str]]:
     """Write all of a snapshot, for the first commit of an index."""
     settings = replace(snapshot.settings, segments=())
     if settings.space is not None:
@@ -404,7 +388,7 @@ def write_snapshot(snapshot: Snapshot, writer: StoreWriter) -> Committed:
             unwritten = replace(one, names=SegmentSettings(part, one.n_docs))
             segments.append(unwritten.written(partial(write_part, writer), epoch).names)
     settings = replace(settings, segments=tuple(segments))
-    return Committed(settings.to_dict(), settings.parts)
+    return settings.to_dict(), settings.parts
 
 
 def _read_indexed(

@@ -316,9 +316,9 @@ class Segment:
         segment._unchecked.update(_CHECKS)
         n = segment.n_postings
         if (
-            segment.documents.shape[0] != n
-            or segment.reals.shape[0] not in (0, n)
-            or (segment.real and segment.reals.shape[0] != n)
+            segment.real  # only counts are stored
+            or segment.reals.shape[0] != 0
+            or segment.documents.shape[0] != n
             or segment.spilled_levels.shape != segment.spilled.shape
             or segment.scales.shape[0] != segment.n_docs
             or segment.lengths.shape[0] != segment.n_docs
@@ -326,8 +326,8 @@ class Segment:
             or segment.pointers.shape[0] == 0
             or segment.term_groups.shape[0] != segment.present_terms.shape[0] + 1
             or int(segment.pointers[-1]) != n
-            or segment.posting_weights.shape[0] != segment.reals.shape[0]
-            or segment.group_starts.shape[0] != segment.group_levels.shape[0] + (not segment.real)
+            or segment.posting_weights.shape[0] != 0
+            or segment.group_starts.shape[0] != segment.group_levels.shape[0] + 1
         ):
             raise CorruptIndexError(
                 "the arrays of a segment do not fit together; rebuild the index."
@@ -359,23 +359,12 @@ def _check_starts(segment: Segment) -> None:
         check_values(name, getattr(segment, name), least=0.0)
     check_numbers("present_terms", segment.present_terms, segment.n_terms)
     check_ascending("present_terms", segment.present_terms)
-    n_groups = segment.group_levels.shape[0]
-    check_starts("term_groups", segment.term_groups, n if segment.real else n_groups)
-    if not segment.real:
-        check_starts("group_starts", segment.group_starts, n)
+    check_starts("term_groups", segment.term_groups, segment.group_levels.shape[0])
+    check_starts("group_starts", segment.group_starts, n)
     check_numbers("group_levels", segment.group_levels, n_levels)
 
 
-def _check_postings(segment: Segment) -> None:
-    check_numbers("documents", segment.documents, segment.n_docs)
-    check_values("posting_weights", segment.posting_weights, least=0.0)
-
-
 def _check_entries(segment: Segment) -> None:
-    check_values("reals", segment.reals, least=0.0)
-    if segment.real:
-        check_numbers("terms", segment.entries, segment.n_terms)
-        return
     n_levels, n_spilled = segment.frequencies.shape[0], 0
     for start in range(0, segment.n_postings, _BLOCK):
         block = segment.entries[start : start + _BLOCK]
@@ -400,7 +389,7 @@ def _check_entries(segment: Segment) -> None:
 
 _CHECKS: dict[str, Callable[[Segment], None]] = {
     STARTS: _check_starts,
-    POSTINGS: _check_postings,
+    POSTINGS: lambda segment: check_numbers("documents", segment.documents, segment.n_docs),
     ENTRIES: _check_entries,
 }
 
