@@ -95,13 +95,13 @@ def test_the_guard_may_be_left_out():
     assert made.S.similarity("hot", "cold") > 0.0
 
 
-def test_the_default_learns_from_texts():
+def test_the_default_is_that_of_the_language_of_the_texts():
     analyzed = analyze(TEXTS, Analyzer("english"))
     made = SimilarityRecipe().build(analyzed.vocabulary, analyzed, language="english")
     whole = SoftIndex.from_texts(TEXTS, language="english")
     assert made.note == whole.note
-    with pytest.raises(InvalidInputError, match="there are no texts to learn from"):
-        SimilarityRecipe().build(WORDS)
+    assert SimilarityRecipe().build(analyzed.vocabulary, language="english").note == made.note
+    assert not SimilarityRecipe().needs_texts()
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def index(
     'docid'. All other fields become metadata and are returned with every hit. Columns of CSV and
     TSV are integers, decimals, booleans or dates if all of their cells are, else text. Without
     --source and --similarity, the similar words come from bundled English word vectors if the texts
-    are English, else from the texts themselves.
+    are English, else from the spelling of words.
 
     Files are streamed and may be larger than memory. The index appears under its name when it is
     complete; 'add' and 'delete' change it later.

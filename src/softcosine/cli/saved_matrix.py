@@ -98,7 +98,7 @@ class SavedMatrix:
         """Return an empty tuple: a saved matrix adds no phrases."""
         return ()
 
-    def needs_texts(self, language: str | None = None) -> bool:
+    def needs_texts(self) -> bool:
         """Return False: a saved matrix learns nothing from texts."""
         return False
 

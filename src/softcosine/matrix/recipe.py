@@ -22,12 +22,7 @@ from softcosine._validation import (
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.matrix.rules import Order, Rules, Strategy
 from softcosine.similarity.combine.by_name import JOINS, join_by
-from softcosine.similarity.default import (
-    OTHER_WORDS,
-    antonyms_of,
-    default_source,
-    learns_from_texts,
-)
+from softcosine.similarity.default import antonyms_of, default_source
 from softcosine.similarity.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.similarity.overrides.decision_files import decisions_of_lines
 from softcosine.similarity.overrides.decision_list import Decisions
@@ -199,10 +194,8 @@ class SimilarityRecipe:
         """Return the recipe with absolute paths of its files."""
         return replace(self, sources=self.sources and tuple(map(_absolute, self.sources)))
 
-    def needs_texts(self, language: str | None = None) -> bool:
-        """Whether building S needs the texts; depends on their language, if known."""
-        if self.sources is None:
-            return learns_from_texts(language)
+    def needs_texts(self) -> bool:
+        """Whether building S needs the texts."""
         return any(kind_named(name).learned for name in self.names)
 
     @property
@@ -280,11 +273,6 @@ class SimilarityRecipe:
             words=None if words is None else tuple(words), report=report,
         )  # fmt: skip
         if self.sources is None:
-            if texts is None and self.needs_texts(language):
-                raise InvalidInputError(
-                    "no source was named, and there are no texts to learn from; name one, such as "
-                    "english, or give documents."
-                )
             return default_source(settings, language)
         made = [
             source_named(source, settings) if isinstance(source, str) else source
@@ -360,13 +348,6 @@ class SimilarityRecipe:
             source, vocabulary, guard=False, analyzer=analyzer, warn=False,
             progress=partial(tell, "finding similar terms"), **self.rules,
         )  # fmt: skip
-        learned = self.sources is None and learns_from_texts(language, vocabulary)
-        if learned and len(S) and len(S) == S.to_scipy().nnz:
-            known = "these texts" if language in (None, "none") else language.title()
-            note = (
-                f"No similar words are known for {known}: words match only themselves, as in BM25. "
-                f"{OTHER_WORDS}"
-            )
         notes = [note]
         if self.overrides is not None:
             n = len(self.overrides)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from softcosine.similarity.registry import SourceSettings, source_named
-from softcosine.text.words import has_unspaced
+from softcosine.text.segmenters import has_segmenter
+from softcosine.text.words import pair_in_run
 
 if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
-    from softcosine.text.vocabulary import Vocabulary
 
-# Languages without spaces: their words share characters by accident, so spelling says nothing.
 _UNSPACED = ("chinese", "japanese", "thai")
+_SHORT_WORDS = ("chinese", "japanese")  # those of two ideographs are similar if they share one
 # Where stop words do not identify the language: the share of the longer words that the English
 # table must know.
 MIN_ENGLISH = 0.6
@@ -35,13 +35,10 @@ def default_source(
 ) -> tuple[TermSimilaritySource, str]:
     """Return the English table for English texts, else the spelling of words; and why.
 
-    English texts also get a guard against antonyms; texts without spaces get a guard against
-    overlapping character pairs.
-
     Parameters
     ----------
     settings : SourceSettings
-        Texts are needed where they have no spaces between words. A stream needs a vocabulary.
+        With texts or their vocabulary.
     language : str, optional
         Of the texts, or ``"none"``. If None, the texts count as English if the table knows a share
         of `MIN_ENGLISH` of their longer words.
@@ -49,6 +46,7 @@ def default_source(
     # Imported here: opening and searching an index does not need them.
     from softcosine.similarity.embeddings.english import english_share
     from softcosine.similarity.overrides.guard import Guarded
+    from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
 
     vocabulary = settings.vocabulary
     if vocabulary is None:
@@ -62,24 +60,20 @@ def default_source(
             "Similarities come from the bundled English vectors, which know "
             f"{share:.0%} of the longer words.",
         )
-    learned = learns_from_texts(language, vocabulary)
+    segmented = settings.texts.segmented if settings.texts else has_segmenter(language or "")
+    pairs = not segmented and any(map(pair_in_run, vocabulary.terms))
+    note = f"Words are similar by spelling, not by meaning. {OTHER_WORDS}"
+    if pairs and language in _UNSPACED:
+        note = f"Pairs of characters match only themselves, as in BM25. {OTHER_WORDS}"
     if not len(vocabulary):
         note = "There are no words to find similarities for."
-    elif learned:
-        note = "Similarities come from the texts alone."
-    else:
-        note = f"Words are similar by spelling, not by meaning. {OTHER_WORDS}"
-    if language is None and len(vocabulary):
+    elif language is None:
         note = (
             f"The bundled English vectors know {share:.0%} of the longer words, less than "
             f"{MIN_ENGLISH:.0%}, and were left out. {note}"
         )
-    source = source_named("texts" if learned else "character-ngrams", settings)
-    return Guarded(source, antonyms=antonyms_of(language)), note
-
-
-def learns_from_texts(language: str | None, vocabulary: Vocabulary | None = None) -> bool:
-    """Whether the default source may learn from texts: if they have no spaces between words."""
-    if vocabulary is None or language in _UNSPACED:
-        return language in (None, "none", *_UNSPACED)
-    return 2 * sum(map(has_unspaced, vocabulary.terms)) > len(vocabulary)
+    lengths = {"min_n": 2, "max_n": 3} if language in _SHORT_WORDS else {}
+    source = Guarded(
+        CharacterNgramSimilarity(**lengths), antonyms=antonyms_of(language), separate_pieces=pairs
+    )
+    return source, note

@@ -195,6 +195,8 @@ def checked_recipe(recipe: object) -> SimilarityRecipe:
 def _waits(recipe: SimilarityRecipe) -> bool:
     """Whether S is built at the first commit, and not term by term."""
     # Overrides apply on top of the guard, which depends on the language.
+    if recipe.sources is None:  # the language of the texts decides
+        return True
     return recipe.needs_texts() or recipe.overrides is not None or not recipe.guard
 
 

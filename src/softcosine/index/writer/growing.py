@@ -26,8 +26,8 @@ class SimilarityBuilder(Protocol):
         """Return the phrases that must become terms."""
         ...
 
-    def needs_texts(self, language: str | None = None) -> bool:
-        """Whether `build` needs the texts, given their language if known."""
+    def needs_texts(self) -> bool:
+        """Whether `build` needs the texts."""
         ...
 
     def build(

@@ -319,7 +319,7 @@ class PendingCommit:
             coordinates = batch.coordinates and batch.coordinates.rows(first, stop)
             added.append(self._with_coordinates(written, coordinates))
             first = stop
-        if self._space.untaught and self._builder.needs_texts(batch.settings.language):
+        if self._space.untaught and self._builder.needs_texts():
             self._spool.add(texts, hashes_of(ids))
         if not self.settings.frozen:
             self._words.update(analyzed.words)
