@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -51,6 +52,13 @@ def shard_of(index, path=None, *, numbered=False):
     return sc.SoftIndex(*FolderDirectory.open(path, encoder=encoder))
 
 
+@cache
+def epoch_name(index):
+    """Return the epoch of an index in memory, as of one in a folder."""
+    with TemporaryDirectory() as folder:
+        return shard_of(index, Path(folder) / "x").epoch
+
+
 def filled(index, documents, deleted=(), *, commits=1):
     """Add (number, id, text, metadata) in some commits without merging, and delete some ids."""
     numbered = index.snapshot.settings.numbered
@@ -92,7 +100,7 @@ def in_memory(
     facts = tuple(
         ShardFacts(shard_folder(number), "", len(one)) for number, one in enumerate(shards)
     )
-    manifest = ShardsManifest(epoch.epoch, len(documents), facts)
+    manifest = ShardsManifest(epoch_name(epoch), len(documents), facts)
     opened = workers([Shard(one.snapshot) for one in shards])
     return ShardedIndex(shard_of(epoch), opened, manifest, Path(), timeout)
 
@@ -100,14 +108,14 @@ def in_memory(
 def in_folders(epoch, path, documents, n_shards, deleted=()):
     """Write shards to folders; return the path of the sharded index."""
     path.mkdir()
-    shard_of(epoch, path / epoch_folder(epoch.epoch))
+    shard_of(epoch, path / epoch_folder(epoch_name(epoch)))
     facts = []
     for number, part in enumerate(parts_of(documents, n_shards)):
         ids = {one[1] for one in part}
         shard = shard_of(epoch, path / shard_folder(number), numbered=True)
         filled(shard, part, [id for id in deleted if id in ids])
         facts.append(ShardFacts(shard_folder(number), shard.commit, len(shard)))
-    ShardsManifest(epoch.epoch, len(documents), tuple(facts)).write(path)
+    ShardsManifest(epoch_name(epoch), len(documents), tuple(facts)).write(path)
     return path
 
 

@@ -611,7 +611,7 @@ def test_who_waits_for_an_index_that_is_replaced_locks_the_new_one(tmp_path):
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "1", True])
 def test_a_timeout_is_a_number_of_seconds(tmp_path, timeout):
     store = created(tmp_path / "x")
-    with pytest.raises(InvalidInputError, match="pass seconds to wait"):
+    with pytest.raises(InvalidInputError, match="a finite number of at least 0"):
         store.writing(timeout)
 
 

@@ -296,10 +296,10 @@ def test_columns_that_do_not_go_together_are_refused(store):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"memory": 100}, "memory is 100 bytes; pass a whole number of 65536 or more"),
-        ({"memory": 1e9}, "memory is 1000000000.0 bytes"),
+        ({"memory": 100}, "memory is 100; it must be a whole number of 65,536 or more"),
+        ({"memory": 1e9}, "memory is 1000000000.0; it must be"),
         ({"merge": 10}, "merge is of type int; pass a MergePolicy, or None"),
-        ({"timeout": -1}, "timeout is -1; pass seconds to wait"),
+        ({"timeout": -1}, "timeout is -1; it must be a finite number of at least 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_and_lock_nothing(store, settings, message):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sharded import documents_of, epoch, filled, in_folders, parts_of, shard_of
+from sharded import documents_of, epoch, epoch_name, filled, in_folders, parts_of, shard_of
 from softcosine.cli.app import app
 from softcosine.cluster import sharded_check
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest, epoch_folder, shard_folder
@@ -110,14 +110,14 @@ def test_documents_that_contradict_the_manifest_are_found(tmp_path, wrong):
     if wrong == "number":
         parts[1][0] = (parts[0][-1][0] if parts[0][-1][0] < 3 else 0, *parts[1][0][1:])
         parts[0][0] = (0, *parts[0][0][1:])
-    shard_of(epoch("words"), path / epoch_folder(epoch("words").epoch))
+    shard_of(epoch("words"), path / epoch_folder(epoch_name(epoch("words"))))
     for number, part in enumerate(parts):
         shard = filled(shard_of(epoch("words"), path / shard_folder(number), numbered=True), part)
         facts.append(ShardFacts(shard_folder(number), shard.commit, len(shard)))
     if wrong == "n_docs":
         facts[1] = replace(facts[1], n_docs=3)
     next_number = 10 if wrong == "next_number" else 20
-    ShardsManifest(epoch("words").epoch, next_number, tuple(facts)).write(path)
+    ShardsManifest(epoch_name(epoch("words")), next_number, tuple(facts)).write(path)
     said = " ".join(check_shards(path).damage.values())
     assert {
         "owner": "another shard owns", "number": "those of another shard",

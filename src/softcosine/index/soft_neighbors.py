@@ -184,7 +184,12 @@ class SoftNeighbors:
         searcher = self.searcher
         k = check_k(self.n_neighbors if k is None else k)
         if Q is None:
-            return _without_self(self.search(_matrix_of(searcher), k=k + 1))
+            return _without_self(
+                self.search(
+                    vstack([part.segment.matrix() for part in searcher.parts], format="csr"),
+                    k=k + 1,
+                )
+            )
         k = min(k, self.n_samples_fit_)
         queries = self.query_vectors(Q)
         if k == 0:
@@ -340,21 +345,6 @@ def _non_negative(X: csr_array, name: str) -> csr_array:
         X = X.copy()
         X.eliminate_zeros()
     return X
-
-
-def _matrix_of(searcher: Searcher) -> csr_array:
-    """Return the fitted matrix."""
-    segments = [part.segment for part in searcher.parts]
-    return vstack(
-        [
-            csr_array(
-                (segment.values(), segment.terms.astype(np.int64), segment.pointers),
-                shape=(segment.n_docs, segment.n_terms),
-            )
-            for segment in segments
-        ],
-        format="csr",
-    )
 
 
 def _without_self(matches: Matches) -> Matches:

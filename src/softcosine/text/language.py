@@ -106,13 +106,26 @@ def detect_language(texts: Sequence[Any]) -> DetectedLanguage:
         return DetectedLanguage(_east_asian(letters))
     if script in _LANGUAGE_OF:
         return DetectedLanguage(_LANGUAGE_OF[script])
-    counted = _stop_words_in(words, script)
-    name = _leading(counted)
-    if name is not None or script != "latin" or letters["latin"] < _PURE_LATIN * total:
-        return DetectedLanguage(name)
-    most = max((own.total for own in counted if own.telling), default=0)
-    english = next(own.total for own in counted if own.language == "english")
-    return DetectedLanguage(None, maybe_english=english >= most)
+    running = {word: n for word, n in words.items() if _script_of(word[0]) == script}
+    counts = {
+        language: Counter({word: running[word] for word in running.keys() & stop_words})
+        for language, stop_words in stop_word_lists().items()
+    }
+    totals = {language: own.total() for language, own in counts.items()}
+    least = _STOP_WORD_SHARE * sum(running.values())
+    telling = [
+        language
+        for language in sorted(totals, key=lambda language: (-totals[language], language))
+        if len(counts[language]) >= _MIN_STOP_WORDS and totals[language] >= least
+    ]
+    for language in telling:
+        others = [own for name, own in counts.items() if name != language]
+        if all(_leads(counts[language], other) for other in others):
+            return DetectedLanguage(language)
+    if script != "latin" or letters["latin"] < _PURE_LATIN * total:
+        return DetectedLanguage(None)
+    most = totals[telling[0]] if telling else 0
+    return DetectedLanguage(None, maybe_english=totals["english"] >= most)
 
 
 def _normalized(text: object) -> str:
@@ -151,49 +164,8 @@ def _east_asian(letters: Counter[str]) -> str:
     return "japanese" if letters["kana"] >= _KANA_SHARE * together else "chinese"
 
 
-@dataclass(frozen=True, slots=True)
-class _StopWords:
-    """Stop words of a language in the texts.
-
-    Attributes
-    ----------
-    language : str
-    counts : dict of str to int
-        Occurrences of each.
-    total : int
-    telling : bool
-        Whether they suffice to identify the language.
-    """
-
-    language: str
-    counts: dict[str, int]
-    total: int
-    telling: bool
-
-
-def _stop_words_in(words: Counter[str], script: str) -> list[_StopWords]:
-    """Count the stop words of each language of a script; the most frequent first."""
-    running = {word: n for word, n in words.items() if _script_of(word[0]) == script}
-    least = _STOP_WORD_SHARE * sum(running.values())
-    found = []
-    for language, stop_words in stop_word_lists().items():
-        counts = {word: running[word] for word in running.keys() & stop_words}
-        total = sum(counts.values())
-        telling = len(counts) >= _MIN_STOP_WORDS and total >= least
-        found.append(_StopWords(language, counts, total, telling))
-    return sorted(found, key=lambda own: (-own.total, own.language))
-
-
-def _leading(counted: Sequence[_StopWords]) -> str | None:
-    """Return the language that wins against every other by the stop words that the other lacks."""
-    for own in counted:
-        if own.telling and all(_leads(own, other) for other in counted if other is not own):
-            return own.language
-    return None
-
-
-def _leads(own: _StopWords, other: _StopWords) -> bool:
-    shared = own.counts.keys() & other.counts.keys()
-    of_both = sum(own.counts[word] for word in shared)
-    alone = own.total - of_both
-    return alone >= _MIN_ALONE and alone >= _MARGIN * (other.total - of_both)
+def _leads(own: Counter[str], other: Counter[str]) -> bool:
+    """Whether the stop words that the other language lacks decide for this one."""
+    of_both = sum(own[word] for word in own.keys() & other.keys())
+    alone = own.total() - of_both
+    return alone >= _MIN_ALONE and alone >= _MARGIN * (other.total() - of_both)

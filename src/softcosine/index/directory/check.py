@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine._progress import Report, silent
 from softcosine._ragged import running_sum
@@ -169,10 +168,7 @@ def _check_inverse(field: Segment) -> None:
     rows = np.repeat(np.arange(field.n_docs), np.diff(field.pointers))
     ascending = (np.diff(field.terms.astype(np.int64)) > 0) | (np.diff(rows) > 0)
     _require(bool(ascending.all()), "the terms of a document do not ascend")
-    shape = (field.n_docs, field.n_terms)
-    arrays = (field.values(), field.terms.astype(np.int64), field.pointers)
-    counts = csr_array(arrays, shape=shape)
-    for name, array in Segment.from_counts(counts).to_arrays().items():
+    for name, array in Segment.from_counts(field.matrix()).to_arrays().items():
         _require(
             np.array_equal(getattr(field, name), array),
             f"the array {name} does not follow from the documents' terms",

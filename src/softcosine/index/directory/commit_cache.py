@@ -208,20 +208,28 @@ class _Fetching:
                     "name; delete the index there, and copy it anew."
                 )
         (self.work / PARTS).mkdir(parents=True)
-        known = dict(self._known())
-        new = [
-            name
-            for name, (kind, own) in facts.items()
-            if own not in known or not _linked(known[own], self.work / PARTS / name, kind)
-        ]
+        known, new = dict(self._known()), []
+        for name, (kind, checksum) in facts.items():
+            try:
+                part = open_folder(known[checksum], kind)
+                copy_folder(part, self.work / PARTS / name, links=True, verify=False)
+            except (KeyError, OSError):  # in no other commit, or that is deleted meanwhile
+                new.append(name)
         files: list[tuple[str, dict[str, Any]]] = []
+
+        def fetch(number: int, _: int) -> None:
+            name, facts = files[number]
+            target = self.work / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self.remote.download(name, target, facts)
+
         with using_threads(_CONNECTIONS):
             for_each_chunk(
                 lambda n, _: files.extend(self._part(new[n], *facts[new[n]])), len(new), chunk=1
             )
             self.cache.make_room(self.work)
             files.sort(key=lambda file: -int(file[1]["bytes"]))
-            for_each_chunk(lambda n, _: self._file(*files[n]), len(files), chunk=1)
+            for_each_chunk(fetch, len(files), chunk=1)
         write_manifest(manifest, self.work / MANIFEST)
         sync(self.work / MANIFEST)
 
@@ -248,20 +256,6 @@ class _Fetching:
         folder.mkdir()
         (folder / MANIFEST).write_bytes(content)
         return [(f"{place}/{file}", facts) for file, facts in files.items()]
-
-    def _file(self, name: str, facts: dict[str, Any]) -> None:
-        target = self.work / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self.remote.download(name, target, facts)
-
-
-def _linked(source: Path, target: Path, kind: str) -> bool:
-    """Copy a part from another commit by hard links; return False if that is deleted meanwhile."""
-    try:
-        copy_folder(open_folder(source, kind), target, links=True, verify=False)
-    except OSError:
-        return False
-    return True
 
 
 def _last_opened(folder: Path) -> float:

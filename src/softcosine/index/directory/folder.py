@@ -16,9 +16,10 @@ from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store import Store
 from softcosine.index.directory.store_writer import StoreWriter
 from softcosine.index.directory.stored import (
-    READERS,
+    read_coordinates,
     read_segment,
     read_snapshot,
+    read_updates,
     write_part,
     write_segment,
     write_snapshot,
@@ -171,7 +172,8 @@ class FolderWriter(StoreWriter):
     def write_and_open(self, kind: str, value: Any, n_docs: int) -> tuple[str, Any]:
         """Write a part of a segment with so many documents, and open it."""
         name = self.write_part(kind, value, n_docs)
-        return name, READERS[kind](self.part(name), n_docs)
+        read = {"updates": read_updates, "coordinates": read_coordinates}[kind]
+        return name, read(self.part(name), n_docs)
 
     def epoch_of(self, settings: IndexSettings) -> str:
         """Return the epoch of a commit with these settings."""

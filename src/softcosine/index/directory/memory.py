@@ -8,13 +8,13 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from softcosine._validation import check_number
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
 from softcosine.index.segment.segment import Segment
-from softcosine.index.writer.lock import checked_timeout
 
 if TYPE_CHECKING:
     from softcosine.index.directory.commit import Receipt
@@ -49,7 +49,8 @@ class MemoryDirectory:
 
     def writing(self, timeout: float | None) -> MemoryWriter:
         """Open the index for writing."""
-        wait = -1.0 if timeout is None else min(checked_timeout(timeout), threading.TIMEOUT_MAX)
+        check_number("timeout", timeout, least=0, optional=True)
+        wait = -1.0 if timeout is None else min(timeout, threading.TIMEOUT_MAX)
         if not self._lock.acquire(timeout=wait):
             raise IndexLockedError(
                 f"another writer has this index open since more than {timeout:g} seconds; close "

@@ -152,7 +152,7 @@ def _statistics_content(
         frequencies["pieces/numbers"] = pieces.numbers
         frequencies["pieces/frequencies"] = pieces.frequencies
     return {
-        "fields": [of_field.to_settings() for of_field in statistics],
+        "fields": [{"n_docs": own.n_docs, "total_length": own.total_length} for own in statistics],
         "pieces": pieces is not None,
     }, frequencies
 
@@ -265,16 +265,6 @@ def read_updates(folder: Folder, n_docs: int) -> MetadataUpdates:
     return MetadataUpdates.from_arrays(arrays, n_docs, path=folder.path)
 
 
-def _norms_content(norms: Sequence[NDArray[np.float64]], epoch: str) -> _Content:
-    arrays = {str(number): of_field for number, of_field in enumerate(norms)}
-    return {"fields": len(norms), "epoch": epoch}, arrays
-
-
-def _coordinates_content(coordinates: Coordinates, n_docs: int) -> _Content:
-    settings = {"n_docs": n_docs, "dimensions": coordinates.vectors.shape[1]}
-    return settings, coordinates.to_arrays()
-
-
 # What a part of each kind holds; segments are written by `write_segment`.
 _CONTENT: dict[str, Callable[..., _Content]] = {
     "space": _space_content,
@@ -282,15 +272,14 @@ _CONTENT: dict[str, Callable[..., _Content]] = {
     "meaning": _meaning_content,
     "deleted": lambda live: ({"n_docs": len(live)}, {"deleted": np.packbits(~live)}),
     "updates": lambda updates, n_docs: ({"n_docs": n_docs}, updates.to_arrays()),
-    "norms": _norms_content,
-    "coordinates": _coordinates_content,
-}
-
-
-# How the parts are read that a writer reads at once.
-READERS: dict[str, Callable[[Folder, int], Any]] = {
-    "updates": read_updates,
-    "coordinates": read_coordinates,
+    "norms": lambda norms, epoch: (
+        {"fields": len(norms), "epoch": epoch},
+        {str(n): own for n, own in enumerate(norms)},
+    ),
+    "coordinates": lambda coordinates, n_docs: (
+        {"n_docs": n_docs, "dimensions": coordinates.vectors.shape[1]},
+        coordinates.to_arrays(),
+    ),
 }
 
 

@@ -120,27 +120,6 @@ def similar_pairs(
         If `min_similarity` is not above 0.
     """
     minimum, threads = positive(min_similarity), n_threads(threads)
-    return (block for block in _streamed(documents, minimum, threads, progress) if len(block))
-
-
-def positive(min_similarity: float) -> float:
-    """Return min_similarity if it is a number above 0; InvalidInputError otherwise."""
-    minimum = check_min_score(min_similarity, "min_similarity")
-    if minimum <= 0:
-        raise InvalidInputError(
-            f"min_similarity is {min_similarity!r}, which would list nearly every pair; pass a "
-            "number above 0, or k for each document's nearest neighbours."
-        )
-    return minimum
-
-
-def _streamed(
-    documents: Comparison,
-    minimum: float,
-    threads: int,
-    progress: Progress | None,
-) -> Generator[PairBlock]:
-    """Yield the pairs of each panel, even if there are none."""
     bars = Bars.at(minimum, len(documents.numbers), 0, documents.slack)
 
     def meet(panel: int) -> PairBlock:
@@ -157,7 +136,18 @@ def _streamed(
         numbers = documents.numbers
         return PairBlock(numbers[first[order]], numbers[second[order]], scores[order])
 
-    yield from _in_order(meet, documents, threads, progress)
+    return (block for block in _in_order(meet, documents, threads, progress) if len(block))
+
+
+def positive(min_similarity: float) -> float:
+    """Return min_similarity if it is a number above 0; InvalidInputError otherwise."""
+    minimum = check_min_score(min_similarity, "min_similarity")
+    if minimum <= 0:
+        raise InvalidInputError(
+            f"min_similarity is {min_similarity!r}, which would list nearly every pair; pass a "
+            "number above 0, or k for each document's nearest neighbours."
+        )
+    return minimum
 
 
 def nearest_neighbors(
@@ -186,9 +176,29 @@ def nearest_neighbors(
     """
     k, threads = check_k(k), n_threads(threads)
     minimum = check_min_score(min_similarity, "min_similarity")
-    best = _Best(documents, min(k, max(len(documents.numbers) - 1, 1)), minimum)
-    best.compare(threads, progress)
-    return best.graph()
+    n = len(documents.numbers)
+    k = min(k, max(n - 1, 1))
+    # One heap per document, with its worst neighbor at the root.
+    bars = Bars.at(minimum, n, k, documents.slack)
+    others, held = np.zeros((n, k), np.uint32), np.zeros(n, np.int64)
+
+    def scored(begin: int, found: ScoredPairs) -> None:
+        with bars.lock:
+            push_pairs(
+                begin, found.starts, found.documents, found.scores, minimum,
+                bars.best, others, held, bars.documents, documents.slack,
+            )  # fmt: skip
+
+    for _ in _in_order(
+        lambda panel: documents.meet(panel, bars, scored), documents, threads, progress
+    ):
+        pass
+    filled = np.arange(k) < held[:, None]
+    order = np.lexsort((others, np.where(filled, -bars.best, np.inf)), axis=1)
+    numbers, some = documents.numbers, held > 0
+    neighbors = numbers[np.take_along_axis(others, order, axis=1)[filled]]
+    similarities = np.take_along_axis(bars.best, order, axis=1)[filled]
+    return NeighborGraph(numbers[some], running_sum(held[some]), neighbors, similarities)
 
 
 def pair_documents(
@@ -208,46 +218,6 @@ def pair_documents(
                 f"documents have no similarity by it; choose {' or '.join(_SYMMETRIC)}."
             )
     return PairDocuments(parts, S, others)
-
-
-class _Best:
-    """The best neighbors so far: one heap per document, with the worst at its root."""
-
-    def __init__(self, documents: Comparison, k: int, minimum: float) -> None:
-        n = len(documents.numbers)
-        self._documents = documents
-        self._minimum = minimum
-        self._bars = Bars.at(minimum, n, k, documents.slack)
-        self._others = np.zeros((n, k), np.uint32)
-        self._held = np.zeros(n, np.int64)
-
-    def compare(self, threads: int, progress: Progress | None) -> None:
-        """Compare all panels."""
-        documents, bars = self._documents, self._bars
-        for _ in _in_order(
-            lambda panel: documents.meet(panel, bars, self._scored), documents, threads, progress
-        ):
-            pass
-
-    def _scored(self, begin: int, found: ScoredPairs) -> None:
-        with self._bars.lock:
-            push_pairs(
-                begin, found.starts, found.documents, found.scores, self._minimum,
-                self._bars.best, self._others, self._held, self._bars.documents,
-                self._documents.slack,
-            )  # fmt: skip
-
-    def graph(self) -> NeighborGraph:
-        """Return the neighbors, best first."""
-        best, others, held = self._bars.best, self._others, self._held
-        filled = np.arange(best.shape[1]) < held[:, None]
-        order = np.lexsort((others, np.where(filled, -best, np.inf)), axis=1)
-        numbers = self._documents.numbers
-        neighbors = numbers[np.take_along_axis(others, order, axis=1)[filled]]
-        similarities = np.take_along_axis(best, order, axis=1)[filled]
-        some = held > 0
-        starts = running_sum(held[some])
-        return NeighborGraph(numbers[some], starts, neighbors, similarities)
 
 
 def _in_order(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,34 +17,8 @@ from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
 
-
-@dataclass(frozen=True, slots=True)
-class InvertedSegment:
-    """The inverted fields of at most `MAX_DOCS` documents.
-
-    Attributes
-    ----------
-    fields : tuple of Segment
-    positions : tuple of Positions, or None
-    """
-
-    fields: tuple[Segment, ...]
-    positions: tuple[Positions, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Inverted:
-    """A batch of inverted documents.
-
-    Attributes
-    ----------
-    segments : list of InvertedSegment
-    vocabulary : Vocabulary
-        That of the index, followed by the new terms in code point order.
-    """
-
-    segments: list[InvertedSegment]
-    vocabulary: Vocabulary
+# The fields of at most `MAX_DOCS` documents, with the positions of each field, or None.
+_Inverted = tuple[tuple[Segment, ...], tuple[Positions, ...] | None]
 
 
 def invert(
@@ -56,7 +30,7 @@ def invert(
     n_fields: int,
     positions: bool,
     frozen: bool = False,
-) -> Inverted:
+) -> tuple[list[_Inverted], Vocabulary]:
     """Return a batch of documents, inverted.
 
     Parameters
@@ -73,6 +47,13 @@ def invert(
         Whether to store token positions.
     frozen : bool
         Whether to keep the vocabulary: new words are ignored.
+
+    Returns
+    -------
+    segments : list of pairs
+        The fields of at most `MAX_DOCS` documents, and the positions of each field, or None.
+    vocabulary : Vocabulary
+        That of the index, followed by the new terms in code point order.
     """
     counts = analyzed.counts()
     if frozen:
@@ -90,15 +71,17 @@ def invert(
     of_fields = [moved] if n_fields == 1 else [moved[f::n_fields] for f in range(n_fields)]
     cut_fields = [[Segment.from_counts(part) for part in cut(own)] for own in of_fields]
     together = list(zip(*cut_fields, strict=True))
-    if not positions:
-        return Inverted([InvertedSegment(fields, None) for fields in together], longer)
-    running = [positions_of(texts[f::n_fields], analyzer, longer) for f in range(n_fields)]
-    segments, first = [], 0
+    running = [
+        positions_of(texts[f::n_fields], analyzer, longer) for f in range(n_fields * positions)
+    ]
+    segments: list[_Inverted] = []
+    first = 0
     for fields in together:
         last = first + fields[0].n_docs
-        segments.append(InvertedSegment(fields, tuple(own.part(first, last) for own in running)))
+        own = tuple(one.part(first, last) for one in running)
+        segments.append((fields, own if positions else None))
         first = last
-    return Inverted(segments, longer)
+    return segments, longer
 
 
 def renumbered(segment: Segment, numbers: NDArray[np.int32], n_terms: int) -> Segment:
@@ -129,21 +112,11 @@ def document_frequencies(
     """
     counted = np.zeros(n_terms, np.int64)
     for fields, mask in segments:
-        first, *others = (_presence(own, n_terms) for own in fields)
+        first, *others = (own.matrix(n_terms).astype(np.bool_) for own in fields)
         in_any = sum(others, start=first)
-        terms = in_any.indices
-        if mask is not None:
-            terms = terms[np.repeat(mask, np.diff(in_any.indptr))]
-        counted += np.bincount(terms, minlength=n_terms)
+        kept = in_any if mask is None else in_any[mask]
+        counted += np.bincount(kept.indices, minlength=n_terms)
     return counted
-
-
-def _presence(segment: Segment, n_terms: int) -> csr_array:
-    """Return which document contains which term, shape (n_docs, n_terms)."""
-    ones = np.ones(segment.n_postings, np.bool_)
-    return csr_array(
-        (ones, segment.terms.astype(np.int32), segment.pointers), shape=(segment.n_docs, n_terms)
-    )
 
 
 def numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], Vocabulary]:

@@ -29,10 +29,6 @@ from softcosine.errors import InvalidInputError
 Default = Callable[[Any], Any]
 
 
-class _NoJSONError(TypeError):
-    """A value that JSON cannot represent, without a `default`."""
-
-
 def json_of(value: Any, default: Default | None = None) -> str:
     """Return a value as JSON.
 
@@ -63,7 +59,10 @@ def json_of(value: Any, default: Default | None = None) -> str:
             return float(part)
         if default is not None:
             return default(part)
-        raise _NoJSONError(f"an object of type {type(part).__name__} is not JSON serializable")
+        raise TypeError(
+            f"an object of type {type(part).__name__} is not JSON serializable; pass default=, a "
+            "function of what to write"
+        )
 
     return json.dumps(value, allow_nan=False, default=converted)
 
@@ -82,13 +81,8 @@ def metadata_json(document: object, metadata: Any, default: Default | None) -> s
     try:
         return json_of(dict(metadata), default) if metadata else None
     except (TypeError, ValueError, RecursionError) as error:
-        advice = (
-            "; pass default=, a function of what to write"
-            if isinstance(error, _NoJSONError)
-            else ""
-        )
         raise InvalidInputError(
-            f"the metadata of document {document} cannot be written as JSON: {error}{advice}."
+            f"the metadata of document {document} cannot be written as JSON: {error}."
         ) from error
 
 

@@ -138,7 +138,8 @@ class Segment:
         terms = X.indices.astype(np.uint32)
         frequencies, levels = _levels(X.data)
         term_starts, level_starts = _starts(terms, n_terms), _starts(levels, len(frequencies))
-        n_postings = _n_postings(terms)
+        n_postings = int(terms.shape[0])
+        assert n_postings <= _MAX_POSTINGS
         documents = np.empty(n_postings, np.uint16)
         term_groups = np.empty(n_terms + 1, np.int64)
         group_starts = np.empty(n_postings + 1, np.int64)
@@ -171,7 +172,8 @@ class Segment:
         terms = X.indices.astype(np.uint32)
         scaled, powers = balanced(X)
         scales, reals = np.ldexp(1.0, powers), scaled.data
-        n_postings = _n_postings(terms)
+        n_postings = int(terms.shape[0])
+        assert n_postings <= _MAX_POSTINGS
         documents = np.empty(n_postings, np.uint16)
         posting_weights = np.empty(n_postings, np.float32)
         term_starts = _starts(terms, n_terms)
@@ -259,6 +261,16 @@ class Segment:
             return self.frequencies[self.levels]
         return self.reals * np.repeat(self.scales, np.diff(self.pointers))
 
+    def matrix(self, n_terms: int | None = None) -> csr_array:
+        """Return the original matrix; with more columns if there are later terms."""
+        values = self.values() if self.real else self.counts[self.levels]
+        X = csr_array(
+            (values, self.terms.astype(np.int32), self.pointers),
+            shape=(self.n_docs, self.n_terms if n_terms is None else n_terms),
+        )
+        X.has_canonical_format = True
+        return X
+
     @classmethod
     def empty(cls, n_terms: int) -> Self:
         """Return a segment without documents."""
@@ -269,11 +281,6 @@ class Segment:
         """Offset of each of `present_terms` in `documents`, shape (n_present + 1,)."""
         self.require(STARTS)
         return self.term_groups if self.real else self.group_starts[self.term_groups]
-
-    @property
-    def present_frequencies(self) -> NDArray[np.uint32]:
-        """Document frequency of each of `present_terms`, shape (n_present,)."""
-        return np.diff(self.term_starts)
 
     def row(self, document: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """Return the ascending terms of a document, and their values."""
@@ -432,15 +439,6 @@ def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
             "weigh them first and index real weights."
         )
     return present, inverse.astype(np.uint16)
-
-
-def _n_postings(terms: NDArray[np.uint32]) -> int:
-    if terms.shape[0] > _MAX_POSTINGS:
-        raise InvalidInputError(
-            f"{terms.shape[0]} terms of documents stand together, and {_MAX_POSTINGS} is the most; "
-            "leave terms out, or index the documents in several commits."
-        )
-    return int(terms.shape[0])
 
 
 def _directory(term_groups: NDArray[np.int64]) -> dict[str, Any]:

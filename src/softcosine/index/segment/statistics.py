@@ -96,7 +96,7 @@ class FieldStatistics:
         n_docs, length = 0, 0.0
         for number, segment in enumerate(segments):
             mask = None if live is None else live[number]
-            counts = segment.present_frequencies  # checks the arrays of the next line
+            counts = np.diff(segment.term_starts)  # checks the arrays of the next line
             frequencies[segment.present_terms] += counts
             lengths = segment.lengths if mask is None else segment.lengths[mask]
             n_docs += lengths.shape[0]
@@ -111,10 +111,6 @@ class FieldStatistics:
                 "counted; rebuild the index."
             )
         return cls(n_docs, frequencies, int(length))
-
-    def to_settings(self) -> dict[str, Any]:
-        """Return the attributes that are not arrays, as JSON values."""
-        return {"n_docs": self.n_docs, "total_length": self.total_length}
 
 
 def greatest_frequencies(fields: Sequence[FieldStatistics]) -> NDArray[np.int64]:

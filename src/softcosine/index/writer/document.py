@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice, repeat
+from itertools import islice, zip_longest
 from typing import Any, Self
 
 import numpy as np
@@ -195,32 +195,24 @@ def _from_columns(
     *,
     distinct: bool,
 ) -> Iterator[tuple[str, Any, Any]]:
-    numbered = iter(map(str, count())) if ids is None else iter(ids)
-    facts = repeat(None) if metadata is None else iter(metadata)
+    columns = {"texts": texts, "ids": ids, "metadata": metadata}
+    given = {name: column for name, column in columns.items() if column is not None}
     first: dict[str, int] = {}
-    n = 0
-    for n, text in enumerate(texts, 1):
-        id, own = next(numbered, _MISSING), next(facts, _MISSING)
-        if id is _MISSING or own is _MISSING:
-            raise _uneven("ids" if id is _MISSING else "metadata", "fewer")
-        if distinct:
-            place = first.setdefault(checked_id(id, n - 1), n)
-            if place != n:
-                raise DuplicateIdError(
-                    f"documents {place - 1} and {n - 1} have the same id {id!r}; ids must be "
-                    "distinct."
-                )
-        yield id, text, own  # type: ignore[misc]
-    if ids is not None and next(numbered, _MISSING) is not _MISSING:
-        raise _uneven("ids", "more")
-    if metadata is not None and next(facts, _MISSING) is not _MISSING:
-        raise _uneven("metadata", "more")
-
-
-def _uneven(name: str, which: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"there are {which} {name} than documents; give one of each a document."
-    )
+    for n, row in enumerate(zip_longest(*given.values(), fillvalue=_MISSING)):
+        if ended := [name for name, value in zip(given, row, strict=True) if value is _MISSING]:
+            fewer = "texts" not in ended
+            name = ended[0] if fewer else next(name for name in given if name not in ended)
+            raise InvalidInputError(
+                f"there are {'fewer' if fewer else 'more'} {name} than documents; give one of each "
+                "a document."
+            )
+        values = iter(row)
+        text, id = next(values), str(n) if ids is None else next(values)
+        if distinct and (place := first.setdefault(checked_id(id, n), n)) != n:
+            raise DuplicateIdError(
+                f"documents {place} and {n} have the same id {id!r}; ids must be distinct."
+            )
+        yield id, text, next(values, None)
 
 
 # A table of all ids pays if more than one document in so many is looked up.

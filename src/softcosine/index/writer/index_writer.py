@@ -64,11 +64,7 @@ def check_options(
     memory: int | None, merge: MergePolicy | None, **functions: Callable[..., Any] | None
 ) -> None:
     """Raise InvalidInputError unless these options of a writer are valid."""
-    if memory is not None and (type(memory) is not int or memory < _LEAST_MEMORY):
-        raise InvalidInputError(
-            f"memory is {memory!r} bytes; pass a whole number of {_LEAST_MEMORY} or more, or "
-            "None for as much as there is."
-        )
+    check_whole("memory", memory, least=_LEAST_MEMORY, optional=True)
     for name, function in functions.items():
         if function is not None and not callable(function):
             raise InvalidInputError(f"{name} is {function!r}; pass a function, or None.")

@@ -12,8 +12,9 @@ import time
 import weakref
 from pathlib import Path
 
-from softcosine._file_lock import locked_or_closed, unlock_descriptor
-from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine._file_lock import FileLock, locked_or_closed
+from softcosine._validation import check_number
+from softcosine.errors import IndexLockedError
 
 WRITER_TIMEOUT = 10.0  # default of the seconds that a writer waits for another one
 
@@ -23,7 +24,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _LONGEST = 1000  # maximum number of bytes read from the file
 
 
-class WriteLock:
+class WriteLock(FileLock):
     """The lock of one folder, held until `release` or the end of the process.
 
     It is a lock on an open file (``flock``, on Windows ``msvcrt.locking``), which the system
@@ -49,7 +50,8 @@ class WriteLock:
     """
 
     def __init__(self, folder: Path, *, timeout: float | None = 0.0) -> None:
-        wait = math.inf if timeout is None else checked_timeout(timeout)
+        check_number("timeout", timeout, least=0, optional=True)
+        wait = math.inf if timeout is None else timeout
         end, holder = math.inf, None
         self._descriptor: int | None = None
         while (descriptor := _locked(folder / LOCK_FILE)) is None:
@@ -66,16 +68,6 @@ class WriteLock:
     def held(self) -> bool:
         """Whether this process holds the lock."""
         return self._descriptor is not None
-
-    def release(self) -> None:
-        """Release the lock; does nothing if it is already released."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            unlock_descriptor(descriptor)
-
-    def __del__(self) -> None:
-        if getattr(self, "_descriptor", None) is not None:
-            self.release()
 
     def _forget(self) -> None:
         """Close a descriptor inherited by a forked process; the parent keeps the lock."""
@@ -153,16 +145,3 @@ def _held(folder: Path, timeout: float | None) -> str:
         f"{who} has the index {folder} open{waited}, and there can be one at a time; close it, or "
         "wait for it with timeout=."
     )
-
-
-def checked_timeout(timeout: object) -> float:
-    """Return seconds to wait; InvalidInputError if they are no number of 0 or more."""
-    if (
-        isinstance(timeout, bool)
-        or not isinstance(timeout, int | float)
-        or not timeout >= 0  # rejects NaN too
-    ):
-        raise InvalidInputError(
-            f"timeout is {timeout!r}; pass seconds to wait (0 or more), or None to wait for ever."
-        )
-    return float(timeout)

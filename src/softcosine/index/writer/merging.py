@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import vstack
 
 from softcosine._validation import check_number, check_whole
 from softcosine.index.directory.snapshot import IndexedSegment
@@ -154,23 +153,8 @@ def merge_fields(segments: Sequence[Segment], live: Sequence[NDArray[np.bool_]])
         Masks of the documents to keep, one per segment.
     """
     n_terms = max(segment.n_terms for segment in segments)
-    terms, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
-    values: list[NDArray[Any]] = [np.empty(0, np.int32)]
-    for segment, mask in zip(segments, live, strict=True):
-        sizes = np.diff(segment.pointers)
-        taken = np.repeat(mask, sizes)
-        terms.append(segment.terms[taken].astype(np.int32))
-        values.append(segment.counts[segment.levels[taken]])
-        lengths.append(sizes[mask])
-    pointers = np.cumsum(np.concatenate(lengths))
-    if pointers[-1] <= np.iinfo(np.int32).max:
-        pointers = pointers.astype(np.int32)  # otherwise SciPy converts the terms to int64
-    counts = csr_array(
-        (np.concatenate(values), np.concatenate(terms), pointers),
-        shape=(pointers.shape[0] - 1, n_terms),
-    )
-    counts.has_canonical_format = True
-    return Segment.from_counts(counts)
+    rows = [own.matrix(n_terms)[mask] for own, mask in zip(segments, live, strict=True)]
+    return Segment.from_counts(vstack(rows, format="csr"))
 
 
 class MergedDocuments:

@@ -67,14 +67,6 @@ _UPDATE = 256  # bytes per updated document beside its metadata, approximately
 _UPDATES_SHARE = 4  # divisor of the memory for updated metadata
 
 
-def without_epoch() -> InvalidInputError:
-    """Return the error of freezing an index before its first words."""
-    return InvalidInputError(
-        "this index never had a document with words, so that there is nothing to freeze; commit "
-        "some documents first."
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class AnalyzedDocuments:
     """A batch of documents, ready to be inverted.
@@ -295,15 +287,15 @@ class PendingCommit:
         """
         documents, texts, analyzed = batch.documents, batch.texts, batch.analyzed
         assert batch.settings.analyzer is not None
-        inverted = invert(
+        segments, vocabulary = invert(
             texts, analyzed, batch.settings.analyzer, self.vocabulary,
             n_fields=len(self.settings.fields), positions=self.settings.positions,
             frozen=self.settings.frozen,
         )  # fmt: skip
         ids = [document.id for document in documents]
         added, first = [], 0
-        for segment in inverted.segments:
-            stop = first + segment.fields[0].n_docs
+        for fields, positions in segments:
+            stop = first + fields[0].n_docs
             own = documents[first:stop]
             kept = MemoryDocuments(
                 [one.shown for one in own] if self.settings.texts else [""] * len(own),
@@ -314,7 +306,7 @@ class PendingCommit:
                 if self.settings.numbered
                 else None,
             )
-            written = self._writer.write_segment(segment.fields, kept, segment.positions)
+            written = self._writer.write_segment(fields, kept, positions)
             self._ids[written.part] = IdTable(written.documents, hashes_of(ids[first:stop]))
             coordinates = batch.coordinates and batch.coordinates.rows(first, stop)
             added.append(self._with_coordinates(written, coordinates))
@@ -326,7 +318,7 @@ class PendingCommit:
             self._replaces_words &= self.settings.texts and not documents[0].tokenized
         self.delete(ids)
         self._segments = [*self._segments, *added]
-        self.vocabulary = inverted.vocabulary
+        self.vocabulary = vocabulary
         if len(analyzed.vocabulary):  # the language of texts without words is unknown
             self.settings, self._note, self._meaning = batch.settings, batch.note, batch.meaning
         self.changed = True
@@ -509,7 +501,10 @@ class PendingCommit:
     def freeze(self, frozen: bool) -> None:
         """Keep the epoch from the next commit on, or not."""
         if frozen and not self.settings.has_epoch:
-            raise without_epoch()
+            raise InvalidInputError(
+                "this index never had a document with words, so there is nothing to freeze; commit "
+                "some documents first."
+            )
         self.changed = self.changed or frozen != self.settings.frozen
         self.settings = replace(self.settings, frozen=frozen)
 

@@ -90,18 +90,17 @@ class TrainingSpool:
             self._file.flush()
             # A stream takes texts or token lists, not both; a text becomes the list of its words.
             words = analyzer.words if len(self._kinds) > 1 else None
-            texts = _Lines(self._file, words, None if live is None else self._mask(live))
+            mask = None
+            if live is not None:  # the last texts of each id, if its document is live
+                hashes = np.concatenate(self._hashes)
+                last = len(hashes) - 1 - np.unique(hashes[::-1], return_index=True)[1]
+                mask = np.zeros(len(hashes), np.bool_)
+                mask[last] = np.isin(hashes[last], live)
+                mask = np.repeat(mask, self._n_fields)
+            texts = _Lines(self._file, words, mask)
         if texts is None:
             return None
         return TextStream(texts, analyzer, vocabulary=vocabulary, memory=memory)
-
-    def _mask(self, live: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which texts are of live documents, the last ones of their ids."""
-        hashes = np.concatenate(self._hashes)
-        last = len(hashes) - 1 - np.unique(hashes[::-1], return_index=True)[1]
-        mask = np.zeros(len(hashes), np.bool_)
-        mask[last] = np.isin(hashes[last], live)
-        return np.repeat(mask, self._n_fields)
 
     def close(self) -> None:
         """Delete the texts."""
