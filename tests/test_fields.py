@@ -368,8 +368,9 @@ def test_views_of_an_explanation_name_the_fields():
 
 
 def test_snippets_show_words_of_any_field():
-    index = index_of([{"title": "tea", "body": "a red car"}])
-    (hit,) = index.search("bus tea")
+    index = index_of([{"title": "A cup", "body": "tea in a red car"}])
+    (hit,) = index.search("bus tea cup")
+    assert (hit.title, hit.snippet.text) == ("A cup", "tea in a red car")
     assert {hit.snippet.text[m.start : m.end]: m.kind for m in hit.snippet.marks} == {
         "tea": "exact",
         "car": "near",

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies as own
-from softcosine.index.search.highlights import Mark, Snippet, snippet
+from softcosine.index.search.highlights import (
+    Mark,
+    Snippet,
+    sentences,
+    snippet,
+    without_title,
+)
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
 from toys import ToySource
@@ -21,9 +27,14 @@ def marked(found):
     return found.marked(lambda word, kind: f"[{word}]" if kind == "exact" else f"({word})")
 
 
+def worths(**weights):
+    """What terms are worth, each like a query word of its own."""
+    return {term: (weight, kind, term) for term, (weight, kind) in weights.items()}
+
+
 def test_matching_words_are_marked_where_they_stand():
     found = snippet(
-        "Green TEA, and coffee.", PLAIN, {"tea": (2.0, "exact"), "coffee": (1.0, "near")}
+        "Green TEA, and coffee.", PLAIN, worths(tea=(2.0, "exact"), coffee=(1.0, "near"))
     )
     assert found.text == "Green TEA, and coffee."
     assert found.marks == (Mark(6, 9, "exact"), Mark(15, 21, "near"))
@@ -34,26 +45,26 @@ def test_matching_words_are_marked_where_they_stand():
 
 def test_all_words_of_a_text_that_is_shown_whole_are_marked():
     text = f"tea {'x' * 220} tea"
-    assert marked(snippet(text, PLAIN, {"tea": (1.0, "exact")})) == f"[tea] {'x' * 220} [tea]"
+    assert marked(snippet(text, PLAIN, worths(tea=(1.0, "exact")))) == f"[tea] {'x' * 220} [tea]"
 
 
 @given(st.lists(st.sampled_from(["tea", "cup", "wörter", "filler,"]), max_size=14))
 def test_white_space_of_any_kind_is_one_space(words):
-    weights = {"tea": (1.0, "exact"), "cup": (0.5, "near")}
+    weights = worths(tea=(1.0, "exact"), cup=(0.5, "near"))
     found = snippet(" ".join(words), PLAIN, weights, width=90)
     for space in ("\t", "\n", "\N{NO-BREAK SPACE}", "\N{ZERO WIDTH SPACE}"):
         assert snippet(space.join(words), PLAIN, weights, width=90) == found
 
 
 def test_markup_in_a_text_is_escaped():
-    found = snippet("<b>tea</b> & <tea>", PLAIN, {"tea": (1.0, "exact")})
+    found = snippet("<b>tea</b> & <tea>", PLAIN, worths(tea=(1.0, "exact")))
     assert found.to_html() == ("&lt;b&gt;<b>tea</b>&lt;/b&gt; &amp; &lt;<b>tea</b>&gt;")
 
 
 def test_the_heaviest_passage_of_a_long_text_is_chosen():
     filler = "nothing of interest stands here and so on " * 30
     text = f"{filler}tea once. {filler}green tea with coffee at last. {filler}"
-    weights = {"tea": (1.0, "exact"), "coffee": (0.5, "near")}
+    weights = worths(tea=(1.0, "exact"), coffee=(0.5, "near"))
     found = snippet(text, PLAIN, weights)
     assert "green [tea] with (coffee) at last" in marked(found)
     assert found.text.startswith("…")
@@ -64,27 +75,76 @@ def test_the_heaviest_passage_of_a_long_text_is_chosen():
     assert "[tea] and (coffee)" in marked(snippet(many, PLAIN, weights))
 
 
-@given(st.lists(st.sampled_from(["tea", "cup", "pot", *["filler"] * 20]), min_size=20, max_size=80))
-def test_no_other_passage_is_heavier(words):
-    weights = {"tea": (1.0, "exact"), "cup": (0.75, "near"), "pot": (0.5, "near")}
+@given(st.lists(st.sampled_from(["tea", "mug", "cup", "pot.", *["filler."] * 9]), min_size=20))
+def test_no_passage_from_another_sentence_is_heavier(words):
+    weights = {
+        "tea": (1.0, "exact", "tea"), "mug": (0.5, "near", "cup"), "cup": (0.75, "exact", "cup"),
+        "pot": (0.5, "near", "pot"),
+    }  # fmt: skip
     text, width = " ".join(words), 100
 
     def weight(passage):
-        return sum(weights[term][0] for term in set(PLAIN.terms(passage)) if term in weights)
+        held = [weights[term] for term in PLAIN.terms(passage) if term in weights]
+        likest = {word: max(w for w, _, own in held if own == word) for _, _, word in held}
+        return sum(likest.values())
 
     found = snippet(text, PLAIN, weights, width=width)
-    shown = weight(" ".join(found.text[mark.start : mark.end] for mark in found.marks))
-    starts = [0, *(i + 1 for i, c in enumerate(text) if c == " ")]
-    ends = [*(i for i, c in enumerate(text) if c == " "), len(text)]
+    starts = [0, *(i + 2 for i, c in enumerate(text) if c == ".")]
     for start in starts:
-        fitting = [end for end in ends if start < end <= start + width - 40]
-        if fitting:
-            assert weight(text[start : fitting[-1]]) <= shown
+        whole = text[start if start > 20 else 0 :][:width].rpartition(" ")[0]
+        assert weight(whole) <= weight(found.text) + 1e-9
+
+
+def test_a_rare_word_outweighs_many_terms_that_are_like_a_common_one():
+    filler = "nothing of interest stands here and so on. " * 10
+    text = f"{filler}Tea, coffee, cocoa and juice are drinks. {filler}A spouted pot. {filler}"
+    weights = {
+        **dict.fromkeys(("tea", "coffee", "cocoa", "juice"), (1.0, "near", "drink")),
+        "drinks": (1.5, "exact", "drink"), "spouted": (3.0, "exact", "spouted"),
+    }  # fmt: skip
+    assert marked(snippet(text, PLAIN, weights)).startswith("…A [spouted] pot.")
+
+
+def test_equal_passages_and_texts_without_a_query_word_are_compared_by_meaning():
+    filler = "nothing of interest stands here and so on. " * 10
+    text = f"{filler}Black tea. {filler}Green tea. {filler}A drink of leaves. {filler}"
+
+    def nearest(to):
+        return lambda texts: next(i for i, one in enumerate(texts) if one.startswith(to))
+
+    one, none = worths(tea=(1.0, "exact")), worths(leaves=(1.0, "near"), so=(3.0, "near"))
+    assert snippet(text, PLAIN, one).text.startswith("…Black tea.")
+    assert snippet(text, PLAIN, one, nearest=nearest("Green")).text.startswith("…Green tea.")
+    found = snippet(text, PLAIN, none, nearest=nearest("A drink"))
+    assert marked(found).startswith("…A drink of (leaves).")
+    assert "(so)" in marked(snippet(text, PLAIN, none))
+
+
+def test_licences_are_shown_only_for_words_that_stand_nowhere_else():
+    filler = "nothing of interest stands here and on. " * 10
+    licence = "Copyright (C) 2001 Tea Company. You may redistribute this free tea software. "
+    weights = worths(tea=(1.0, "exact"), software=(1.0, "exact"))
+    assert "[tea] [software]" in marked(snippet(f"{filler}{licence}", PLAIN, weights))
+    found = snippet(f"{licence}{filler}Free tea. {filler}", PLAIN, weights)
+    assert marked(found).startswith("…Free [tea]. nothing")
+    found = snippet(f"{filler}Free tea. All rights reserved. {filler}", PLAIN, weights)
+    assert marked(found) == "…Free [tea].…"
+    assert sentences(f"{licence}Free tea.") == [(len(licence), len(licence) + 9)]
+    assert len(sentences(licence.strip())) == 2
+
+
+def test_a_title_is_not_repeated():
+    documents = [{"title": "Green tea", "body": "from China"}, {"title": "Greens", "body": ""}]
+    index = SoftIndex.from_texts(documents, fields=["title", "body"], plain=True)
+    assert [hit.snippet.text for hit in index.search("green china greens")] == [
+        "from China", "Greens"
+    ]  # fmt: skip
+    assert without_title("Greens grow", "Green") == "Greens grow"
 
 
 def test_a_text_without_a_match_shows_its_beginning():
     text = "word " * 200
-    found = snippet(text, PLAIN, {"tea": (1.0, "exact")})
+    found = snippet(text, PLAIN, worths(tea=(1.0, "exact")))
     assert found.marks == ()
     assert found.text.startswith("word word")
     assert found.text.endswith("…")
@@ -93,27 +153,27 @@ def test_a_text_without_a_match_shows_its_beginning():
 
 
 def test_white_space_and_control_characters_are_folded():
-    found = snippet("a\n\n\ttea\0b\u00a0 c", PLAIN, {"tea": (1.0, "exact")})
+    found = snippet("a\n\n\ttea\0b\u00a0 c", PLAIN, worths(tea=(1.0, "exact")))
     assert found.text == "a tea b c"
     assert marked(found) == "a [tea] b c"
 
 
 def test_stop_words_and_stems_are_those_of_the_analyzer():
     english = Analyzer("english", stop_words="english")
-    found = snippet("The runs", english, {"run": (1.0, "exact"), "the": (9.0, "exact")})
+    found = snippet("The runs", english, worths(run=(1.0, "exact"), the=(9.0, "exact")))
     assert marked(found) == "The [runs]"
 
 
 def test_overlapping_words_are_marked_as_one():
     # Scripts without spaces are cut into pairs of characters.
-    weights = {"東京": (1.0, "near"), "京都": (1.0, "exact")}
+    weights = worths(東京=(1.0, "near"), 京都=(1.0, "exact"))
     found = snippet("ここ東京都。", PLAIN, weights)
     assert marked(found) == "ここ[東京都]。"
     assert marked(snippet("東京 京都", PLAIN, weights)) == "(東京) [京都]"
 
 
 def test_words_of_no_weight_are_not_marked():
-    found = snippet("tea coffee", PLAIN, {"tea": (0.0, "exact"), "coffee": (-1.0, "near")})
+    found = snippet("tea coffee", PLAIN, worths(tea=(0.0, "exact"), coffee=(-1.0, "near")))
     assert found.marks == ()
 
 
@@ -133,7 +193,7 @@ def test_text_without_spaces_is_cut_too(length):
     st.sampled_from([60, 100, 240]),
 )
 def test_marks_are_words_of_the_passage(text, words, width):
-    weights = {term: value for word, value in words.items() for term in PLAIN.terms(word)}
+    weights = worths(**{term: value for word, value in words.items() for term in PLAIN.terms(word)})
     found = snippet(text, PLAIN, weights, width=width)
     assert len(found.text) <= width + 2
     end = 0
@@ -141,7 +201,7 @@ def test_marks_are_words_of_the_passage(text, words, width):
         assert end <= mark.start < mark.end <= len(found.text)
         end = mark.end
         shown = PLAIN.terms(found.text[mark.start : mark.end])
-        assert any(weights.get(term, (0, ""))[0] > 0 for term in shown) or not shown
+        assert any(weights.get(term, (0, "", ""))[0] > 0 for term in shown) or not shown
     assert "".join(found.marked(lambda word, kind: word)) == found.text
     stripped = found.to_html()
     for tag in ("<b>", "</b>", "<i>", "</i>"):

@@ -174,7 +174,7 @@ def _by_the_server(
             yield replace(known[id], score=score)
         elif id in lacking and request.where is None:
             number = _n_numbers(snapshot) + place
-            yield Hit(id, score, "", {}, number, None, lambda _: Snippet("", ()))
+            yield Hit(id, score, "", {}, number, None, lambda *_: Snippet("", ()))
 
 
 def _n_numbers(snapshot: Snapshot) -> int:

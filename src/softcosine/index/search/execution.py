@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, compress
 from operator import not_
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from msgspec import structs
@@ -38,7 +38,7 @@ from softcosine.index.search.explanation import EVERY, Explanation, Part, word_p
 from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
-from softcosine.index.search.highlights import Snippet, snippet
+from softcosine.index.search.highlights import Snippet, Worth, by_worth, snippet, without_title
 from softcosine.index.search.matches import Group, Matches, passing
 from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, QueryMeaning
 from softcosine.index.search.plan import MEANING
@@ -109,9 +109,6 @@ FEW_WORDS = 3  # of a query whose words are looked for as they are: names, comma
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
 _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
-
-# For each term: its weight in snippets, and whether it is a query term or a similar one.
-_Weights = dict[str, tuple[float, Literal["exact", "near"]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -591,8 +588,14 @@ class Search:
         snapshot, query, top = self.snapshot, page.query, page.top
         weights = cache(lambda: self._word_weights(query))
 
-        def passage(text: str) -> Snippet:
-            return snippet(text, snapshot.analyzer, weights())
+        def nearest(texts: Sequence[str]) -> int | None:
+            if self.encoding is None or query.meaning is None:
+                return None
+            return self.encoding.nearest(query.meaning, texts)
+
+        def passage(text: str, title: str | None) -> Snippet:
+            text = without_title(text, title)
+            return snippet(text, snapshot.analyzer, weights(), nearest=nearest)
 
         names = tuple(field.name for field in snapshot.fields)
         rows = zip(documents, top.scores.tolist(), top.documents.tolist(), strict=True)
@@ -615,18 +618,27 @@ class Search:
             partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
 
-    def _word_weights(self, query: ReadyQuery) -> _Weights:
-        """Return the weight of each term of the expanded query in snippets, over all fields."""
-        weights: dict[int, float] = {}
-        for weight, one, vector in zip(
-            self.searcher.weights, self.searcher.searchers, query.vectors, strict=True
+    def _word_weights(self, query: ReadyQuery) -> dict[str, Worth]:
+        """Return what each term of the expanded query is worth in a passage, over all fields."""
+        S, weights = self.snapshot.S, dict[int, Worth]()
+
+        def offer(
+            word: str, value: float, terms: NDArray[Any], similarities: NDArray[Any], own: int = -1
+        ) -> None:
+            for j, similarity in zip(terms.tolist(), similarities.tolist(), strict=True):
+                worth: Worth = (value * similarity, "exact" if j == own else "near", word)
+                weights[j] = max(weights.get(j, worth), worth, key=by_worth)
+
+        for weight, vector, parsed in zip(
+            self.searcher.weights, query.vectors, query.parsed, strict=True
         ):
-            expanded = one.expanded(vector)
-            for j, value in zip(expanded.terms.tolist(), expanded.weights.tolist(), strict=True):
-                weights[j] = weights.get(j, 0.0) + weight * value
-        own = {j for parsed in query.parsed for j in parsed.terms.tolist()}
-        term = self.snapshot.S.vocabulary.term
-        return {term(j): (value, "exact" if j in own else "near") for j, value in weights.items()}
+            own = (weight * vector.weights).tolist()
+            for word, i, value in zip(parsed.words, parsed.terms.tolist(), own, strict=True):
+                offer(word, value, *S.row(i), i)
+            outside = (weight * vector.extra_weights).tolist()
+            for one, value in zip(parsed.outside, outside, strict=True):
+                offer(one.word, value, one.terms, one.similarities)
+        return {S.vocabulary.term(j): worth for j, worth in weights.items()}
 
     def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""

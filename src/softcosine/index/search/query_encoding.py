@@ -89,11 +89,17 @@ class QueryEncoding:
 
         Empty without a query table, and for a text of one sentence.
         """
-        found = sentences(self.snapshot.documents.text(number)[:_READ])
-        if self.space.table is None or len(found) < 2:
-            return ""
-        own = Coordinates.of(self.space.static_coordinates(found))
-        return found[int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))]
+        text = self.snapshot.documents.text(number)
+        found = [" ".join(text[slice(*one)].split()) for one in sentences(text)]
+        nearest = self.nearest(meaning, found) if len(found) > 1 else None
+        return "" if nearest is None else found[nearest]
+
+    def nearest(self, meaning: QueryMeaning, texts: Sequence[str]) -> int | None:
+        """Return which text has the nearest sum of word pieces; None without a query table."""
+        if self.space.table is None:
+            return None
+        own = Coordinates.of(self.space.static_coordinates(texts))
+        return int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))
 
     def _summed(self, number: int) -> StaticQuery | None:
         """Return the coordinates of a document without an encoder, word by word."""

@@ -47,7 +47,7 @@ class Hit:
     metadata: dict[str, Any]
     number: int
     title: str | None
-    _snippet: Callable[[str], Snippet] = field(repr=False, compare=False)
+    _snippet: Callable[[str, str | None], Snippet] = field(repr=False, compare=False)
 
     _lazy: ClassVar = {"snippet": Snippet}
 
@@ -62,8 +62,8 @@ class Hit:
 
     @property
     def snippet(self) -> Snippet:
-        """The passage that matches the query best."""
-        return self._snippet(self.text)
+        """The passage that matches the query best, after a title that begins the text."""
+        return self._snippet(self.text, self.title)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle the snippet: the function that computes it refers to the whole index.
