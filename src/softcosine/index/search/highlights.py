@@ -27,6 +27,7 @@ _BOILERPLATE = re.compile(
 
 # Of a term: its weight in a passage, the kind of its marks, and the query word that it is like.
 Worth = tuple[float, _Kind, str]
+_SHORT = 20  # characters of a sentence that is not told apart
 _NEARLY = 0.9  # of the greatest weight
 _NOTHING: Worth = (0.0, "near", "")
 
@@ -193,6 +194,9 @@ def _pieces(
         if some and _BOILERPLATE.search(text, start, stop):
             counted[first:last] = [_NOTHING] * (last - first)
             continue
+        if pieces and first < last and places[first][0] - places[pieces[-1][0]][0] < _SHORT:
+            pieces[-1] = pieces[-1][0], last  # short lines make one piece
+            continue
         while first < last:
             if len(text) - places[first][0] <= width:
                 return [*pieces, (first, len(places))], counted
@@ -256,7 +260,7 @@ def _merged(marks: Iterable[Mark]) -> list[Mark]:
 
 def _begin(start: int) -> int:
     """Return where a passage begins: at the start of the text if that is near."""
-    return 0 if start <= 20 else start
+    return 0 if start <= _SHORT else start
 
 
 def _passage(text: str, start: int, width: int) -> tuple[int, int]:
