@@ -71,7 +71,7 @@ def test_indexing_with_an_encoder_is_like_that_of_python(run, installed, source_
     assert "Encoded 3 documents by toy.\n" in shown
     record = json.loads(run("index", source_file, "-o", path, *given, "--overwrite", "--json"))
     assert record["meaning"] == {
-        "encoder": "toy", "dimensions": 6, "query_table": False, "encoded": 3, "estimated": 0,
+        "encoder": "toy", "dimensions": 6, "query_table": False, "encoded": 3,
         "weights": {
             "soft_bm25": 40.0, "soft_tf_bm25": 30.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
         },
@@ -195,17 +195,13 @@ def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder,
     refused = " ".join(run("search", folder, "x", "--ask", "encoder", code=2).split())
     assert "the encoder 'toy' of this index is not known here (pass it" in refused
     source_file.write_text('{"id": "new", "text": "a new moon"}\n', "utf-8")
-    shown = " ".join(run("add", folder, source_file).split())
-    assert (
-        "2 documents with estimated coordinates, because the encoder toy is not installed" in shown
-    )
-    assert "softcosine admin encode" in shown
+    refused = " ".join(run("add", folder, source_file, code=2).split())
+    assert "'toy' of this index is not known here" in refused
+    assert "would rank below the others" in refused
     installed["toy"] = ToyEncoder()
     light_encoder.cache_clear()
-    assert json.loads(run("admin", "encode", folder, "--json"))["new"] == 1
-    source_file.write_text('{"id": "newer", "text": "the newest moon"}\n', "utf-8")
     assert json.loads(run("add", folder, source_file, "--json"))["note"] == ""
-    assert SoftIndex.open(folder).snapshot.n_encoded == 5
+    assert SoftIndex.open(folder).snapshot.n_encoded == 4
 
 
 def test_a_batch_says_that_the_encoder_is_missing(installed, folder, tmp_path, capsys):
@@ -225,15 +221,14 @@ def test_a_batch_says_that_the_encoder_is_missing(installed, folder, tmp_path, c
         assert ("because the encoder toy is not installed" in shown.err) == told
 
 
-def test_documents_of_shards_without_coordinates_are_told(run, installed, source_file, tmp_path):
+def test_documents_of_shards_need_the_encoder_too(run, installed, source_file, tmp_path):
     path = tmp_path / "all.shards"
     options = {"encoder": installed["toy"], "plain": True}
     built(path, TEXTS.values(), meaning_space=toy_space(["moon", "green"]), **options)
     del installed["toy"]
     light_encoder.cache_clear()
-    note = json.loads(run("add", path, source_file, "--json"))["note"]
-    assert note.startswith("5 documents with estimated coordinates, because the encoder toy is not")
-    assert note.endswith(f"then run softcosine admin encode {path}.")
+    refused = " ".join(run("add", path, source_file, code=2).split())
+    assert "would rank below the others" in refused
 
 
 def test_without_encoder_and_query_table_words_are_searched(run, installed, source_file, tmp_path):

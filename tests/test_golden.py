@@ -6,14 +6,24 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from softcosine.errors import IndexFormatError, SoftCosineWarning
+from softcosine.encoders.loading import load_encoder
+from softcosine.errors import IndexFormatError, InvalidInputError
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.commit import VERSION
 from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
 from softcosine.storage import MANIFEST
+
+
+class Golden:
+    """An encoder in place of the one of the stored indexes."""
+
+    def encode(self, texts):
+        return np.ones((len(texts), 2), np.float32)
+
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("index-*/"))
 
@@ -51,11 +61,15 @@ def test_an_index_of_a_released_format_answers_as_it_did(path):
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
 def test_an_index_of_a_released_format_is_written_on(path, tmp_path):
     copy = shutil.copytree(path, tmp_path / "x")
-    index = SoftIndex.open(copy)
+    document = {"title": "new", "body": "a hound on a bike"}
+    with SoftIndex.open(copy).writer() as writer:
+        with pytest.raises(InvalidInputError, match="'golden' of this index is not known here"):
+            writer.add("new", document)
+        assert writer.n_docs == 5
+    index = SoftIndex.open(copy, encoder=load_encoder(Golden(), name="golden"))
     with index.writer() as writer:
-        writer.add("new", {"title": "new", "body": "a hound on a bike"})
-        with pytest.warns(SoftCosineWarning, match="get estimated coordinates"):
-            writer.merge()
+        writer.add("new", document)
+        writer.merge()
     assert index.search("new hound")[0].id == "new"
     with index.writer() as writer:
         writer.delete("new")

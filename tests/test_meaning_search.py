@@ -180,22 +180,13 @@ def test_deleted_and_replaced_documents_leave_an_index_as_made_anew(documents, d
         )
 
 
-def test_documents_that_were_not_encoded_are_found_by_words_and_completed_later(tmp_path):
+def test_documents_are_added_with_the_encoder_or_not_at_all(tmp_path):
     index = sc.SoftIndex.create(tmp_path / "x", encoder=ToyEncoder(), plain=True)
     with index.writer() as writer:
         writer.add("a", "green tea")
     other = sc.SoftIndex.open(tmp_path / "x")
-    with (
-        pytest.warns(SoftCosineWarning, match="stay without coordinates"),
-        other.writer() as writer,
-    ):
+    with other.writer() as writer, pytest.raises(InvalidInputError, match="is not known here"):
         writer.add("b", "green tea")
-    assert (other.snapshot.n_encoded, other.search("tea", ask="words").ids) == (1, ["a", "b"])
-    with other.writer() as writer:
-        assert writer.encode(ToyEncoder()) == 1
-    assert other.snapshot.n_encoded == 2
-    first, second = other.search("tea", ask="encoder")
-    assert first.score == second.score
     with other.writer() as writer:
         assert writer.encode(ToyEncoder()) == 0
 

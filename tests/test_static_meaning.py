@@ -1,9 +1,8 @@
-"""Coordinates of documents that no encoder has read: sums over the query table, and estimates."""
+"""Coordinates of documents that no encoder has read: sums over the query table."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,18 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import softcosine as sc
-from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineWarning
-from softcosine.index.directory.check import check_index
-from softcosine.index.directory.store import Store
+from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.search.execution import FEW_WORDS
 from softcosine.index.search.meaning import FLOOR, FLOOR_OF_UNKNOWN
 from softcosine.index.segment.coordinates import Coordinates
-from softcosine.index.writer import document_vectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.space.meaning import MeaningSpace
 from softcosine.space.meaning_file import bundled_static
-from softcosine.space.static_correction import StaticCorrection
-from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
+from toy_encoder import DIMENSIONS, ToyEncoder, toy_space
 
 WORDS = ("flat", "tyre", "moon", "tea", "green", "wheel", "red", "night")
 SPACE = toy_space([*WORDS, "sun"])
@@ -188,113 +183,30 @@ def test_what_sums_cannot_use_is_refused(tmp_path):
         made(["x"], encoder=ToyEncoder("static"), meaning_space=None)
 
 
-@pytest.fixture
-def partly(tmp_path):
-    """An index of which an encoder has read half of the documents."""
-    random = np.random.default_rng(0)
-    documents = [" ".join(random.choice(WORDS, random.integers(1, 6))) for _ in range(40)]
-    index = sc.SoftIndex.create(
-        tmp_path / "x", encoder=ToyEncoder(), meaning_space=SPACE, plain=True, language="english"
-    )
-    with index.writer() as writer:
-        writer.add_many(map(str, range(20)), documents[:20])
+def test_documents_are_not_added_without_the_encoder_of_an_index(tmp_path):
+    index = made(["green tea", "moon"], encoder=ToyEncoder())
+    index.save(tmp_path / "x")
     index = sc.SoftIndex.open(tmp_path / "x")
-    with (
-        pytest.warns(SoftCosineWarning, match="20 documents get estimated coordinates"),
-        index.writer(merge=None) as writer,
-    ):
-        writer.add_many(map(str, range(20, 40)), documents[20:])
-    return index, documents, tmp_path / "x"
-
-
-def test_documents_without_their_encoder_are_estimated_until_it_reads_them(partly):
-    index, documents, path = partly
-    assert (index.snapshot.n_encoded, index.snapshot.n_estimated) == (20, 20)
-    _, last = [segment.coordinates for segment in index.snapshot.segments]
-    assert np.array_equal(last.vectors, SPACE.static_coordinates(documents[20:]))
-    hits = index.search("night", ask="static", k=99)
-    assert "20 of 40 documents are encoded, the coordinates of 20 are estimated" in hits.plan.reason
     with index.writer() as writer:
-        writer.merge()
-        writer.delete("0")
-        writer.delete("39")
-    assert shown(index.search("night", ask="static", k=99)) == [
-        pair for pair in shown(index.search("night", ask="static", k=99)) if pair[0] != "39"
-    ]
-    assert (index.snapshot.n_encoded, index.snapshot.n_estimated) == (19, 19)
-    assert sc.SoftIndex.open(path, verify=True).snapshot.n_estimated == 19
-    pairs = index.pairs(min_similarity=0.01, by="meaning")
-    assert {str(number) for number in range(20, 39)} <= {id for pair in pairs for id in pair[:2]}
+        with pytest.raises(InvalidInputError, match="would rank below the others"):
+            writer.add("new", "a flat tyre")
+        writer.delete("1")
+    assert list(sc.SoftIndex.open(tmp_path / "x")) == ["0"]
+    index = sc.SoftIndex.open(tmp_path / "x", encoder=ToyEncoder())
     with index.writer() as writer:
-        assert writer.encode(ToyEncoder()) == 19
-    assert (index.snapshot.n_encoded, index.snapshot.n_estimated) == (38, 0)
-    anew = made(documents[1:39], encoder=ToyEncoder(), ids=[str(i) for i in range(1, 39)])
-    assert shown(index.search("night", k=99)) == shown(anew.search("night", k=99))
+        writer.add("new", "a flat tyre")
+    assert index.snapshot.n_encoded == 2
 
 
-def test_encoded_documents_teach_the_estimates_of_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(document_vectors, "_LEAST", 20)
-    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(DIMENSIONS, DIMENSIONS)))[0]
-
-    class Turned(ToyEncoder):
-        """An encoder whose vectors are the sums of the table, turned."""
-
-        def encode(self, texts):
-            return np.array([turn @ vector(text) for text in texts], np.float32)
-
-    random = np.random.default_rng(0)
-    documents = [" ".join(random.choice(WORDS, random.integers(2, 6))) for _ in range(120)]
-    index = sc.SoftIndex.create(
-        tmp_path / "x", encoder=Turned(), meaning_space=SPACE, plain=True, language="english"
-    )
-    with index.writer() as writer:
-        writer.add_many(map(str, range(100)), documents[:100])
-        writer.add("blank", "")
-    index = sc.SoftIndex.open(tmp_path / "x")
-    with pytest.warns(SoftCosineWarning, match="estimated"), index.writer(merge=None) as writer:
-        writer.add_many(map(str, range(100, 121)), [*documents[100:], "zzz"])
-    vectors = index.snapshot.segments[-1].coordinates.vectors.astype(float)
-    assert not vectors[20].any()
-    right = np.array([turn @ vector(text) for text in documents[100:]])
-    cosines = (vectors[:20] * right).sum(axis=1)
-    cosines /= np.linalg.norm(vectors[:20], axis=1) * np.linalg.norm(right, axis=1)
-    assert cosines.min() > 0.9
-    static = SPACE.table.sums(documents[100:])
-    before = (static * right).sum(axis=1)
-    before /= np.linalg.norm(static, axis=1) * np.linalg.norm(right, axis=1)
-    assert before.mean() < 0.5
-
-
-def test_a_correction_is_a_ridge_regression_of_unit_vectors():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(50, 4))
-    Y = random.integers(-127, 128, (50, 4)).astype(np.int8)
-    correction = StaticCorrection.fitted(X, Y)
-    A = X / np.linalg.norm(X, axis=1, keepdims=True)
-    B = Y / np.linalg.norm(Y.astype(float), axis=1, keepdims=True)
-    A0, B0 = A - A.mean(axis=0), B - B.mean(axis=0)
-    root = np.sqrt(0.1 * np.square(A0).sum() / 4)
-    W = np.linalg.lstsq(
-        np.concatenate([A0, root * np.eye(4)]), np.concatenate([B0, np.zeros((4, 4))])
-    )[0]
-    np.testing.assert_allclose(correction.corrected(X), A0 @ W + B.mean(axis=0))
-    assert not correction.corrected(np.zeros((2, 4))).any()
-    same = StaticCorrection.fitted(np.ones((9, 4)), np.tile(Y[:1], (9, 1)))  # no variance
-    np.testing.assert_allclose(same.corrected(np.ones((1, 4)))[0], B[0])
-
-
-def test_marks_of_estimates_are_checked(partly):
-    index, _, path = partly
-    own = index.snapshot.segments[-1].coordinates
-    marked = Coordinates.from_arrays(own.to_arrays(), 20, DIMENSIONS)
-    assert marked.estimated.all()
-    assert not marked.encoded.any()
-    marked.check()
-    with pytest.raises(CorruptIndexError, match="marked as estimated"):
-        replace(Coordinates.none(3, 2), estimated=np.ones(3, bool)).check()
+def test_vectors_that_were_guessed_by_an_older_version_are_read_by_encode():
+    own = Coordinates.of(np.array([[1, 2], [3, 4], [5, 6]], np.int8))
+    marks = np.packbits(np.array([False, True, False]))
+    read = Coordinates.from_arrays({**own.to_arrays(), "estimated": marks}, 3, 2)
+    assert read.known.tolist() == [True, False, True]
+    assert read.vectors.tolist() == [[1, 2], [0, 0], [5, 6]]
+    read.check()
     with pytest.raises(CorruptIndexError, match="estimated"):
-        Coordinates.from_arrays({**own.to_arrays(), "estimated": np.zeros(2, "u1")}, 20, DIMENSIONS)
-    check_index(Store.open(path))
+        Coordinates.from_arrays({**own.to_arrays(), "estimated": np.zeros(2, "u1")}, 3, 2)
 
 
 def test_the_command_line_indexes_without_an_encoder(run, tmp_path):

@@ -42,7 +42,7 @@ def info(index: AnyIndex, as_json: Json = False) -> None:
     JSON: index; documents, deleted (not merged away yet), segments, counted (documents behind the
     term weights), terms, postings, generation (number of the commit), commit, epoch, frozen, fields
     of name and weight, positions, texts (true if stored), ranking, weighting, analyzer, language,
-    note, meaning (null without encoder; else encoder, dimensions, query_table, encoded, estimated,
+    note, meaning (null without encoder; else encoder, dimensions, query_table, encoded,
     weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on. Of an index of a
     server also name and aliases; of one in a folder also bytes, and list_use (null without synonym
     lists): n_entries, n_used, n_in_queries (with one word in no document), reasons, and the first
@@ -277,8 +277,6 @@ def _meaning(facts: dict[str, Any]) -> str:
         else f"{n_encoded:,} of {counted(n_docs, 'document')}"
     )
     encoded += " encoded" if meaning["encoder"] != "static" else " by the query table"
-    if meaning["estimated"]:
-        encoded += f", {meaning['estimated']:,} estimated"
     table = "" if meaning["query_table"] else " (no query table)"
     own = facts["ranking"]
     weights = ", ".join(

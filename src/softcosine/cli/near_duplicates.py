@@ -204,7 +204,7 @@ def _say_what_lacks_coordinates(opened: Searchable | RemoteIndex, by: str, index
         return n_docs
     facts = facts_of(opened)
     assert facts is not None
-    if n_left := n_docs - facts["encoded"] - facts["estimated"]:
+    if n_left := n_docs - facts["encoded"]:
         so = "left out" if by == "meaning" else "compared by words alone"
         console(stderr=True).print(
             f"Without coordinates, and {so}: {counted(n_left, 'document')}; softcosine "

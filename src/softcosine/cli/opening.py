@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from softcosine._validation import check_choice
 from softcosine.cli.derived import option
-from softcosine.cli.output import counted
 from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
@@ -188,23 +187,6 @@ def missing_encoder(opened: Searchable | RemoteIndex, encoder: str | None, weigh
     return (
         f"Searched {way}, because the encoder {meaning.encoder} is not installed; "
         f"{_how_to_get(meaning.encoder)}."
-    )
-
-
-def how_to_complete(opened: Searchable, path: Path, encoder: str | None) -> str:
-    """Return how documents get coordinates by the encoder that it has not read, else ""."""
-    from softcosine.index.encoding import light_encoder
-
-    meaning = opened.snapshot.meaning
-    if meaning is None or meaning.static or encoder is not None:
-        return ""
-    n_left = len(opened) - opened.snapshot.n_encoded
-    if light_encoder(meaning.encoder) is not None or not n_left:
-        return ""
-    lack = "without coordinates" if meaning.table is None else "with estimated coordinates"
-    return (
-        f"{counted(n_left, 'document')} {lack}, because the encoder {meaning.encoder} is not "
-        f"installed; {_how_to_get(meaning.encoder)}, then run softcosine admin encode {path}."
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,7 +16,6 @@ from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.opening import (
     any_index,
     facts_of,
-    how_to_complete,
     is_served,
     name_of,
     open_searchable,
@@ -42,7 +40,7 @@ from softcosine.cli.options import (
 from softcosine.cli.output import counted, duration, print_result, size
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import ADVICE, Types, fields_named, types_named
-from softcosine.errors import IndexLockedError, InvalidInputError, SoftCosineWarning
+from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.requests import FilterRequest
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 
@@ -79,8 +77,7 @@ def add(
     get their similar terms from the sources stored in the index. A column of CSV or TSV that the
     index has keeps the type of its values there: a cell that has another one is an error.
 
-    If the index has an encoder, it reads the new documents; where it is not installed, 'admin
-    encode' does so later.
+    If the index has an encoder, it reads the new documents; it must be installed.
 
     The documents for an index of a server need ids; they are sent in one request. Those for a
     sharded index need ids, too, and their new terms are not indexed.
@@ -92,11 +89,8 @@ def add(
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
-        warnings.catch_warnings(),
         changing(index, wait, memory, report, encoder, encoder_cache) as (opened, writer),
     ):
-        # Each batch warns; the note below is about all of them.
-        warnings.filterwarnings("ignore", ".* (stay|get) .*coordinates", SoftCosineWarning)
         before, columns.index = opened.info(), opened
         documents = reading.documents(
             inputs, _fields([own["name"] for own in before["fields"]], reading), report,
@@ -108,7 +102,7 @@ def add(
         report("committing", 0, None)
         changed = writer.commit(refresh)
         facts, n_terms = written(opened, index, started), opened.info()["terms"]
-        note = "" if is_served(index) else _note(opened, index, encoder, n_terms - before["terms"])
+        note = "" if is_served(index) else _note(opened, n_terms - before["terms"])
     new = getattr(changed, "added", facts["documents"] - before["documents"])
     replaced = getattr(changed, "replaced", n_read - new)
     facts |= {
@@ -377,12 +371,10 @@ def changing(
         yield opened, writer
 
 
-def _note(opened: EitherIndex, index: Path, encoder: str | None, n_new_terms: int) -> str:
-    note = how_to_complete(opened, index, encoder)
+def _note(opened: EitherIndex, n_new_terms: int) -> str:
     if n_new_terms and opened.source is None and not opened.snapshot.settings.plain:
-        no_source = "The index has no stored source, so new terms have no similar terms."
-        note = " ".join(filter(None, (no_source, note)))
-    return note
+        return "The index has no stored source, so new terms have no similar terms."
+    return ""
 
 
 def _fields(names: list[str], reading: Records) -> Fields:

@@ -49,7 +49,7 @@ class ShardCounts:
 
     Attributes
     ----------
-    n_docs, n_deleted, n_segments, n_postings, n_encoded, n_estimated : int
+    n_docs, n_deleted, n_segments, n_postings, n_encoded : int
         See `Snapshot`.
     keeps_positions, keeps_texts : bool
     """
@@ -59,7 +59,6 @@ class ShardCounts:
     n_segments: int
     n_postings: int
     n_encoded: int
-    n_estimated: int
     keeps_positions: bool
     keeps_texts: bool
 
@@ -126,7 +125,7 @@ class Shard:
         snapshot = self._snapshot
         return ShardCounts(
             snapshot.n_docs, snapshot.n_deleted, snapshot.n_segments, snapshot.n_postings,
-            snapshot.n_encoded, snapshot.n_estimated, snapshot.keeps_positions,
+            snapshot.n_encoded, snapshot.keeps_positions,
             snapshot.documents.keeps_texts,
         )  # fmt: skip
 

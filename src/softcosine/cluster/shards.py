@@ -267,11 +267,6 @@ class ShardedSnapshot(Snapshot):
         return sum(one.n_encoded for one in self.counts)
 
     @property
-    def n_estimated(self) -> int:
-        """Number of live documents whose coordinates are estimated by the query table."""
-        return sum(one.n_estimated for one in self.counts)
-
-    @property
     def n_segments(self) -> int:
         """Number of segments with documents."""
         return sum(one.n_segments for one in self.counts)

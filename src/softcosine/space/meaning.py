@@ -18,7 +18,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.meaning import project_rows
 from softcosine.similarity.source import SourceState
 from softcosine.space.query_table import QueryTable, identity_of
-from softcosine.space.static_correction import StaticCorrection
 from softcosine.text.vocabulary import Vocabulary
 
 STATIC = "static"  # in place of the encoder's name, if documents are sums over the query table
@@ -178,9 +177,7 @@ class MeaningSpace:
             coordinates[part] = _rounded(self._projected(rows[part]))
         return coordinates
 
-    def static_coordinates(
-        self, texts: Sequence[str], correction: StaticCorrection | None = None
-    ) -> NDArray[np.int8]:
+    def static_coordinates(self, texts: Sequence[str]) -> NDArray[np.int8]:
         """Return coordinates of documents without the encoder: sums over the query table.
 
         Each word piece of a text counts as often as it occurs, since the table is fitted so that
@@ -189,16 +186,13 @@ class MeaningSpace:
         Parameters
         ----------
         texts : sequence of str
-        correction : StaticCorrection, optional
-            Applied to the sums.
 
         Raises
         ------
         InvalidInputError
             If the space has no query table.
         """
-        sums = self._own_table().sums(texts)
-        return _rounded(sums if correction is None else correction.corrected(sums))
+        return _rounded(self._own_table().sums(texts))
 
     def unit(self, vector: ArrayLike) -> NDArray[np.float64]:
         """Return the coordinates of one encoder's vector, of length 1, float64.

@@ -129,8 +129,8 @@ class IndexedSegment:
 
     @property
     def unread(self) -> NDArray[np.bool_]:
-        """Mask of live documents without coordinates or with estimated ones, shape (n_docs,)."""
-        return self.mask if self.coordinates is None else self.mask & ~self.coordinates.encoded
+        """Mask of live documents without coordinates, shape (n_docs,)."""
+        return self.mask if self.coordinates is None else self.mask & ~self.coordinates.known
 
     @property
     def whole(self) -> bool:
@@ -321,17 +321,9 @@ class Snapshot:
 
     @cached_property
     def n_encoded(self) -> int:
-        """Number of live documents whose coordinates are those of the space's encoder."""
-        return self._n_coordinates("encoded")
-
-    @cached_property
-    def n_estimated(self) -> int:
-        """Number of live documents whose coordinates are estimated by the query table."""
-        return self._n_coordinates("estimated")
-
-    def _n_coordinates(self, kind: str) -> int:
+        """Number of live documents with coordinates."""
         return sum(
-            int(np.count_nonzero(getattr(one.coordinates, kind) & one.mask))
+            int(np.count_nonzero(one.coordinates.known & one.mask))
             for one in self.segments
             if one.coordinates is not None
         )
@@ -346,7 +338,6 @@ class Snapshot:
             "dimensions": meaning.dimensions,
             "query_table": meaning.table is not None,
             "encoded": self.n_encoded,
-            "estimated": self.n_estimated,
             "weights": dict(self.settings.meaning_weights),
         }
 

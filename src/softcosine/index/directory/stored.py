@@ -233,7 +233,9 @@ def read_coordinates(folder: Folder, n_docs: int) -> Coordinates:
     """Open the coordinates of a segment's documents."""
     _check_n_docs(folder, n_docs)
     dimensions = count_in(folder.settings, "dimensions", MAX_DIMENSIONS)
-    arrays = {name: folder.array(name) for name in ("vectors", "inverse_lengths", "estimated")}
+    known = {name for file in folder.files.values() for name in file.get("arrays", {})}
+    names = ("vectors", "inverse_lengths", *(known & {"estimated"}))
+    arrays = {name: folder.array(name) for name in names}
     return Coordinates.from_arrays(arrays, n_docs, dimensions)
 
 

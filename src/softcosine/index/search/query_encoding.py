@@ -121,8 +121,6 @@ class QueryEncoding:
         done = "are encoded"
         if self.space.static:
             how, done = "coordinates are sums over the query table", "have coordinates"
-        if n_estimated := self.snapshot.n_estimated:
-            done += f", the coordinates of {n_estimated:,} are estimated"
         reason = (
             f"{plan.reason}: words + {self.weight:g} x cosine; {how}{self.note}; {n_encoded:,} of "
             f"{n_docs:,} documents {done}"

@@ -25,28 +25,19 @@ class Coordinates:
         Zero for documents without coordinates.
     inverse_lengths : ndarray of shape (n_docs,), float32
         1 / length, 0 for zero vectors.
-    estimated : ndarray of shape (n_docs,), bool
-        Whether the vector is estimated by the query table, for want of the encoder.
     """
 
     vectors: NDArray[np.int8]
     inverse_lengths: NDArray[np.float32]
-    estimated: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, vectors: NDArray[np.int8], estimated: NDArray[np.bool_] | bool = False) -> Self:
-        """Return the coordinates with the lengths of the vectors; zero vectors are not estimated.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (n_docs, dimensions), int8
-        estimated : ndarray of shape (n_docs,), or bool for all documents
-        """
+    def of(cls, vectors: NDArray[np.int8]) -> Self:
+        """Return the coordinates with the lengths of vectors of shape (n_docs, dimensions)."""
         vectors = np.ascontiguousarray(vectors)
         squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)
         lengths = np.sqrt(np.maximum(squares, 1))
         inverse = np.where(squares > 0, 1.0 / lengths, 0.0).astype(np.float32)
-        return cls(vectors, inverse, (squares > 0) & estimated)
+        return cls(vectors, inverse)
 
     @classmethod
     def none(cls, n_docs: int, dimensions: int) -> Self:
@@ -55,13 +46,13 @@ class Coordinates:
 
     def rows(self, start: int, stop: int) -> Self:
         """Return the coordinates of consecutive documents."""
-        return type(self).of(self.vectors[start:stop], self.estimated[start:stop])
+        return type(self).of(self.vectors[start:stop])
 
     def replaced(self, documents: NDArray[np.intp], other: Self) -> Self:
         """Return the coordinates with those of some documents replaced."""
-        vectors, estimated = self.vectors.copy(), self.estimated.copy()
-        vectors[documents], estimated[documents] = other.vectors, other.estimated
-        return type(self).of(vectors, estimated)
+        vectors = self.vectors.copy()
+        vectors[documents] = other.vectors
+        return type(self).of(vectors)
 
     @classmethod
     def merged(
@@ -75,54 +66,44 @@ class Coordinates:
             np.zeros((rows.shape[0], dimensions), np.int8) if own is None else own.vectors[rows]
             for own, rows in zip(coordinates, chosen, strict=True)
         ]
-        estimated = [
-            np.zeros(rows.shape[0], np.bool_) if own is None else own.estimated[rows]
-            for own, rows in zip(coordinates, chosen, strict=True)
-        ]
-        return cls.of(np.concatenate(vectors), np.concatenate(estimated))
+        return cls.of(np.concatenate(vectors))
 
     @property
     def known(self) -> NDArray[np.bool_]:
         """Whether each document has coordinates, shape (n_docs,)."""
         return self.inverse_lengths > 0
 
-    @property
-    def encoded(self) -> NDArray[np.bool_]:
-        """Whether the coordinates of each document are those of the encoder, shape (n_docs,)."""
-        return self.known & ~self.estimated
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return flat arrays for `from_arrays`."""
         return {
             "vectors": self.vectors.reshape(-1),
             "inverse_lengths": self.inverse_lengths,
-            "estimated": np.packbits(self.estimated),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_docs: int, dimensions: int) -> Self:
         """Return the coordinates of `to_arrays`; CorruptIndexError if they are invalid."""
-        vectors, lengths, bits = (
-            arrays[name] for name in ("vectors", "inverse_lengths", "estimated")
-        )
+        vectors, lengths = arrays["vectors"], arrays["inverse_lengths"]
         check_array("vectors", vectors, ("int8",), n_docs * dimensions)
         check_array("inverse_lengths", lengths, ("float32",), n_docs)
         check_values("inverse_lengths", lengths, least=0.0)
+        vectors = vectors.reshape(n_docs, dimensions)
+        if (bits := arrays.get("estimated")) is None:
+            return cls(vectors, lengths)
+        # Of an older version, which guessed vectors where it had no encoder: `encode` reads them.
         check_array("estimated", bits, ("uint8",), (n_docs + 7) // 8)
-        estimated = np.unpackbits(np.asarray(bits), count=n_docs).astype(np.bool_)
-        return cls(vectors.reshape(n_docs, dimensions), lengths, estimated)
+        guessed = np.unpackbits(np.asarray(bits), count=n_docs).astype(np.bool_)
+        if not guessed.any():
+            return cls(vectors, lengths)
+        return cls.of(np.where(guessed[:, np.newaxis], np.int8(0), vectors))
 
     def check(self) -> None:
         """Read all numbers; CorruptIndexError if they contradict each other."""
-        right = Coordinates.of(self.vectors, self.estimated)
+        right = Coordinates.of(self.vectors)
         if not np.array_equal(self.inverse_lengths, right.inverse_lengths):
             raise CorruptIndexError(
                 "the lengths of the documents' coordinates are not those of the vectors; rebuild "
                 "the index."
-            )
-        if not np.array_equal(self.estimated, right.estimated):
-            raise CorruptIndexError(
-                "coordinates that are zero are marked as estimated; rebuild the index."
             )
 
 

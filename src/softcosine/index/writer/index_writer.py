@@ -208,11 +208,14 @@ class IndexWriter(Committing):
         Raises
         ------
         InvalidInputError
-            If the id, the text or the metadata are invalid. The index does not change.
+            If the id, the text or the metadata are invalid, or the encoder of the index is not
+            installed. The index does not change.
         OSError
             If the buffer is full and cannot be written to disk.
         """
         self._check_open()
+        if self._pending.meaning is not None:
+            self._reader.encoder_of(self._pending.meaning)  # raises before anything is buffered
         document = new_document(id, text, metadata, fields=self._fields, default=self._default)
         if number is not None or self._pending.settings.numbered:
             self._last_number = self._checked_number(number)
@@ -609,7 +612,6 @@ class IndexWriter(Committing):
         self._writer.discard()
 
     def _new_pending(self) -> PendingCommit:
-        self._reader.correction = None
         return PendingCommit(
             self._writer, memory=self._memory, builder=self._builder,
             encoder=self._reader, report=self._report,

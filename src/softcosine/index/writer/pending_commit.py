@@ -239,7 +239,7 @@ class PendingCommit:
         self._n_batches += 1
         meaning = self._space_of_meaning(settings)
         shown = [document.shown for document in documents]
-        coordinates = self._encoder.coordinates(meaning, shown, settings.language, self._segments)
+        coordinates = self._encoder.coordinates(meaning, shown, settings.language)
         batch = AnalyzedDocuments(documents, texts, coordinates, analyzed, settings, meaning, note)
         self._n_read += len(documents)
         self._report("inverting", 0, None)
@@ -340,12 +340,10 @@ class PendingCommit:
                 own = Coordinates.none(entry.n_docs, meaning.dimensions)
             for some in np.split(unread, range(_ENCODED_AT_ONCE, len(unread), _ENCODED_AT_ONCE)):
                 texts = [entry.documents.text(local) for local in some.tolist()]
-                coordinates = self._encoder.coordinates(
-                    meaning, texts, settings.language, self._segments
-                )
-                if coordinates is not None and coordinates.encoded.any():
+                coordinates = self._encoder.coordinates(meaning, texts, settings.language)
+                if coordinates is not None and coordinates.known.any():
                     own = own.replaced(some, coordinates)
-                    n_own += int(np.count_nonzero(coordinates.encoded))
+                    n_own += int(np.count_nonzero(coordinates.known))
             if n_own == 0:  # blank texts have none
                 continue
             entries[number] = self._with_coordinates(entry, own)
@@ -353,7 +351,6 @@ class PendingCommit:
         self._changes_epoch |= self._meaning != meaning or self.settings != settings
         self.changed |= n_read > 0 or self._changes_epoch
         self._segments, self.settings, self._meaning = entries, settings, meaning
-        self._encoder.correction = None
         return n_read
 
     def _space_of_meaning(self, settings: IndexSettings) -> MeaningSpace | None:
