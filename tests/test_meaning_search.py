@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import softcosine as sc
-from softcosine.errors import InvalidInputError, SoftCosineWarning
+from softcosine.errors import InvalidInputError
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.search import meaning
@@ -480,8 +480,6 @@ def test_a_plan_says_why_words_alone_were_searched(tmp_path):
     assert ": words alone, as toy is not known here (pass it" in plan.reason
     for options in ({"ask": "words"}, {"meaning": 0}):
         assert "words alone" not in index.search("tea", **options).plan.reason
-    with pytest.warns(SoftCosineWarning, match="pass it"), index.writer() as writer:
-        writer.add("b", "moon")
 
 
 def test_vectors_of_two_models_are_never_compared(tmp_path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,13 +17,13 @@ from softcosine.evaluate.plots.document_map import document_map, neighborhoods
 from softcosine.index.near_duplicates import meaning
 from softcosine.index.search.meaning import QueryMeaning, meaning_searcher
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from toy_encoder import DIMENSIONS, ToyEncoder
 
 WORDS = ["red", "green", "blue", "tea", "pot", "moon"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), max_size=12)
 NUMBERS = st.sets(st.integers(0, 11))
-pytestmark = pytest.mark.filterwarnings("ignore:.*documents stay without coordinates")
 BY = pytest.mark.parametrize("by", ["meaning", "both"])
 
 
@@ -39,15 +41,18 @@ class Opposed(ToyEncoder):
 
 
 def made(texts, *, last=(), deleted=(), unread=()):
-    """An index of several segments, which end with `last`; some documents were not encoded."""
+    """An index of several segments, which end with `last`; some have no coordinates."""
     encoder, added = Opposed(), list(enumerate(texts))
     with TemporaryDirectory() as folder:
         path = f"{folder}/x"
         SoftIndex.create(path, plain=True, encoder=encoder)
         while added:
             end = next((i for i, (number, _) in enumerate(added, 1) if number in last), len(added))
-            known = None if added[0][0] in unread else encoder
-            with SoftIndex.open(path, encoder=known).writer(merge=None) as writer:
+            without = patch.object(DocumentEncoder, "coordinates", return_value=None)
+            with (
+                without if added[0][0] in unread else nullcontext(),
+                SoftIndex.open(path, encoder=encoder).writer(merge=None) as writer,
+            ):
                 for number, text in added[:end]:
                     writer.add(str(number), text)
             added = added[end:]
