@@ -261,7 +261,7 @@ def _notes(hits: Hits) -> Iterable[str]:
     if hits.corrected:
         pairs = [f"{printable(new)} for {printable(old)}" for old, new in hits.corrected.items()]
         yield f"Searched {', '.join(pairs)}; --no-correct searches as written."
-    if hits.note:
+    if hits.note and len(hits):
         yield f"{hits.note}."
     for label, clauses in (("With", hits.required), ("Without", hits.excluded)):
         if clauses:
@@ -271,7 +271,8 @@ def _notes(hits: Hits) -> Iterable[str]:
         replaced = ", replaced by similar words" if len(hits) else ""
         yield f"Words in no document{replaced}: {words}."
     if hits.unknown:
-        used = "ignored" if hits.plan.ask == "words" else "which count by meaning alone"
+        by_meaning = hits.plan.ask != "words" and len(hits)
+        used = "which count by meaning alone" if by_meaning else "ignored"
         yield f"Unknown words, {used}: {', '.join(map(printable, hits.unknown))}."
     if hits.suggestions:
         meant = "; ".join(
