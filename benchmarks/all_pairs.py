@@ -17,7 +17,7 @@ from sparse_dot_topn import sp_matmul_topn
 from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors, workload_of
 from softcosine.index.near_duplicates.all_pairs import (
-    NeighborGraph,
+    PairBlock,
     nearest_neighbors,
     pair_documents,
     similar_pairs,
@@ -105,13 +105,13 @@ def race(workload: Workload, *, threads: int, runs: int) -> list[dict[str, objec
     return rows
 
 
-def check_nearest(graph: NeighborGraph, found: csr_matrix) -> None:
+def check_nearest(graph: PairBlock, found: csr_matrix) -> None:
     """Exit unless each document's best similarities agree within float32."""
     for document in range(found.shape[0]):
         part = slice(*found.indptr[document : document + 2])
         others = found.indices[part] != document
         theirs = np.sort(found.data[part][others])[::-1][:K]
-        ours = graph.of(document)[1]
+        ours = graph.similarities[graph.first == document]
         short = min(theirs.shape[0], ours.shape[0])
         # Equal ones may crowd a document out of its own best.
         if short < min(K, ours.shape[0]) or not np.allclose(theirs, ours[:short], atol=2e-6):

@@ -93,13 +93,12 @@ def pairs_of(parts, S, **options):
 
 def neighbors_of(parts, S, **options):
     """The neighbours found, as a dictionary of lists."""
-    graph = nearest_neighbors(pair_documents(parts, S), **options)
-    assert graph.documents.tolist() == sorted(set(graph.documents.tolist()))
-    assert np.diff(graph.starts).min(initial=1) >= 1
-    lists = {d: graph.of(d) for d in graph.documents.tolist()}
+    found = nearest_neighbors(pair_documents(parts, S), **options)
+    assert bool((np.diff(found.first) >= 0).all())
+    lists = {d: found.first == d for d in found.first.tolist()}
     return {
-        d: list(zip(others.tolist(), scores.tolist(), strict=True))
-        for d, (others, scores) in lists.items()
+        d: list(zip(found.second[own].tolist(), found.similarities[own].tolist(), strict=True))
+        for d, own in lists.items()
     }
 
 
@@ -282,7 +281,7 @@ def test_the_number_of_threads_changes_no_bit():
         nearest_neighbors(pair_documents(parts, S), k=5, threads=threads) for threads in (1, 2, 5)
     ]
     for graph in graphs[1:]:
-        assert graph.neighbors.tolist() == graphs[0].neighbors.tolist()
+        assert graph.second.tolist() == graphs[0].second.tolist()
         assert graph.similarities.tobytes() == graphs[0].similarities.tobytes()
     one, four = (pairs_of(parts, S, min_similarity=0.6, threads=n) for n in (1, 4))
     assert one == four

@@ -28,15 +28,12 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import index_writer as writers
 from softcosine.index.writer import pending_commit as drafts
 from softcosine.index.writer.merging import MergePolicy
-from softcosine.index.writer.training_spool import TrainingSpool
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.default import default_source
 from softcosine.similarity.overrides.decision_list import Decisions
 from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.registry import SourceSettings
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from test_store import Steps
@@ -490,27 +487,23 @@ def test_texts_without_words_decide_nothing(tmp_path):
     check_index(store)
 
 
-def test_spooled_texts_and_token_lists_are_learned_together(tmp_path):
-    spool = TrainingSpool(tmp_path)
-    for texts in (CORPUS[:20], [text.split() for text in CORPUS[20:40]], CORPUS[40:]):
-        spool.add(texts, np.arange(len(texts)))
-    vocabulary = analyze(CORPUS).vocabulary
-    texts = spool.texts(Analyzer(), None, memory=1 << 20)
-    learned, note = learned_from(texts, vocabulary)
-    alone, other_note = learned_from(spooled_analysis(CORPUS))
-    assert note == other_note
-    words = ("cat", "dog", "house", "meadow")
-    one, other = (own.neighbors(words, words, max_neighbors=4) for own in (learned, alone))
-    np.testing.assert_array_equal(one.similarities, other.similarities)
-    spool.close()
+def test_texts_and_token_lists_are_learned_together(tmp_path):
+    settings = {"similarity": SimilarityRecipe(sources=["texts"]), "analyzer": Analyzer()}
+    alone = SoftIndex.from_texts(CORPUS, **settings)
+    mixed = SoftIndex.create(tmp_path / "x", **settings)
+    with mixed.writer() as writer:
+        writer.add("0", "a text that is replaced")
+        for number, text in enumerate(CORPUS):
+            writer.add(str(number), text.split() if 20 <= number < 40 else text)
+    assert alone.vocabulary == mixed.vocabulary
+    assert alone.S.to_scipy().nnz > len(alone.S)
+    np.testing.assert_array_equal(alone.S.to_scipy().toarray(), mixed.S.to_scipy().toarray())
 
 
-def learned_from(texts, vocabulary=None):
-    return default_source(SourceSettings(None, None, texts, None, vocabulary=vocabulary))
-
-
-def spooled_analysis(texts):
-    return analyze(texts, Analyzer())
+def test_without_texts_nothing_is_learned_from_them():
+    recipe = SimilarityRecipe(sources=["texts"])
+    with pytest.raises(InvalidInputError, match="does not keep the texts"):
+        SoftIndex.from_texts(CORPUS, similarity=recipe, keep_texts=False)
 
 
 def test_new_terms_get_rows_from_the_source(store):

@@ -347,7 +347,7 @@ def _check_target(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The texts of all documents in order, field by field; each iteration begins anew."""
+    """The texts of all documents in order; each iteration begins anew."""
 
     work: Path
     plan: BuildPlan
@@ -356,4 +356,4 @@ class _Texts:
         for number in range(len(self.plan.chunks)):
             tally = Tally.open(self.work, self.plan, number)
             for _, document in tally.documents(slice(0, tally.n_docs)):
-                yield from document.texts
+                yield document.shown

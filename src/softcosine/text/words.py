@@ -141,7 +141,7 @@ def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]
 
 def has_unspaced(normalized: str) -> bool:
     """Whether a normalised text contains a character of a script written without spaces."""
-    return not normalized.isascii() and _unspaced_run().search(normalized) is not None
+    return not normalized.isascii() and _patterns()["unspaced_run"].search(normalized) is not None
 
 
 def pair_in_run(word: str) -> str:
@@ -151,8 +151,10 @@ def pair_in_run(word: str) -> str:
     """
     if len(word) < 2 or not has_unspaced(word):
         return ""
-    characters = _some_mark().sub("", word)
-    return characters if len(characters) == 2 and _all_unspaced().fullmatch(characters) else ""
+    characters = _patterns()["mark"].sub("", word)
+    return (
+        characters if len(characters) == 2 and _patterns()["unspaced"].fullmatch(characters) else ""
+    )
 
 
 def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
@@ -186,7 +188,7 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
 def _located_words(normalized: str, segmenter: Segmenter | None) -> list[tuple[int, int, str]]:
     """Yield start, end and string of each word; offsets refer to the normalised text."""
     found: list[tuple[int, int, str]] = []
-    pattern = _ASCII_WORD if normalized.isascii() else _unicode_word()
+    pattern = _ASCII_WORD if normalized.isascii() else _patterns()["word"]
     for match in pattern.finditer(normalized):
         word = match.group()
         if has_unspaced(word):
@@ -211,7 +213,7 @@ def _cut_at_unspaced(
     """Split a word at its runs of characters of scripts without spaces."""
     found: list[tuple[int, int, str]] = []
     done = 0
-    for run in _unspaced_run().finditer(word):
+    for run in _patterns()["unspaced_run"].finditer(word):
         found.extend(_located_rest(offset + done, word[done : run.start()]))
         done = run.end()
         if segmenter is None:
@@ -226,8 +228,8 @@ def _pairs(offset: int, run: str) -> list[tuple[int, int, str]]:
     """Split a run into overlapping character pairs; a single character stays one."""
     characters: Sequence[str] = run
     bounds: Sequence[int] = range(offset, offset + len(run) + 1)
-    if _some_mark().search(run):
-        characters = _marked_character().findall(run)
+    if _patterns()["mark"].search(run):
+        characters = _patterns()["marked_character"].findall(run)
         bounds = list(accumulate(map(len, characters), initial=offset))
     if len(characters) == 1:
         return [(bounds[0], bounds[1], characters[0])]
@@ -239,7 +241,7 @@ def _segments(offset: int, run: str, segmenter: Segmenter) -> list[tuple[int, in
     """Split a run into words by a segmenter; overlong words are truncated."""
     words: list[str] = []
     for word in segmenter(run):
-        if words and _some_mark().match(word):  # a mark belongs to the preceding character
+        if words and _patterns()["mark"].match(word):  # a mark belongs to the preceding character
             words[-1] += word
         else:
             words.append(word)
@@ -325,27 +327,14 @@ def _marks() -> str:
 
 
 @cache
-def _unicode_word() -> re.Pattern[str]:
-    # \w includes the underscore, but normalised text has none.
-    return _word_pattern(rf"\w{_marks()}")
-
-
-@cache
-def _unspaced_run() -> re.Pattern[str]:
-    marks = _marks()
-    return re.compile(rf"[{_UNSPACED_BLOCKS}](?<![{marks}])[{_UNSPACED_BLOCKS}{marks}]*")
-
-
-@cache
-def _all_unspaced() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED_BLOCKS}]+")
-
-
-@cache
-def _some_mark() -> re.Pattern[str]:
-    return re.compile(f"[{_marks()}]")
-
-
-@cache
-def _marked_character() -> re.Pattern[str]:
-    return re.compile(rf"[^{_marks()}][{_marks()}]*")
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of text beyond ASCII."""
+    marks, unspaced = _marks(), _UNSPACED_BLOCKS
+    return {
+        # \w includes the underscore, but normalised text has none.
+        "word": _word_pattern(rf"\w{marks}"),
+        "unspaced_run": re.compile(rf"[{unspaced}](?<![{marks}])[{unspaced}{marks}]*"),
+        "unspaced": re.compile(f"[{unspaced}]+"),
+        "mark": re.compile(f"[{marks}]"),
+        "marked_character": re.compile(rf"[^{marks}][{marks}]*"),
+    }

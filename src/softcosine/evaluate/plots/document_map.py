@@ -22,7 +22,7 @@ from softcosine.evaluate.plots.drawing import Picture, columns, label
 from softcosine.evaluate.plots.layout import pull, push
 from softcosine.evaluate.plots.regions import Region, regions_of
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.near_duplicates.all_pairs import NeighborGraph, nearest_neighbors
+from softcosine.index.near_duplicates.all_pairs import nearest_neighbors
 from softcosine.index.near_duplicates.similar import compared
 from softcosine.index.query.filters import Where
 from softcosine.index.requests import By
@@ -118,7 +118,12 @@ def neighborhoods(
         allowed.append(mask)
     if by != "words":
         found = nearest_neighbors(compared(snapshot, by, allowed=allowed), k=k, threads=threads)
-        return _within(numbers, found)
+        rows, columns = (np.searchsorted(numbers, own) for own in (found.first, found.second))
+        lengths = np.bincount(rows, minlength=len(numbers))
+        graph = csr_array(
+            (found.similarities, columns, running_sum(lengths)), shape=(len(numbers), len(numbers))
+        )
+        return Neighborhoods(numbers, graph)
     searcher = compared_searcher(snapshot, "soft_cosine")
     queries = [document_vectors(snapshot, searcher, number) for number in numbers.tolist()]
     tops = searcher.search_batch(queries, k=k + 1, allowed=allowed, threads=threads)
@@ -131,21 +136,6 @@ def neighborhoods(
     n = len(numbers)
     graph = csr_array(
         (np.concatenate(similarities), np.concatenate(others), np.array(pointers)), shape=(n, n)
-    )
-    return Neighborhoods(numbers, graph)
-
-
-def _within(numbers: NDArray[np.int64], found: NeighborGraph) -> Neighborhoods:
-    """Return neighbours by document number as positions in a selection."""
-    lengths = np.zeros(len(numbers), np.int64)
-    lengths[np.searchsorted(numbers, found.documents)] = np.diff(found.starts)
-    graph = csr_array(
-        (
-            found.similarities,
-            np.searchsorted(numbers, found.neighbors),
-            running_sum(lengths),
-        ),
-        shape=(len(numbers), len(numbers)),
     )
     return Neighborhoods(numbers, graph)
 

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine._progress import Progress
-from softcosine._ragged import running_sum
 from softcosine._threads import n_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.panels import Bars, Comparison, PairDocuments, ScoredPairs
@@ -41,7 +40,7 @@ _SYMMETRIC = ("soft_cosine", "inner_product")
 
 @dataclass(frozen=True, slots=True)
 class PairBlock:
-    """Pairs of documents, ordered by (first, second).
+    """Pairs of documents, ordered by the first.
 
     Attributes
     ----------
@@ -57,34 +56,6 @@ class PairBlock:
     def __len__(self) -> int:
         """Return the number of pairs."""
         return int(self.first.shape[0])
-
-
-@dataclass(frozen=True, slots=True)
-class NeighborGraph:
-    """The nearest neighbors of every document that has any, best first; ties by number.
-
-    Attributes
-    ----------
-    documents : ndarray of shape (n,), int64
-        Document numbers, ascending.
-    starts : ndarray of shape (n + 1,), int64
-        Offset of each document in `neighbors` and `similarities`.
-    neighbors : ndarray, int64
-    similarities : ndarray, float64
-    """
-
-    documents: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    neighbors: NDArray[np.int64]
-    similarities: NDArray[np.float64]
-
-    def of(self, document: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the neighbors and similarities of a document; empty if it has none."""
-        place = int(np.searchsorted(self.documents, document))
-        if place == self.documents.shape[0] or self.documents[place] != document:
-            return np.empty(0, np.int64), np.empty(0)
-        part = slice(self.starts[place], self.starts[place + 1])
-        return self.neighbors[part], self.similarities[part]
 
 
 def similar_pairs(
@@ -157,8 +128,8 @@ def nearest_neighbors(
     min_similarity: float = 0.0,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> NeighborGraph:
-    """Return the k most similar documents of every document; ties by number.
+) -> PairBlock:
+    """Return every document with its k most similar ones, best first; ties by number.
 
     Parameters
     ----------
@@ -195,10 +166,9 @@ def nearest_neighbors(
         pass
     filled = np.arange(k) < held[:, None]
     order = np.lexsort((others, np.where(filled, -bars.best, np.inf)), axis=1)
-    numbers, some = documents.numbers, held > 0
-    neighbors = numbers[np.take_along_axis(others, order, axis=1)[filled]]
+    neighbors = documents.numbers[np.take_along_axis(others, order, axis=1)[filled]]
     similarities = np.take_along_axis(bars.best, order, axis=1)[filled]
-    return NeighborGraph(numbers[some], running_sum(held[some]), neighbors, similarities)
+    return PairBlock(np.repeat(documents.numbers, held), neighbors, similarities)
 
 
 def pair_documents(

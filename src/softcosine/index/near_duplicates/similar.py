@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from softcosine._validation import check_choice, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.near_duplicates.all_pairs import (
+    PairBlock,
     nearest_neighbors,
     pair_documents,
     similar_pairs,
@@ -110,28 +111,20 @@ def pairs_of(
     if ranking == "soft_cosine":
         check_reachable(snapshot, min_similarity, by)
     what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
+    settings: Any = {"min_similarity": min_similarity, "threads": threads, "progress": progress}
     if k is None:
-        blocks = partial(
-            similar_pairs, documents, min_similarity=min_similarity, threads=threads,
-            progress=progress,
-        )  # fmt: skip
+        blocks: Callable[[], Iterable[PairBlock]] = partial(similar_pairs, documents, **settings)
         blocks()  # checks its parameters
-        return SimilarPairs(lambda: (
-            SimilarPair(ids[first], ids[second], similarity)
-            for block in blocks()
-            for first, second, similarity in zip(
-                block.first.tolist(), block.second.tolist(), block.similarities.tolist(),
-                strict=True,
-            )
-        ), what)  # fmt: skip
-    graph = nearest_neighbors(
-        documents, k=k, min_similarity=min_similarity, threads=threads,
-        progress=progress,
-    )  # fmt: skip
+    else:
+        nearest = [nearest_neighbors(documents, k=k, **settings)]
+        blocks = nearest.copy
     return SimilarPairs(lambda: (
-        SimilarPair(ids[document], ids[other], similarity)
-        for document in graph.documents.tolist()
-        for other, similarity in zip(*(own.tolist() for own in graph.of(document)), strict=True)
+        SimilarPair(ids[first], ids[second], similarity)
+        for block in blocks()
+        for first, second, similarity in zip(
+            block.first.tolist(), block.second.tolist(), block.similarities.tolist(),
+            strict=True,
+        )
     ), what)  # fmt: skip
 
 

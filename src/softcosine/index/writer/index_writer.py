@@ -218,35 +218,29 @@ class IndexWriter(Committing):
             self._reader.encoder_of(self._pending.meaning)  # raises before anything is buffered
         document = new_document(id, text, metadata, fields=self._fields, default=self._default)
         if number is not None or self._pending.settings.numbered:
-            self._last_number = self._checked_number(number)
+            if number is None:
+                raise InvalidInputError(
+                    "this index is a numbered shard: change the sharded index, which numbers "
+                    "documents."
+                )
+            if not self._pending.settings.numbered:
+                raise InvalidInputError("number is for numbered shards; leave it out.")
+            check_whole("number", number, least=self._last_number + 1)
+            self._last_number = number
             document = dataclasses.replace(document, number=number)
         size = document.size
+        # The first documents decide the language together.
+        unknown = self._pending.settings.language is None
+        room = max(self._memory // _SHARE, DECIDING_SIZE if unknown else 0)
         if document.tokenized != self._tokenized:  # cannot be analysed in one batch
             self._flush()
             self._settle()
             self._tokenized = document.tokenized
-        elif len(self._buffer) >= self._most or self._size + size > self._room:
+        elif len(self._buffer) >= self._most or self._size + size > room:
             self._flush()
         self._forget(id)
         self._buffer[id] = document
         self._size += size
-
-    @property
-    def _room(self) -> int:
-        """Size of the buffered documents; the first ones decide the language together."""
-        unknown = self._pending.settings.language is None
-        return max(self._memory // _SHARE, DECIDING_SIZE if unknown else 0)
-
-    def _checked_number(self, number: int | None) -> int:
-        """Return the number of a new document in a shard."""
-        if not self._pending.settings.numbered:
-            raise InvalidInputError("number is for numbered shards; leave it out.")
-        if number is None:
-            raise InvalidInputError(
-                "this index is a numbered shard: change the sharded index, which numbers documents."
-            )
-        check_whole("number", number, least=self._last_number + 1)
-        return number
 
     def delete(
         self,
@@ -283,10 +277,11 @@ class IndexWriter(Committing):
         if (id is None) == (where is None):
             raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
         if where is not None:
-            passing = Where.parse(where)
-            self._flush()
-            self._settle()
-            return self._pending.delete_where(passing)
+            filter = Where.parse(where)
+            # Written documents that a buffered one replaces do not count.
+            self._pending.delete(list(self._buffer))
+            passing = [one for one in self._buffer.values() if filter.matches(loaded(one.metadata))]
+            return self._pending.delete_where(filter) + sum(self._forget(one.id) for one in passing)
         checked = checked_id(id)
         buffered = self._forget(checked)
         n_deleted = max(self._pending.delete([checked]), int(buffered))
@@ -325,16 +320,21 @@ class IndexWriter(Committing):
             f"the metadata of document {shortened(checked)}", metadata, Mapping, "pass a mapping"
         )
         given = loaded(metadata_json(shortened(checked), metadata, self._default))
-        if checked in self._buffer:
-            self._flush()
-            self._settle()
-        place = self._pending.place(checked)
-        if place is None:
+        document, place = self._buffer.get(checked), self._pending.place(checked)
+        if document is not None:
+            before = loaded(document.metadata)
+        elif place is not None:
+            before = self._pending.metadata(place)
+        else:
             raise unknown_document(checked)
-        before = self._pending.metadata(place)
         facts = given if replace else before | given
         changed = metadata_json(shortened(checked), facts, None)
-        if changed != metadata_json(shortened(checked), before, None):
+        if changed == metadata_json(shortened(checked), before, None):
+            return
+        if document is not None:
+            self._size += len(changed or "") - len(document.metadata or "")
+            self._buffer[checked] = dataclasses.replace(document, metadata=changed)
+        elif place is not None:
             self._pending.update_metadata(place, changed)
 
     def set_similarity(

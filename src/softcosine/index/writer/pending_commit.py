@@ -39,7 +39,6 @@ from softcosine.index.writer.merging import (
     joined_norms,
     merge_fields,
 )
-from softcosine.index.writer.training_spool import TrainingSpool
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.default import antonyms_of
 from softcosine.similarity.in_terms import phrases_in
@@ -47,7 +46,7 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalysisCache, AnalyzedTexts, analyze
 from softcosine.text.counted_terms import within_df_limits
-from softcosine.text.stream import counted_forms
+from softcosine.text.stream import TextStream, counted_forms
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -110,8 +109,7 @@ class CountedDocuments:
     fields : sequence of FieldStatistics
         Over these terms.
     texts : iterable of str
-        All fields of the first document, then those of the second, and so on; each iteration
-        begins anew. Read if S is learned from texts.
+        Of each document; each iteration begins anew. Read if S is learned from texts.
     """
 
     settings: IndexSettings
@@ -165,7 +163,7 @@ class PendingCommit:
         self._report = report
         self._given_builder = builder
         self._ids: dict[str, IdTable] = {}  # of each segment, by its part
-        self._spool = TrainingSpool(writer.scratch)
+        self._training_texts: Iterable[str] | None = None  # if they are in no segment
         self._n_read = 0
         self._begin(writer.snapshot())
 
@@ -192,8 +190,6 @@ class PendingCommit:
         self._updated = False  # whether metadata were
         self._unwritten = 0  # bytes that new metadata take, about
         self._note = ""  # on the language, until it is committed
-        if not untaught:
-            self._spool.close()
 
     @property
     def n_committed_terms(self) -> int:
@@ -272,7 +268,7 @@ class PendingCommit:
             meaning_weights=decided.meaning_weights,
         )  # fmt: skip
         self._meaning = self._space_of_meaning(self.settings)
-        self._spool.refer(documents.texts)
+        self._training_texts = documents.texts
         self.changed = True
         self._commit(True, fields, min_df=1, max_df=1.0)
         self.freeze(True)
@@ -311,8 +307,6 @@ class PendingCommit:
             coordinates = batch.coordinates and batch.coordinates.rows(first, stop)
             added.append(self._with_coordinates(written, coordinates))
             first = stop
-        if self._space.untaught and self._builder.needs_texts():
-            self._spool.add(texts, hashes_of(ids))
         if not self.settings.frozen:
             self._words.update(analyzed.words)
             self._replaces_words &= self.settings.texts and not documents[0].tokenized
@@ -661,7 +655,6 @@ class PendingCommit:
         A mapped file takes disk space until its last map is closed, even if it is deleted.
         """
         self._segments, self._ids = [], {}
-        self._spool.close()
 
     def _refreshing(self, refresh: bool | None) -> bool:
         if self.settings.frozen or (refresh is None and not self.changed):
@@ -772,15 +765,21 @@ class PendingCommit:
 
     def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
         """Return S learned from the documents of the first commit."""
+        texts: Iterable[str] | None = self._training_texts
+        if texts is None and self._builder.needs_texts():
+            if not self.settings.texts:
+                raise InvalidInputError(
+                    "this index does not keep the texts that its similarities are learned from; "
+                    "make it with keep_texts=True, or name another source."
+                )
+            texts = _StoredTexts(self._segments)
         counting = vocabulary if self.settings.leaves_terms_out else None
-        live = None
-        if self._spool.n_docs > sum(one.n_live for one in self._fresh):
-            live = np.concatenate(
-                [hashes_of(entry.of_live(entry.documents.all_ids())) for entry in self._segments]
-            )
+        stream = None
+        if texts is not None:
+            stream = TextStream(texts, analyzer, vocabulary=counting, memory=self._memory)
         made = self._builder.build(
-            vocabulary, self._spool.texts(analyzer, counting, memory=self._memory, live=live),
-            analyzer=analyzer, language=self.settings.language, report=self._report,
+            vocabulary, stream, analyzer=analyzer, language=self.settings.language,
+            report=self._report,
         )  # fmt: skip
         _logger.info(made.note)
         return Space(made.S, made.source, None, note=made.note)
@@ -840,3 +839,13 @@ class PendingCommit:
 def _document_frequencies(entries: Sequence[IndexedSegment], n_terms: int) -> NDArray[np.int64]:
     """Return the number of live documents that contain each term in any field."""
     return document_frequencies([(entry.fields, entry.live) for entry in entries], n_terms)
+
+
+class _StoredTexts(Iterable[str]):
+    """The texts of the live documents of segments; each iteration begins anew."""
+
+    def __init__(self, entries: Sequence[IndexedSegment]) -> None:
+        self._documents = MergedDocuments(entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return (text for _, text, _ in self._documents.all_documents())
