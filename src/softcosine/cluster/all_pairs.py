@@ -8,6 +8,7 @@ similarities have the same bits as in one index.
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,6 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.near_duplicates.all_pairs import PairBlock, positive, similar_pairs
 from softcosine.index.near_duplicates.groups import METHODS
 from softcosine.index.near_duplicates.similar import (
-    DocumentIds,
     SimilarGroup,
     SimilarPair,
     SimilarPairs,
@@ -56,7 +56,7 @@ class _InsertionOrder:
 
     def __init__(self, path: Path, by: str) -> None:
         snapshot = together(path, ShardsManifest.read(path))
-        self._ids = DocumentIds(snapshot)
+        self._id = cache(snapshot.documents.id)
         self._comparison = compared(snapshot, by)
         inserted = snapshot.documents.insertion_numbers(self._comparison.numbers)
         self._order = np.argsort(inserted)  # from ranks to places of the comparison
@@ -100,7 +100,7 @@ class _InsertionOrder:
 
     def id(self, rank: int) -> str:
         """Return the id of a document."""
-        return self._ids[int(self._comparison.numbers[self._order[rank]])]
+        return self._id(int(self._comparison.numbers[self._order[rank]]))
 
 
 def pairs_of_shards(

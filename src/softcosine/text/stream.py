@@ -57,7 +57,7 @@ class TextStream:
     [2]
     """
 
-    __slots__ = ("_progress", "_texts", "analyzer", "memory", "vocabulary")
+    __slots__ = ("_report", "_texts", "analyzer", "memory", "vocabulary")
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class TextStream:
         self.analyzer = Analyzer() if analyzer is None else checked_analyzer(analyzer)
         self.vocabulary = None if vocabulary is None else checked_vocabulary(vocabulary)
         self.memory = int(memory)
-        self._progress = progress
+        self._report = progress or (lambda _: None)
 
     @property
     def segmented(self) -> bool:
@@ -114,10 +114,6 @@ class TextStream:
         if chunk:
             yield n_docs, chunk
             self._report(n_docs + len(chunk))
-
-    def _report(self, n_docs: int) -> None:
-        if self._progress is not None:
-            self._progress(n_docs)
 
     def _analyze(self, first: int, texts: list[Any]) -> AnalyzedTexts:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,7 +77,8 @@ def _check(generation: Commit, progress: Report) -> None:
         progress("checking segments", number, n_segments)
         whole, names = replace(segment, coordinates=None), segment.names
         _named(generation, names.part, _check_segment, whole, len(snapshot.S), settings)
-        _named(generation, names.updates, _check_metadata, segment)
+        updates = segment.documents.updates
+        _named(generation, names.updates, lambda own: [*map(loaded, own.all().values())], updates)
         if segment.coordinates is not None:
             _named(generation, names.coordinates, segment.coordinates.check)
     _check_pieces(generation, snapshot)
@@ -175,33 +176,20 @@ def _check_inverse(field: Segment) -> None:
         )
 
 
-def _check_metadata(segment: IndexedSegment) -> None:
-    for metadata in segment.documents.updates.all().values():
-        loaded(metadata)
-
-
 def _check_ids(generation: Commit, segments: Sequence[IndexedSegment]) -> None:
     """Check that ids are distinct: by hashes first, which take eight bytes per document."""
-    every = (hash(id) for segment in segments for _, id in _live_ids(segment))
+    every = (hash(id) for one in segments for id in one.of_live(one.documents.all_ids()))
     distinct, counts = np.unique(np.fromiter(every, np.int64), return_counts=True)
     twice = distinct[counts > 1]
     seen: dict[str, str] = {}
     for segment in segments if twice.size else ():
-        for number, id in _live_ids(segment):
+        for number, id in segment.of_live(enumerate(segment.documents.all_ids())):
             place = f"number {number} of {segment.part}"
             if np.isin(hash(id), twice) and (other := seen.setdefault(id, place)) != place:
                 raise CorruptIndexError(
                     f"{generation.path}: the documents {other} and {place} have the same id "
                     f"{id!r}; rebuild the index."
                 )
-
-
-def _live_ids(segment: IndexedSegment) -> Iterator[tuple[int, str]]:
-    documents = segment.documents
-    if isinstance(documents, StoredDocuments):
-        for number, id in enumerate(documents.all_ids()):
-            if segment.live is None or segment.live[number]:
-                yield number, id
 
 
 def _check_norms(generation: Commit, snapshot: Snapshot) -> None:

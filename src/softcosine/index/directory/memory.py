@@ -66,7 +66,7 @@ class MemoryWriter:
     """
 
     stores_norms = False
-    scratch: Path | None = None
+    path: Path | None = None
 
     def __init__(self, directory: MemoryDirectory, lock: threading.Lock) -> None:
         self._directory = directory

@@ -234,20 +234,16 @@ class Store:
         self.generation()  # first, so that no lock file is made in other folders
         lock = WriteLock(self.path, timeout=timeout)
         try:
-            if checksum is not None:
-                self._rename_announced(checksum)
+            if checksum is not None and self.checksum() != checksum:
+                self.manifest(checksum)
+                (self.path / NEW).replace(self.path / MANIFEST)
+                sync(self.path)
             writer = make(self.read(), lock=lock)
             writer.sweep()
             return writer
         except BaseException:
             lock.release()
             raise
-
-    def _rename_announced(self, checksum: str) -> None:
-        self.manifest(checksum)
-        if self.checksum() != checksum:
-            (self.path / NEW).replace(self.path / MANIFEST)
-            sync(self.path)
 
 
 @contextlib.contextmanager

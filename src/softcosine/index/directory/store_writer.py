@@ -168,8 +168,8 @@ class StoreWriter:
         return self.base.number
 
     @property
-    def scratch(self) -> Path:
-        """The folder for temporary files."""
+    def path(self) -> Path:
+        """The folder of the index."""
         return self.base.path
 
     def is_committed(self, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -106,7 +106,7 @@ def pairs_of(
     progress: Progress | None,
 ) -> SimilarPairs:
     """Return similar pairs; see `SoftIndex.pairs`. Parameters are checked at once."""
-    documents, ids = compared(snapshot, by, ranking), DocumentIds(snapshot)
+    documents, id = compared(snapshot, by, ranking), cache(snapshot.documents.id)
     check_min_score(min_similarity, "min_similarity")
     if ranking == "soft_cosine":
         check_reachable(snapshot, min_similarity, by)
@@ -116,10 +116,9 @@ def pairs_of(
         blocks: Callable[[], Iterable[PairBlock]] = partial(similar_pairs, documents, **settings)
         blocks()  # checks its parameters
     else:
-        nearest = [nearest_neighbors(documents, k=k, **settings)]
-        blocks = nearest.copy
+        blocks = partial(iter, [nearest_neighbors(documents, k=k, **settings)])
     return SimilarPairs(lambda: (
-        SimilarPair(ids[first], ids[second], similarity)
+        SimilarPair(id(first), id(second), similarity)
         for block in blocks()
         for first, second, similarity in zip(
             block.first.tolist(), block.second.tolist(), block.similarities.tolist(),
@@ -144,7 +143,7 @@ def groups_of(
         documents, min_similarity=min_similarity, method=method, threads=threads,
         progress=progress,
     )  # fmt: skip
-    return named_groups(groups, DocumentIds(snapshot).__getitem__)
+    return named_groups(groups, snapshot.documents.id)
 
 
 def named_groups(groups: Iterable[DuplicateGroup], id: Callable[[int], str]) -> list[SimilarGroup]:
@@ -237,14 +236,3 @@ def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
     if not searcher.ranking.linear:
         raise InvalidInputError(f"pairs are not found by {ranking}; leave out ranking=.")
     return searcher.parts
-
-
-class DocumentIds(dict[int, str]):
-    """Ids by document number; a cache."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._documents = snapshot.documents
-
-    def __missing__(self, number: int) -> str:
-        id = self[number] = self._documents.id(number)
-        return id

@@ -229,18 +229,21 @@ class IndexWriter(Committing):
             self._last_number = number
             document = dataclasses.replace(document, number=number)
         size = document.size
-        # The first documents decide the language together.
-        unknown = self._pending.settings.language is None
-        room = max(self._memory // _SHARE, DECIDING_SIZE if unknown else 0)
         if document.tokenized != self._tokenized:  # cannot be analysed in one batch
             self._flush()
             self._settle()
             self._tokenized = document.tokenized
-        elif len(self._buffer) >= self._most or self._size + size > room:
+        elif len(self._buffer) >= self._most or self._size + size > self._room:
             self._flush()
         self._forget(id)
         self._buffer[id] = document
         self._size += size
+
+    @property
+    def _room(self) -> int:
+        """Size of the buffered documents; the first ones decide the language together."""
+        unknown = self._pending.settings.language is None
+        return max(self._memory // _SHARE, DECIDING_SIZE if unknown else 0)
 
     def delete(
         self,
@@ -334,6 +337,8 @@ class IndexWriter(Committing):
         if document is not None:
             self._size += len(changed or "") - len(document.metadata or "")
             self._buffer[checked] = dataclasses.replace(document, metadata=changed)
+            if self._size > self._room:
+                self._flush()
         elif place is not None:
             self._pending.update_metadata(place, changed)
 

@@ -416,29 +416,22 @@ class PendingCommit:
 
     def _without(self, gone: Sequence[Iterable[int]]) -> int:
         """Delete documents of each segment; return how many were live."""
-        entries = [entry.without(own) for entry, own in zip(self._segments, gone, strict=True)]
-        changed = [
-            (old, new) for old, new in zip(self._segments, entries, strict=True) if old is not new
-        ]
-        if changed:
-            self._forget_words(
-                [(old, np.flatnonzero(old.mask & ~new.mask)) for old, new in changed]
-            )
-            self._segments, self.changed = entries, True
-        return sum(old.n_live - new.n_live for old, new in changed)
-
-    def _forget_words(self, gone: Iterable[tuple[IndexedSegment, NDArray[np.int64]]]) -> None:
-        """Count the words of documents no longer that were written since the last commit."""
-        if self.settings.analyzer is None or not (self._n_batches and self._replaces_words):
-            return
-        texts = [
-            entry.documents.text(number)
-            for entry, numbers in gone
-            if not self._writer.is_committed(entry.part)
-            for number in numbers.tolist()
-        ]
-        if texts:
+        entries: list[IndexedSegment] = []
+        texts: list[str] = []
+        # Words of documents that no commit has do not count any longer.
+        counted = self._n_batches and self._replaces_words
+        for entry, numbers in zip(self._segments, gone, strict=True):
+            left = entry.without(numbers)
+            entries.append(left)
+            if counted and left is not entry and not self._writer.is_committed(entry.part):
+                removed = np.flatnonzero(entry.mask & ~left.mask).tolist()
+                texts += map(entry.documents.text, removed)
+        if texts and self.settings.analyzer is not None:
             self._words.subtract(analyze(texts, self.settings.analyzer).words)
+        n_live, self._segments = self.n_live, entries
+        n_deleted = n_live - self.n_live
+        self.changed |= n_deleted > 0
+        return n_deleted
 
     def _find(
         self, segment: IndexedSegment, ids: Sequence[str], hashes: NDArray[np.int64]
@@ -650,7 +643,7 @@ class PendingCommit:
         return number
 
     def close(self) -> None:
-        """Release all segments and the training spool; the object is unusable afterwards.
+        """Release all segments; the object is unusable afterwards.
 
         A mapped file takes disk space until its last map is closed, even if it is deleted.
         """
@@ -792,7 +785,7 @@ class PendingCommit:
         given = self._given_builder or self.settings.recipe
         if given is None and self.settings.awaited:
             raise InvalidInputError(
-                f"{self._writer.scratch or 'this index'} waits for its first words, to make "
+                f"{self._writer.path or 'this index'} waits for its first words, to make "
                 f"similarities from {', '.join(self.settings.awaited)}; who opens an index has "
                 "to name files, models and objects again. Open it with "
                 "similarity=SimilarityRecipe(sources=...), or make it anew (softcosine index FILES "
