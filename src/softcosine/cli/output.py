@@ -377,8 +377,8 @@ def show_explanation(
         own = (printable(part.query_word), part.sign, printable(part.document_word))
         table.add_row(*own, f"{part.similarity:.3f}", f"{part.contribution:.4f}")
     for share in () if pairs else explanation.words:
-        partners = ", ".join(map(printable, share.partners))
-        table.add_row(printable(share.word), partners, f"{share.contribution:.4f}")
+        row = (printable(share.word), printable(share.place), f"{share.contribution:.4f}")
+        table.add_row(*row)
     print_table(table)
     if explanation.passage:
         out.print(f"Nearest sentence: {printable(explanation.passage)}", style="dim")

@@ -89,6 +89,8 @@ class WordShare:
         By the same word, by similar words, and by meaning.
     partners : tuple of str
         The words of the document that add most.
+    fields : tuple of str
+        The fields with such words; empty in an index of one field.
     """
 
     word: str
@@ -97,6 +99,7 @@ class WordShare:
     similar: float
     meaning: float
     partners: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, word: str, parts: Iterable[Part]) -> Self:
@@ -106,7 +109,14 @@ class WordShare:
         partners = (part.document_word for part in parts if part.contribution > 0.0)
         named = [one for one in dict.fromkeys(partners) if one[0].isalnum()]
         total = same + similar + meaning
-        return cls(word, total, same, similar, meaning, tuple(named[:_MOST_PARTNERS]))
+        places = tuple(dict.fromkeys(part.field for part in parts if part.field))
+        return cls(word, total, same, similar, meaning, tuple(named[:_MOST_PARTNERS]), places)
+
+    @property
+    def place(self) -> str:
+        """The partners, and their fields."""
+        place = f" in {', '.join(self.fields)}" if self.fields else ""
+        return f"{', '.join(self.partners)}{place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +169,13 @@ class Explanation:
         if not self.parts:
             return f"{line}: no word of it is like a word of the query"
         sums = ", ".join(f"{name} {own:.4f}" for name, own in self.sums.items())
-        rows = [(one.word, f"{one.contribution:.4f}", one.partners) for one in self.words]
+        rows = [(one.word, f"{one.contribution:.4f}", one.place) for one in self.words]
         left, right = (max(len(row[column]) for row in rows) for column in (0, 1))
         return "\n".join([
             f"{line}: {sums}",
             *(
-                f"  {word:<{left}}  adds {added:>{right}}  {', '.join(partners)}".rstrip()
-                for word, added, partners in rows
+                f"  {word:<{left}}  adds {added:>{right}}  {place}".rstrip()
+                for word, added, place in rows
             ),
             *([f"  nearest sentence: {self.passage}"] if self.passage else []),
         ])  # fmt: skip
@@ -193,7 +203,7 @@ class Explanation:
                 escaped(one.word),
                 f"{one.contribution:.4f}",
                 bars((one.same, one.similar, one.meaning), COLORS, greatest),
-                escaped(", ".join(one.partners)),
+                escaped(one.place),
             )
             for one in self.words
         ]

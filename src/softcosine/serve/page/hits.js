@@ -34,7 +34,8 @@ export function why(explanation, showWord) {
     el("th", { scope: "row" }, word(share.word)),
     el("td", { class: "bars" }, bar(KINDS.map(([kind]) => [kind, share[kind]]))),
     el("td", { class: "number" }, score(share.contribution)),
-    el("td", {}, share.partners.map((partner, number) => [number ? ", " : "", word(partner)]))));
+    el("td", {}, share.partners.map((partner, number) => [number ? ", " : "", word(partner)]),
+      share.fields.length ? el("span", { class: "soft" }, " in ", text(share.fields.join(", "))) : null)));
   const sign = (part) => part.space === "meaning" ? " ≈ " : part.exact ? " = " : " ~ ";
   const pairs = explanation.parts.slice(0, MOST_PARTS).map((part) => el("li", {},
     word(part.query_word), sign(part), word(part.document_word),
