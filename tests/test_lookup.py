@@ -198,7 +198,7 @@ def test_replaced_and_deleted_documents_are_shown_by_nothing(index):
     assert list(index) == ["d0", "d3", "d1"]
     assert index.documents.numbers.tolist() == [0, 3, 4]
     assert len(index.documents) == 3
-    assert [one["year"] for one in index.documents.all_metadata()] == [2000, 2003, 1990]
+    assert [one.metadata["year"] for one in index.get(list(index))] == [2000, 2003, 1990]
     assert list(index.documents.all_ids()) == list(index)
     for gone in (1, 2, 5, -1):
         for ask in ("id", "text", "metadata", "owner"):

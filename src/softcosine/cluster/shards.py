@@ -211,10 +211,6 @@ class ShardedDocuments(SegmentedDocuments):
         """Return those of some documents that shards answer with."""
         return self._shards.gathered("records", list(numbers)) if numbers else {}
 
-    def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Yield the metadata of every document, in order of number."""
-        return (document.metadata for _, document in self._all())
-
     def all_ids(self) -> Iterator[str]:
         """Yield the id of every document, in order of number."""
         return (document.id for _, document in self._all())

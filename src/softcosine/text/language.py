@@ -103,7 +103,11 @@ def detect_language(texts: Sequence[Any]) -> DetectedLanguage:
         return DetectedLanguage(None)
     script = _script(letters)
     if script in _EAST_ASIAN:
-        return DetectedLanguage(_east_asian(letters))
+        together = sum(letters[script] for script in _EAST_ASIAN)
+        if letters["hangul"] * 2 > together:
+            return DetectedLanguage("korean")
+        japanese = letters["kana"] >= _KANA_SHARE * together
+        return DetectedLanguage("japanese" if japanese else "chinese")
     if script in _LANGUAGE_OF:
         return DetectedLanguage(_LANGUAGE_OF[script])
     running = {word: n for word, n in words.items() if _script_of(word[0]) == script}
@@ -155,13 +159,6 @@ def _script(letters: Counter[str]) -> str:
         return "latin"
     script, most = min(shares.items(), key=lambda one: (-one[1], one[0]))
     return script if most >= _SCRIPT_SHARE * letters.total() or most > latin else "latin"
-
-
-def _east_asian(letters: Counter[str]) -> str:
-    together = sum(letters[script] for script in _EAST_ASIAN)
-    if letters["hangul"] * 2 > together:
-        return "korean"
-    return "japanese" if letters["kana"] >= _KANA_SHARE * together else "chinese"
 
 
 def _leads(own: Counter[str], other: Counter[str]) -> bool:

@@ -164,7 +164,8 @@ class IndexSettings:
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Return the settings of `to_dict`; CorruptIndexError if they are invalid."""
         try:
-            analyzer = settings["analyzer"]
+            analyzer, recipe = settings["analyzer"], settings["recipe"]
+            waits = recipe is not None and "awaited" in recipe
             read = cls(
                 segments=tuple(
                     SegmentSettings.from_dict(segment)
@@ -180,8 +181,8 @@ class IndexSettings:
                 language=_name(settings, "language"),
                 min_df=check_df_limit("min_df", settings["min_df"]),
                 max_df=check_df_limit("max_df", settings["max_df"]),
-                awaited=_awaited(settings["recipe"]),
-                recipe=_recipe(settings["recipe"]),
+                awaited=tuple(map(str, given_in(recipe, "awaited", list))) if waits else (),
+                recipe=None if waits or recipe is None else _recipe(recipe),
                 meaning=_name(settings, "meaning"),
                 meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
                 **{name: given_in(settings, name, bool) for name in _FLAGS},
@@ -213,15 +214,7 @@ def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
     return {ranking: float(weight) for ranking, weight in weights.items()}
 
 
-def _awaited(stated: Any) -> tuple[str, ...]:
-    if stated is None or "awaited" not in stated:
-        return ()
-    return tuple(map(str, given_in(stated, "awaited", list)))
-
-
-def _recipe(stated: Any) -> SimilarityRecipe | None:
-    if stated is None or "awaited" in stated:
-        return None
+def _recipe(stated: Mapping[str, Any]) -> SimilarityRecipe:
     from softcosine.matrix.recipe import SimilarityRecipe  # which an opened index does not need
     from softcosine.similarity.registry import needs_nothing
 

@@ -512,11 +512,6 @@ class SegmentedDocuments:
             found.update(zip(own, records, strict=True))
         return [found[place] for place in places]
 
-    def all_metadata(self) -> Iterator[dict[str, Any]]:
-        """Yield the metadata of every document, in order of number."""
-        for segment in self._segments:
-            yield from segment.of_live(segment.documents.all_metadata())
-
     def all_ids(self) -> Iterator[str]:
         """Yield the id of every document, in order of number."""
         for segment in self._segments:

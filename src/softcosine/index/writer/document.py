@@ -117,9 +117,20 @@ def checked_id(id: object, place: int | None = None) -> str:
 
 
 def _texts(id: str, text: object, fields: Sequence[str]) -> tuple[Any, ...]:
-    """Return the text of every field."""
+    """Return the text of every field; empty for missing fields."""
     if isinstance(text, Mapping):
-        return _of_fields(id, text, fields)
+        for name, value in text.items():
+            if name not in fields:
+                raise InvalidInputError(
+                    f"document {shortened(id)} has a field {name!r}, and the index has "
+                    f"{', '.join(map(repr, fields))}."
+                )
+            if not isinstance(value, str):
+                raise InvalidInputError(
+                    f"field {name!r} of document {shortened(id)} is {describe(value)}; it must be "
+                    "a string."
+                )
+        return tuple(text.get(name, "") for name in fields)
     if len(fields) > 1:
         raise InvalidInputError(
             f"the text of document {shortened(id)} is {describe(text)}; this index has the fields "
@@ -128,22 +139,6 @@ def _texts(id: str, text: object, fields: Sequence[str]) -> tuple[Any, ...]:
     if isinstance(text, str):
         return (text,)
     return (list(map(str, checked_tokens(text, f"the text of document {shortened(id)}"))),)
-
-
-def _of_fields(id: str, texts: Mapping[Any, Any], fields: Sequence[str]) -> tuple[str, ...]:
-    """Return the text of every field; empty for missing fields."""
-    for name, value in texts.items():
-        if name not in fields:
-            raise InvalidInputError(
-                f"document {shortened(id)} has a field {name!r}, and the index has "
-                f"{', '.join(map(repr, fields))}."
-            )
-        if not isinstance(value, str):
-            raise InvalidInputError(
-                f"field {name!r} of document {shortened(id)} is {describe(value)}; it must be a "
-                "string."
-            )
-    return tuple(texts.get(name, "") for name in fields)
 
 
 _MISSING = object()

@@ -73,8 +73,6 @@ class AnalyzedDocuments:
     Attributes
     ----------
     documents : sequence of NewDocument
-    texts : list of str, or of token lists
-        All fields of the first document, then those of the second, and so on.
     coordinates : Coordinates or None
     analyzed : AnalyzedTexts
     settings : IndexSettings
@@ -86,7 +84,6 @@ class AnalyzedDocuments:
     """
 
     documents: Sequence[NewDocument]
-    texts: list[Any]
     coordinates: Coordinates | None
     analyzed: AnalyzedTexts
     settings: IndexSettings
@@ -236,7 +233,7 @@ class PendingCommit:
         meaning = self._space_of_meaning(settings)
         shown = [document.shown for document in documents]
         coordinates = self._encoder.coordinates(meaning, shown, settings.language)
-        batch = AnalyzedDocuments(documents, texts, coordinates, analyzed, settings, meaning, note)
+        batch = AnalyzedDocuments(documents, coordinates, analyzed, settings, meaning, note)
         self._n_read += len(documents)
         self._report("inverting", 0, None)
         return batch
@@ -281,7 +278,8 @@ class PendingCommit:
         ----------
         batch : AnalyzedDocuments
         """
-        documents, texts, analyzed = batch.documents, batch.texts, batch.analyzed
+        documents, analyzed = batch.documents, batch.analyzed
+        texts = [text for document in documents for text in document.texts]
         assert batch.settings.analyzer is not None
         segments, vocabulary = invert(
             texts, analyzed, batch.settings.analyzer, self.vocabulary,
