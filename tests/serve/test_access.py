@@ -63,8 +63,6 @@ ROUTES = [
     ("PUT", "/v1/aliases/best", {"index": "faq"}, "admin"),
     ("DELETE", "/v1/aliases/best", None, "admin"),
     ("POST", f"{FAQ}/merge", None, "admin"),
-    ("POST", f"{FAQ}/backup", {"to": "copy"}, "admin"),
-    ("POST", f"{FAQ}/encode", {}, "admin"),
     ("DELETE", "/v1/tasks/x", None, "admin"),
     ("DELETE", "/v1/indexes/new", None, "admin"),
 ]

@@ -29,8 +29,6 @@ BODIES = {
     ("PATCH", f"{FAQ}/similarities"): {"pin": []},
     ("PUT", "/v1/indexes/new"): {"plain": True},
     ("PUT", "/v1/aliases/best"): {"index": "faq"},
-    ("POST", f"{FAQ}/backup"): {"to": "copy"},
-    ("POST", f"{FAQ}/encode"): {"encoder": "static"},
 }
 DEEP = b'{"q": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
 MALFORMED = {

@@ -150,26 +150,6 @@ def test_segments_are_merged_in_the_background(client):
     assert client.get(FAQ).json()["segments"] == 1
 
 
-def test_an_index_is_copied_in_the_background(client):
-    record = ended(client, client.post(f"{FAQ}/backup", json={"to": "copy"}).json())
-    assert record["state"] == "done", record
-    assert first(client, "bicycle", "copy") == "bike"
-    assert problem(client.post(f"{FAQ}/backup", json={"to": "copy"}), 409) == "already-exists"
-    assert problem(client.post(f"{FAQ}/backup", json={"to": "../x"}), 422) == "invalid-input"
-    again = client.post(f"{FAQ}/backup", json={"to": "copy", "overwrite": True})
-    assert ended(client, again.json())["state"] == "done"
-
-
-def test_documents_are_encoded_in_the_background(client):
-    record = ended(client, client.post(f"{FAQ}/encode", json={"encoder": "static"}).json())
-    assert record["state"] == "done", record
-    assert record["result"]["encoded"] == 4
-    assert client.get(FAQ).json()["meaning"]["encoder"] == "static"
-    record = ended(client, client.post(f"{FAQ}/encode", json={"meaning": -1.0}).json())
-    assert record["state"] == "failed"
-    assert record["problem"]["type"] == "urn:softcosine:invalid-input"
-
-
 @pytest.fixture
 def slow_merge(monkeypatch):
     """Let merges report progress until they are cancelled or released."""

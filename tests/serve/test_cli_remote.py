@@ -126,7 +126,6 @@ def test_a_query_for_another_server_is_that_of_the_folder(run, served, root):
         ("delete", "--from", "gone.txt", "--missing-ok"),
         ("admin", "merge"),
         ("admin", "refresh"),
-        ("admin", "encode", "--encoder", "static", "--meaning", "7"),
     ],
     ids=" ".join,
 )
@@ -215,7 +214,7 @@ def test_every_command_takes_an_address_or_says_that_it_needs_files(run):
     assert {kind for _, kind in places()} == {Index, AnyIndex}
     local = {name for name, kind in places() if kind == Index}
     more = {
-        "admin backup": ["b"], "admin check": [],
+        "admin backup": ["b"], "admin check": [], "admin encode": [],
         "collection batch": ["a", "-o", "b"], "collection map": ["--plot", "a.png"],
         "server compare": [URL, "--field", "x"], "server search": [URL, "tea", "--field", "x"],
     }  # fmt: skip

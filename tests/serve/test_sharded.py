@@ -89,13 +89,6 @@ def test_shards_are_merged_and_keep_what_they_were_built_with(one, serving):
     assert found(client.get(BIG)) == merged
 
 
-def test_shards_are_copied(one, serving):
-    client = serving()
-    record = ended(client, client.post(f"{BIG}/backup", json={"to": "copy"}).json())
-    assert record["result"].keys() == {"index", "commit", "bytes"}
-    assert found(client.get("/v1/indexes/copy"))["commit"] == found(client.get(BIG))["commit"]
-
-
 def test_commits_of_another_process_are_seen(one, serving, root):
     client = serving()
     found(client.get(BIG))

@@ -28,7 +28,7 @@ ROUTES = [
         ("POST", f"{FAQ}/{name}", QUERY)
         for name in (
             "search", "similar", "explain", "scores", "explain-similar", "pairs", "dedupe",
-            "expand", "suggest", "backup", "encode", "merge",
+            "expand", "suggest", "merge",
         )
     ),
     ("POST", "/v1/search", QUERY),

@@ -122,7 +122,6 @@ def _keys() -> None:
 def _shards() -> None:
     """Build a collection as several indexes that answer as one, for tens of millions of documents.
 
-      softcosine shards plan big-*.jsonl.gz
       softcosine shards build big-*.jsonl.gz -o big.shards
       softcosine info big.shards
 
@@ -200,8 +199,7 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
         ("check", similarity.check, "Check the integrity and definiteness of a matrix."),
         ("set", similarity.exchange, "Replace the matrix of an index."),
     )),
-    ("shards", _shards, "Several indexes that answer as one: plan, build.", (
-        ("plan", indexing.plan_shards, "Show about how many documents and shards files give."),
+    ("shards", _shards, "Several indexes that answer as one: build.", (
         ("build", indexing.build_shards, "Build shards from files of documents."),
     )),
     ("keys", _keys, "Keys of a server: add, list, remove.", (

@@ -175,7 +175,7 @@ def add_key(
       softcosine keys add keys.json importer --scope search --scope write
 
     search: searches and documents. write: changes of documents and similarities. admin: create and
-    delete indexes, aliases, backups. A key has the scopes that you name, and no others.
+    delete indexes, aliases, merges. A key has the scopes that you name, and no others.
     """
     from softcosine.serve.keys import KeyRing
 

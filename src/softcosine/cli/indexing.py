@@ -1,4 +1,4 @@
-"""Commands ``softcosine index``, ``shards plan`` and ``shards build``."""
+"""Commands ``softcosine index`` and ``shards build``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from softcosine.cli.opening import facts_of, in_a_folder
 from softcosine.cli.options import (
     Encoder,
     EncoderCache,
-    Encoding,
-    Format,
     Inputs,
     Language,
     Meaning,
@@ -38,7 +36,6 @@ from softcosine.cli.output import (
     duration,
     print_json,
     print_note,
-    print_result,
     printable,
     program,
     size,
@@ -307,33 +304,6 @@ _Inputs = Annotated[
     ),
 ]
 _DocsPerShard = Annotated[int, flag("--docs-per-shard N", "Documents in a shard, about.", min=1)]
-
-
-def plan_shards(
-    inputs: _Inputs,
-    docs_per_shard: _DocsPerShard = 1_000_000,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    as_json: Summary = False,
-) -> None:
-    """Show how many documents and shards some files give, about, and write nothing.
-
-      softcosine shards plan big-*.jsonl --docs-per-shard 500000
-
-    The number of documents is estimated from the beginning of each file.
-
-    JSON: n_docs, n_shards, n_chunks (tasks that read the files), n_bytes.
-    """
-    from softcosine.cluster.plan import ShardPlan
-
-    found = ShardPlan(
-        inputs, docs_per_shard=docs_per_shard, format=format, encoding=encoding, plain=True
-    ).estimate()
-    print_result(
-        wire(found), as_json,
-        f"About {counted(found.n_docs, 'document')} in {counted(found.n_shards, 'shard')}, read "
-        f"in {counted(found.n_chunks, 'chunk')} of {size(found.n_bytes)} together.",
-    )  # fmt: skip
 
 
 def build_shards(

@@ -26,6 +26,7 @@ from softcosine.cli.options import (
     Encoder,
     EncoderCache,
     Encoding,
+    Index,
     Inputs,
     KnownEncoder,
     Meaning,
@@ -246,7 +247,7 @@ def refresh(
 
 
 def encode(
-    index: AnyIndex,
+    index: Index,
     encoder: Encoder = None,
     encoder_cache: EncoderCache = None,
     meaning: Meaning = None,
@@ -271,18 +272,12 @@ def encode(
     per_second, weights (of meaning in each ranking), segments, generation, bytes, seconds.
     """
     started = time.perf_counter()
-    if is_served(index):
-        refuse(encoder_cache=encoder_cache, meaning_space=meaning_space)
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
         changing(index, wait, progress=report) as (opened, writer),
     ):
-        if is_served(index):
-            report("encoding", 0, None)
-            n_new = opened.encode(encoder, meaning=meaning)["result"]["encoded"]
-        else:
-            n_new = _encode(opened, writer, index, encoder, encoder_cache, meaning, meaning_space)
+        n_new = _encode(opened, writer, index, encoder, encoder_cache, meaning, meaning_space)
         per_second, facts = n_new / (time.perf_counter() - started), written(opened, index, started)
         made, ranking = facts_of(opened), opened.info()["ranking"]
         assert made is not None

@@ -506,39 +506,6 @@ class IndexCalls:
         """
         return await self._task("merge", None, wait)
 
-    @call
-    async def backup(
-        self, to: str, *, overwrite: bool = False, wait: bool = True
-    ) -> dict[str, Any]:
-        """Copy the last commit to an index of another name on the server; see `merge`.
-
-        Raises
-        ------
-        AlreadyExistsError
-        """
-        return await self._task("backup", {"to": to, "overwrite": overwrite}, wait)
-
-    @call
-    async def encode(
-        self,
-        encoder: str | None = None,
-        *,
-        meaning: float | Mapping[str, float] | None = None,
-        wait: bool = True,
-    ) -> dict[str, Any]:
-        """Give coordinates of meaning to documents without them; see `merge`.
-
-        Parameters
-        ----------
-        encoder : {"static", "minilm"}, optional
-        meaning : float, or mapping of rankings to float, optional
-            See `SoftIndex.create`.
-        wait : bool
-            See `merge`.
-        """
-        weight = dict(meaning) if isinstance(meaning, Mapping) else meaning
-        return await self._task("encode", {"encoder": encoder, "meaning": weight}, wait)
-
     async def _asked(self, kind: type[_T], name: str, /, *first: Any, **options: Any) -> _T:
         """Return the result of an operation."""
         return await self._sent(kind, name, _request(name, *first, **options))

@@ -44,26 +44,6 @@ _WORK = "work"
 _MEMORY, _LEAST_MEMORY = 1 << 30, 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class ShardEstimate:
-    """How large a build will be.
-
-    Attributes
-    ----------
-    n_bytes : int
-        Size of the inputs.
-    n_chunks : int
-        Number of chunks that workers read.
-    n_docs, n_shards : int
-        Estimated from the beginning of each input; exact for parquet files and small ones.
-    """
-
-    n_bytes: int
-    n_chunks: int
-    n_docs: int
-    n_shards: int
-
-
 class ShardPlan:
     r"""How a collection becomes a sharded index: inputs, settings, and documents per shard.
 
@@ -146,17 +126,6 @@ class ShardPlan:
             id_advice=" Name it by id_field= (--id).",
             text_advice=" Name it by text_fields= (--text).",
         )
-
-    def estimate(self) -> ShardEstimate:
-        """Return how large the build will be, from the beginning of each input."""
-        chunks = split(self._inputs, self._format, self._encoding)
-        first = {chunk.path: chunk for chunk in reversed(chunks)}
-        n_docs = sum(
-            one.n_bytes * first[one.path].records_per_byte(one.n_bytes) for one in self._inputs
-        )
-        n_shards = max(1, -(-round(n_docs) // self._docs_per_shard))
-        n_bytes = sum(one.n_bytes for one in self._inputs)
-        return ShardEstimate(n_bytes, len(chunks), round(n_docs), n_shards)
 
     def build(
         self,

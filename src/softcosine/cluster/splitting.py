@@ -94,24 +94,6 @@ class Chunk:
             row_groups=groups,
         )  # fmt: skip
 
-    def records_per_byte(self, n_bytes: int) -> float:
-        """Return the number of records of the file divided by its size, from its beginning.
-
-        Parameters
-        ----------
-        n_bytes : int
-            Size of the file.
-        """
-        with closing(_open(self.path)) as file:
-            if self.format == "parquet":
-                return int(_parquet_facts(self.path, file).num_rows) / n_bytes
-            n_read = 0
-            for _ in self._records(file):
-                n_read += 1
-                if n_read == _SAMPLED:
-                    return n_read / max(1, file.tell() - (self.start or 0))
-        return n_read / max(1, n_bytes if self.stop is None else self.stop)
-
 
 def inputs_at(paths: Sequence[str | Path]) -> list[Input]:
     """Return the inputs at some paths.

@@ -169,18 +169,7 @@ class Catalog:
         SoftIndex.create(self.root / name, **arguments)
         return self.get(name)
 
-    def new_path(self, name: str, *, overwrite: bool = False) -> Path:
-        """Return the path of a new index.
-
-        Raises
-        ------
-        Problem
-            If the name is invalid or taken.
-        """
-        self._check_new(name, overwrite=overwrite)
-        return self.root / name
-
-    def _check_new(self, name: str, *, overwrite: bool = False) -> None:
+    def _check_new(self, name: str) -> None:
         if self.single:
             raise Problem(
                 "read-only",
@@ -188,7 +177,7 @@ class Catalog:
                 "several.",
             )
         _check_name(name)
-        if name in self._aliases or (not overwrite and self._exists(name)):
+        if name in self._aliases or self._exists(name):
             raise Problem("already-exists", f"there is an index or alias {name} already.")
 
     def delete(self, name: str) -> None:

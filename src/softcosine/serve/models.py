@@ -218,20 +218,6 @@ class AliasBody(Body, frozen=True, kw_only=True):
     index: str
 
 
-class BackupBody(Body, frozen=True, kw_only=True):
-    """A copy of the last commit, under another name in the same folder."""
-
-    to: str
-    overwrite: bool = False
-
-
-class EncodeBody(Body, frozen=True, kw_only=True):
-    """Coordinates of meaning for all documents that have none."""
-
-    encoder: Literal["static", "minilm"] | None = None
-    meaning: float | _Weights | None = None
-
-
 class Pair(Body, frozen=True, kw_only=True):
     """Two words."""
 

@@ -1,8 +1,7 @@
-"""Routes of tasks and of long changes: similarities, merge, backup, encode."""
+"""Routes of tasks and of long changes: similarities, merge."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -26,7 +25,6 @@ from softcosine.similarity.overrides.decision_list import Decision, Decisions
 from softcosine.similarity.overrides.decisions import DecidedSimilarity, decided
 
 _INDEX, _TASK = "/v1/indexes/{i}", "/v1/tasks/{id}"
-_KEY = ("Idempotency-Key",)
 # The scope that starts a task also reads and cancels it; "admin" for all others.
 _SCOPES: dict[str, Scope] = {"pairs": "search", "dedupe": "search", "similarities": "write"}
 
@@ -121,66 +119,21 @@ async def change_similarities(call: Call[models.SimilaritiesBody]) -> Response:
 
 
 @route(
-    "POST", _INDEX + "/merge", "admin", changes=True, headers=_KEY, answers={202: models.TaskAnswer}
-)
+    "POST", _INDEX + "/merge", "admin", changes=True, headers=("Idempotency-Key",),
+    answers={202: models.TaskAnswer},
+)  # fmt: skip
 async def merge(call: Call[None]) -> Response:
     """Merge all segments, and free the space of deleted documents."""
 
-    def merged(writer: EitherWriter) -> dict[str, Any]:
-        writer.merge()
-        return {}
-
-    return await _changed_in_task(call, "merge", "merging", merged)
-
-
-@route(
-    "POST", _INDEX + "/backup", "admin", changes=True, body=models.BackupBody, headers=_KEY,
-    answers={202: models.TaskAnswer},
-)  # fmt: skip
-async def backup(call: Call[models.BackupBody]) -> Response:
-    """Copy the last commit to another index of the same folder."""
-    server, body = call.server, call.body
-    to = server.catalog.new_path(body.to, overwrite=body.overwrite)
-    index = call.served.view.index
-
     async def work(report: Report) -> dict[str, Any]:
-        def copied() -> dict[str, Any]:
-            report("copying", 0, None)
-            made = index.backup(to, overwrite=body.overwrite)
-            return {"index": body.to, "commit": made.commit, "bytes": made.n_bytes}
+        def merged(writer: EitherWriter, _: EitherIndex) -> None:
+            report("merging", 0, None)
+            writer.merge()
 
-        return await asyncio.get_running_loop().run_in_executor(server.writers, copied)
+        done = await call.served.change(call.server.writers, merged, progress=report)
+        return {"commit": done.commit}
 
-    return await started(call, "backup", work)
-
-
-@route(
-    "POST", _INDEX + "/encode", "admin", changes=True, body=models.EncodeBody, headers=_KEY,
-    answers={202: models.TaskAnswer},
-)  # fmt: skip
-async def encode(call: Call[models.EncodeBody]) -> Response:
-    """Give coordinates of meaning to all documents that have none."""
-
-    def encoded(writer: EitherWriter) -> dict[str, Any]:
-        return {"encoded": writer.encode(call.body.encoder, meaning=call.body.meaning)}
-
-    return await _changed_in_task(call, "encode", "encoding", encoded)
-
-
-async def _changed_in_task(
-    call: Call[Any], kind: str, step: str, change: Callable[[EitherWriter], dict[str, Any]]
-) -> Response:
-    """Start a task that changes the index; its result is that of the change, and the commit."""
-
-    async def work(report: Report) -> dict[str, Any]:
-        def changed(writer: EitherWriter, _: EitherIndex) -> dict[str, Any]:
-            report(step, 0, None)
-            return change(writer)
-
-        done = await call.served.change(call.server.writers, changed, progress=report)
-        return {**done.result, "commit": done.commit}
-
-    return await started(call, kind, work)
+    return await started(call, "merge", work)
 
 
 def _decisions_of(index: EitherIndex) -> Decisions:
