@@ -159,14 +159,10 @@ def _learned(path: Path) -> None:
 
 
 def _meaning(path: Path) -> None:
-    """Coordinates of documents, of most segments, and a query table."""
+    """Coordinates of documents, and a query table."""
     space = toy_space(list(WORDS))
     index = SoftIndex.create(path, encoder=ToyEncoder(), meaning_space=space, plain=True)
     _fill(index, list(TEXTS), at_once=3)
-    bare = SoftIndex.open(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # documents stay without coordinates
-        _fill(bare, ["tea again"], at_once=1, ids="bare")
     with index.writer(merge=None) as writer:
         writer.delete("1")
 
