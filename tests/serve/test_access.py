@@ -90,8 +90,7 @@ def test_a_key_that_starts_a_task_can_read_it(secured):
     client, secrets = secured
     client.headers.update(bearer(secrets["write"]))
     body = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
-    prefer = {"Prefer": "respond-async"}
-    task = client.patch(f"{FAQ}/similarities", json=body, headers=prefer).json()
+    task = client.patch(f"{FAQ}/similarities", json=body).json()
     assert ended(client, task)["result"]["lines"] == ["kettle = pot 0.9"]
     url = f"/v1/tasks/{task['id']}"
     assert client.get(url, headers=bearer(secrets["search"])).status_code == 200
@@ -187,11 +186,11 @@ def test_browsers_of_other_sites_are_let_in_by_name_only(serving):
     client = serving(origins=("https://a.example",))
     assert client.get(FAQ, headers=ask).headers["access-control-allow-origin"] == ask["Origin"]
     assert client.options(f"{FAQ}/search", headers=ask).status_code == 200
-    change = {"Origin": ask["Origin"], "Idempotency-Key": "k", "Prefer": "respond-async"}
+    change = {"Origin": ask["Origin"], "Idempotency-Key": "k"}
     for _ in range(2):
         answer = client.patch(f"{FAQ}/similarities", json={"pin": []}, headers=change)
         shown = answer.headers["access-control-expose-headers"].lower().split(", ")
-        assert {"etag", "location", "preference-applied", "idempotency-replayed"} <= set(shown)
+        assert {"etag", "location", "idempotency-replayed"} <= set(shown)
     assert answer.headers["idempotency-replayed"] == "true"
     ask["Origin"] = "https://b.example"
     assert "access-control-allow-origin" not in client.get(FAQ, headers=ask).headers

@@ -19,13 +19,17 @@ def first(client, query, index="faq"):
     return hits[0]["id"] if hits else None
 
 
+def decided(client, change, index=FAQ):
+    answer = client.patch(f"{index}/similarities", json=change)
+    assert answer.status_code == 202, answer.text
+    return ended(client, answer.json())
+
+
 def test_pairs_are_pinned_forbidden_weighed_and_taken_back(client):
     assert client.get(f"{FAQ}/similarities").json()["decisions"] == []
     assert first(client, "bicycle") == "bike"
     pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
-    answer = client.patch(f"{FAQ}/similarities", json=pin)
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["decisions"] == [
+    assert decided(client, pin)["result"]["decisions"] == [
         {"word": "kettle", "sign": "=", "other": "pot", "value": 0.9}
     ]
     assert first(client, "kettle") == "pot/1"
@@ -36,41 +40,34 @@ def test_pairs_are_pinned_forbidden_weighed_and_taken_back(client):
         "forbid": [{"word": "bike", "other": "bicycle"}],
         "weigh": [{"word": "kettle", "weight": 0.5}],
     }
-    answer = client.patch(f"{FAQ}/similarities", json=change)
-    assert answer.json()["lines"] == ["kettle = pot 0.9", "bike ! bicycle", "kettle * 0.5"]
+    assert decided(client, change)["result"]["lines"] == [
+        "kettle = pot 0.9",
+        "bike ! bicycle",
+        "kettle * 0.5",
+    ]
     assert first(client, "bicycle") is None
     undo = {"remove": [{"word": "bicycle", "other": "bike"}, {"word": "pot", "other": "kettle"}]}
-    assert client.patch(f"{FAQ}/similarities", json=undo).json()["lines"] == ["kettle * 0.5"]
+    assert decided(client, undo)["result"]["lines"] == ["kettle * 0.5"]
     assert first(client, "bicycle") == "bike"
     assert first(client, "kettle") is None
 
 
-def test_decisions_can_be_a_task(client):
-    prefer = {"Prefer": "wait=5, respond-async", "Idempotency-Key": "p"}
+def test_decisions_are_a_task(client):
+    key = {"Idempotency-Key": "p"}
     pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
-    answer = client.patch(f"{FAQ}/similarities", json=pin, headers=prefer)
+    answer = client.patch(f"{FAQ}/similarities", json=pin, headers=key)
     assert answer.status_code == 202
-    assert answer.headers["preference-applied"] == "respond-async"
     assert answer.headers["location"] == f"/v1/tasks/{answer.json()['id']}"
     record = ended(client, answer.json())
     assert record["state"] == "done", record
     assert record["result"] == client.get(f"{FAQ}/similarities").json()
     assert record["result"]["lines"] == ["kettle = pot 0.9"]
-    again = client.patch(f"{FAQ}/similarities", json=pin, headers=prefer)
+    again = client.patch(f"{FAQ}/similarities", json=pin, headers=key)
     assert again.json() == answer.json()
-    old = {**prefer, "If-Match": '"old"', "Idempotency-Key": "q"}
+    assert again.headers["idempotency-replayed"] == "true"
+    old = {"If-Match": '"old"', "Idempotency-Key": "q"}
     record = ended(client, client.patch(f"{FAQ}/similarities", json=pin, headers=old).json())
     assert record["problem"]["type"] == "urn:softcosine:changed-meanwhile"
-
-
-def test_a_repeated_decision_is_made_once(client):
-    key = {"Idempotency-Key": "p"}
-    pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
-    first = client.patch(f"{FAQ}/similarities", json=pin, headers=key)
-    again = client.patch(f"{FAQ}/similarities", json=pin, headers=key)
-    assert again.json() == first.json()
-    assert again.headers["idempotency-replayed"] == "true"
-    assert client.get(FAQ).json()["commit"] == first.json()["commit"]
 
 
 def test_building_similarities_is_cancelled(client, monkeypatch):
@@ -84,8 +81,7 @@ def test_building_similarities_is_cancelled(client, monkeypatch):
     monkeypatch.setattr("softcosine.serve.task_routes.rebuilt", rebuilt)
     before = client.get(FAQ).json()["commit"]
     pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
-    headers = {"Prefer": "respond-async"}
-    task = client.patch(f"{FAQ}/similarities", json=pin, headers=headers).json()
+    task = client.patch(f"{FAQ}/similarities", json=pin).json()
     assert client.delete(f"/v1/tasks/{task['id']}").status_code == 200
     assert ended(client, task)["state"] == "cancelled"
     assert client.get(FAQ).json()["commit"] == before
@@ -94,21 +90,25 @@ def test_building_similarities_is_cancelled(client, monkeypatch):
 def test_decisions_that_cannot_be_are_refused(client):
     before = client.get(f"{FAQ}/similarities").json()
     for change in (
-        {"pin": [{"word": "a", "other": "A", "similarity": 0.5}]},
         {"pin": [{"word": "a", "other": "b", "similarity": 1.5}]},
         {"pin": [{"word": "a", "other": "b"}]},
+        {"pins": []},
+    ):
+        assert client.patch(f"{FAQ}/similarities", json=change).status_code == 422, change
+    for change in (
+        {"pin": [{"word": "a", "other": "A", "similarity": 0.5}]},
         {"pin": [{"word": "", "other": "b", "similarity": 1}]},
         {
             "pin": [{"word": "a", "other": "b", "similarity": 0.5}],
             "forbid": [{"word": "b", "other": "a"}],
         },
-        {"pins": []},
     ):
-        assert client.patch(f"{FAQ}/similarities", json=change).status_code == 422, change
+        record = decided(client, change)
+        assert record["problem"]["type"] == "urn:softcosine:invalid-input", change
     assert client.get(f"{FAQ}/similarities").json() == before
     client.put("/v1/indexes/plain", json={"plain": True})
-    answer = client.patch("/v1/indexes/plain/similarities", json={"forbid": []})
-    assert problem(answer, 422) == "invalid-input"
+    record = decided(client, {"forbid": []}, "/v1/indexes/plain")
+    assert record["problem"]["type"] == "urn:softcosine:invalid-input"
 
 
 def test_an_alias_moves_searches_to_a_rebuilt_index(client, root):

@@ -82,10 +82,11 @@ def test_shards_are_merged_and_keep_what_they_were_built_with(one, serving):
     for answer in (
         client.post(f"{BIG}/changes", params={"refresh": "true"}, headers=lines),
         client.post(f"{BIG}/changes", content=change, headers=lines),
-        client.patch(f"{BIG}/similarities", json=pin),
     ):
         assert problem(answer, 422) == "invalid-input"
         assert "build them anew" in answer.json()["detail"]
+    record = ended(client, client.patch(f"{BIG}/similarities", json=pin).json())
+    assert "build them anew" in record["problem"]["detail"]
     assert found(client.get(BIG)) == merged
 
 

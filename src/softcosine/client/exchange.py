@@ -122,7 +122,6 @@ class Exchange:
         changes: bool = False,
         if_match: str | None = None,
         repeatable: bool = True,
-        in_background: bool = False,
         timed: bool = False,
     ) -> _T:
         """Return what the reply holds.
@@ -145,8 +144,6 @@ class Exchange:
             The commit that must be the last one.
         repeatable : bool
             Whether it may be sent again although it may have been executed.
-        in_background : bool
-            Whether the server is asked to answer with a task.
         timed : bool
             Whether the body, a mapping, gets a time limit: that of the context (`time_limit`).
 
@@ -165,8 +162,6 @@ class Exchange:
             headers["Idempotency-Key"] = uuid.uuid4().hex
         if if_match is not None:
             headers["If-Match"] = f'"{if_match}"'
-        if in_background:
-            headers["Prefer"] = "respond-async"
         attempt, end = 0, time.monotonic() + self.timeout
         while True:
             content: Any = body

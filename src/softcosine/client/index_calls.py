@@ -486,7 +486,6 @@ class IndexCalls:
         }
         task = await self._exchange.ask(
             Record, "PATCH", f"{self._path}/similarities", body, changes=True, if_match=if_match,
-            in_background=True,
         )  # fmt: skip
         return dict((await ended_task(self._exchange, task["id"]))["result"])
 

@@ -34,7 +34,7 @@ _REFRESH = 0.5  # seconds between two looks at the commits of other processes
 _HEADERS = ("Authorization", "Content-Type", "If-Match", "Idempotency-Key", "Prefer")
 # Response headers that they may read.
 _EXPOSED = (
-    "ETag", "Location", "Retry-After", "X-Request-Id", "Idempotency-Replayed", "Preference-Applied",
+    "ETag", "Location", "Retry-After", "X-Request-Id", "Idempotency-Replayed",
 )  # fmt: skip
 _log = logging.getLogger(__name__)
 _requests = logging.getLogger("softcosine.serve.requests")

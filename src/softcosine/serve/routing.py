@@ -43,10 +43,6 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "description": "Any text; a request with the same key gets the same answer for a day.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 200},
     },
-    "Prefer": {
-        "description": "`respond-async`: answer 202 at once, with a task (RFC 7240).",
-        "schema": {"type": "string"},
-    },
 }
 CHANGE = ("If-Match", "Idempotency-Key")
 _B = TypeVar("_B")

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from softcosine._progress import Report, silent
+from softcosine._progress import Report
 from softcosine.cluster.opening import EitherIndex
 from softcosine.errors import InvalidInputError
 from softcosine.index.wire import wire
@@ -17,9 +17,9 @@ from softcosine.serve import models
 from softcosine.serve.json_text import json_response
 from softcosine.serve.keys import Scope
 from softcosine.serve.problems import Problem
-from softcosine.serve.repeats import Repeatable, once, replayed
+from softcosine.serve.repeats import Repeatable, once
 from softcosine.serve.routing import CHANGE, Call, matching, route
-from softcosine.serve.served_index import Change, EitherWriter
+from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.server import require
 from softcosine.similarity.overrides.decision_list import Decision, Decisions
 from softcosine.similarity.overrides.decisions import DecidedSimilarity, decided
@@ -83,39 +83,25 @@ async def get_similarities(call: Call[None]) -> Response:
 
 @route(
     "PATCH", _INDEX + "/similarities", "write", changes=True, body=models.SimilaritiesBody,
-    headers=(*CHANGE, "Prefer"), answers={200: models.SimilaritiesAnswer, 202: models.TaskAnswer},
+    headers=CHANGE, answers={202: models.TaskAnswer},
 )  # fmt: skip
 async def change_similarities(call: Call[models.SimilaritiesBody]) -> Response:
-    """Pin, forbid and weigh pairs of words; the similarities of the index are built anew.
+    """Pin, forbid and weigh pairs of words; a task builds the similarities of the index anew.
 
-    That takes seconds in large indexes: with ``Prefer: respond-async`` it is a task, whose result
-    is the answer.
+    Its result is that of ``GET``.
     """
     commit = matching(call)
 
-    async def changed(report: Report, repeatable: Repeatable | None = None) -> Change[None]:
-        def work(writer: EitherWriter, index: EitherIndex) -> None:
+    async def work(report: Report) -> dict[str, Any]:
+        def changed(writer: EitherWriter, index: EitherIndex) -> None:
             _with_decisions(writer, index, call.body, report)
 
-        return await call.served.change(
-            call.server.writers, work, if_match=commit, once=repeatable, progress=report
+        done = await call.served.change(
+            call.server.writers, changed, if_match=commit, progress=report
         )
+        return _similarities(done.view.index)
 
-    if "respond-async" in (call.header("prefer") or "").replace(" ", "").split(","):
-
-        async def in_background(report: Report) -> dict[str, Any]:
-            return _similarities((await changed(report)).view.index)
-
-        answer = await started(call, "similarities", in_background)
-        answer.headers["Preference-Applied"] = "respond-async"
-        return answer
-
-    async def change(repeatable: Repeatable | None) -> Response:
-        done = await changed(silent, repeatable)
-        answer = json_response(_similarities(done.view.index), commit=done.view.commit)
-        return replayed(answer) if done.replayed else answer
-
-    return await once(call.request, call.server.store, change)
+    return await started(call, "similarities", work)
 
 
 @route(
