@@ -221,7 +221,7 @@ def test_lists_are_counted(client):
         answer = client.post(f"{FAQ}/{url}", json=body)
         assert problem(answer, 422) == "invalid-request"
         assert "at most" in answer.json()["detail"]
-    answer = client.get(f"{FAQ}/documents?" + "facet=n&" * 101)
+    answer = client.post(f"{FAQ}/filter", json={"facets": ["n"] * 101})
     assert problem(answer, 422) == "invalid-request"
 
 

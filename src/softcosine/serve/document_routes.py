@@ -15,7 +15,7 @@ from softcosine.cluster.opening import EitherIndex
 from softcosine.index.requests import FilterRequest
 from softcosine.index.wire import wire
 from softcosine.serve import models
-from softcosine.serve.json_text import json_response, json_value
+from softcosine.serve.json_text import json_response
 from softcosine.serve.problems import Problem
 from softcosine.serve.repeats import Repeatable, once, replayed
 from softcosine.serve.routing import CHANGE, Call, matching, route
@@ -82,17 +82,8 @@ async def _changed(
 
 @route("GET", _PATH, query=models.ListQuery, answers={200: models.DocumentsAnswer})
 async def list_documents(call: Call[models.ListQuery]) -> Response:
-    """List the documents that pass a filter."""
-    page, where = call.body, None
-    if page.where is not None:
-        try:
-            where = json_value(page.where.encode("utf-8", "surrogatepass"))
-        except ValueError as error:
-            raise Problem("malformed-request", f"where is no JSON: {error}.") from error
-    request = FilterRequest.of(
-        where=where, k=page.k, offset=page.offset, sort=page.sort, facets=page.facet
-    )
-    return await executed(call, "filter", request)
+    """List the documents; ``POST .../filter`` has filters, sorting and facets."""
+    return await executed(call, "filter", FilterRequest(k=call.body.k, offset=call.body.offset))
 
 
 @route(

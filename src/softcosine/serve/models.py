@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta, Struct, defstruct
 
-from softcosine.index.requests import MAX_FACETS, MAX_SORT_KEYS, SearchRequest
+from softcosine.index.requests import SearchRequest
 from softcosine.index.search.explanation import Part as ExplanationPart
 from softcosine.index.search.results import Hit, Hits, Listing
 from softcosine.index.segment.documents import Document
@@ -107,13 +107,10 @@ class TermQuery(Body, frozen=True, kw_only=True):
 
 
 class ListQuery(Body, frozen=True, kw_only=True):
-    """A page of documents that pass a filter."""
+    """A page of documents."""
 
-    where: Annotated[str | None, Meta(description="A filter, as JSON.")] = None
     offset: _K = 0
     k: _K = 10
-    sort: Annotated[list[str], Meta(max_length=MAX_SORT_KEYS)] = []
-    facet: Annotated[list[str], Meta(max_length=MAX_FACETS)] = []
 
 
 class DocumentBody(Body, frozen=True, kw_only=True):

@@ -29,7 +29,6 @@ from softcosine.version import __version__
 
 _LARGE = 64 << 10  # bytes that are not parsed in the event loop
 _REFERENCE = "#/components/schemas/{name}"
-_LISTS = ("sort", "facet")  # query parameters that may come several times
 _HEADERS: dict[str, dict[str, Any]] = {
     "If-Match": {
         "description": "The commit that must be the last one, as its ETag; * for any.",
@@ -169,12 +168,7 @@ class route:  # noqa: N801  # a decorator
             else:
                 body = read_json(content, self.body)
         elif self.query is not None:
-            given = request.query_params
-            names = [name for name in self.query.__struct_fields__ if name in given]
-            values = {
-                name: given.getlist(name) if name in _LISTS else given[name] for name in names
-            }
-            body = decoded(self.query, values, strict=False)
+            body = decoded(self.query, dict(request.query_params), strict=False)
         return await self.function(Call(request, server, cast(ServedIndex, served), body))
 
 
