@@ -80,10 +80,10 @@ clean:
 	rm -rf $(VENV) build dist docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The package and what it needs to run.
-$(VENV)/.package: pyproject.toml requirements/dev.txt | $(BIN)/python
+# The package, what it needs to run, and the light encoder.
+$(VENV)/.package: pyproject.toml requirements/dev.txt packages/softcosine-minilm/pyproject.toml | $(BIN)/python
 	@echo "Installing softcosine into $(VENV) (a minute the first time) ..."
-	@$(PIP) install --constraint requirements/dev.txt --editable .
+	@$(PIP) install --constraint requirements/dev.txt ./packages/softcosine-minilm --editable ".[encoder]"
 	@touch $@
 
 # What testing and checking need besides.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.http_server import serve_page
-from softcosine.cli.options import Json
+from softcosine.cli.options import Encoder, Json
 from softcosine.cli.output import (
     console,
     duration,
@@ -26,7 +26,7 @@ from softcosine.cli.output import (
 )
 from softcosine.cli.progress import Reporter
 from softcosine.cli.symbols import open_symbols
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, install_command
 from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def demo(
     page: Annotated[
         bool, typer.Option("--page", help="Search in your browser instead ('softcosine[serve]').")
     ] = False,
+    encoder: Encoder = "auto",
     as_json: Json = False,
 ) -> None:
     """Search Unicode's symbols by meaning; needs no files and no download.
@@ -80,16 +81,25 @@ def demo(
     The first call indexes the names of the symbols of this Python version and stores the index in
     your data folder (SOFTCOSINE_HOME sets another folder). Without arguments, the command runs six
     queries whose words are in no name, not even stemmed. It prints the soft cosine (0 to 1), the
-    pairs of words behind it, and the results of plain cosine.
+    pairs of words behind it, and the results of plain cosine. Where the encoder minilm is installed
+    it reads the names once, in some seconds, and the cosine of meaning is added (--encoder none
+    leaves it out).
 
     JSON: unicode, symbols, index, built_seconds, and answers as of 'search', whose ids are the
     characters, with the hits of plain cosine as plain.
     """
+    from softcosine.encoders.loading import MINILM
+    from softcosine.index.encoding import light_encoder
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
+    lacks = encoder == "auto" and light_encoder(MINILM) is None
+    if encoder == "auto":
+        encoder = MINILM
     with Reporter() as report:
         report.announce("The first call builds the index, which takes some seconds.")
-        opened = open_symbols(report, rebuild=rebuild)
+        opened = open_symbols(
+            report, rebuild=rebuild, encoder=None if lacks or encoder == "none" else encoder
+        )
     if page:
         if opened.path is None:
             raise InvalidInputError(
@@ -116,6 +126,8 @@ def demo(
         )
     for one in answers:
         _show(one)
+    if lacks and opened.built is not None:
+        out.print(f"By words alone; more is found with {install_command('encoder')}.")
     _show_end(opened, answers, own=bool(words))
 
 
@@ -151,7 +163,7 @@ def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer
     seconds = time.perf_counter() - started
     why = tuple(index.explain(question, hit.id) for hit in hits)
     asked = bool(index.analyzer.words(question))
-    return _Answer(hits, why, seconds, plain.search(question, k=k), asked)
+    return _Answer(hits, why, seconds, plain.search(question, k=k, ask="words"), asked)
 
 
 def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
@@ -209,10 +221,13 @@ def _show_end(opened: OpenedSymbols, answers: list[_Answer], *, own: bool) -> No
         )
     if own:
         return
-    out.print(
-        "Scores are soft cosines, from 0 to 1, followed by the contributions of pairs of words.\n",
-        style="dim",
+    meaning = opened.index.snapshot.meaning
+    scores = (
+        "Scores are soft cosines, from 0 to 1, followed by the contributions of pairs of words."
+        if meaning is None
+        else f"Scores are soft cosines of words plus the cosine of meaning by {meaning.encoder}."
     )
+    out.print(f"{scores}\n", style="dim")
     name = program()
     out.print(f'Your own query:  {name} demo "sick infant"')
     out.print(f"Your own texts:  {name} index FILE -o my.index  (.jsonl .csv .txt, a folder)")

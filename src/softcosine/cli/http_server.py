@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from softcosine._validation import check_choice
 from softcosine.cli.derived import option
 from softcosine.cli.opening import Shards
 from softcosine.cli.options import Json, bytes_in
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from softcosine.serve.process import Bind
     from softcosine.serve.settings import Limits
 
+_ENCODERS = ("static", "auto", "minilm", "none")
 _KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
 _KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.")]
 
@@ -95,6 +97,13 @@ def serve(
         None,
     ),
     log_queries: bool = option("--log-queries", "Log the texts of queries too.", False),
+    encoder: str = option(
+        "--encoder NAME",
+        "Encoder of new indexes, if a request names none: static (a bundled table of English word "
+        "pieces), auto, minilm or none.",
+        "static",
+        *_ENCODERS,
+    ),
 ) -> None:
     r"""Serve the indexes of a folder over HTTP, as JSON.
 
@@ -119,12 +128,13 @@ def serve(
     with _server_needed():
         from softcosine.serve.process import serve as run
         from softcosine.serve.settings import ServeSettings
+    check_choice("--encoder", encoder, _ENCODERS)
     bind = binding.bind()
     inside = folder.iterdir() if folder.is_dir() else ()
     settings = ServeSettings(
         folder, bounds.limits(), read_only=read_only, keys=keys, origins=tuple(origins or ()),
         hosts=tuple(hosts or ()), log_queries=log_queries,
-        shards=shards.of([folder, *inside]),
+        shards=shards.of([folder, *inside]), encoder=None if encoder == "none" else encoder,
     )  # fmt: skip
 
     def started(address: str) -> None:

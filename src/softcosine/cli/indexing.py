@@ -14,7 +14,7 @@ from softcosine.cli.derived import flag, option
 from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
-from softcosine.cli.opening import facts_of, in_a_folder
+from softcosine.cli.opening import better, facts_of, in_a_folder
 from softcosine.cli.options import (
     Encoder,
     EncoderCache,
@@ -118,17 +118,16 @@ class Making(Sources):
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of an index, as `SoftIndex.create` takes them."""
-        from softcosine.index.defaults import ENCODER, RANKING
+        from softcosine.index.defaults import RANKING
 
         stop_words = None if self.stop_words == "none" else self.stop_words
-        encoder = ENCODER if self.encoder == "auto" else self.encoder
         known, analyzer = rules_of(self.language, self.stemmer, stop_words)
         return {
             "similarity": self.recipe(() if self.plain else self.source or None),
             "language": known, "analyzer": analyzer, "ranking": self.ranking or RANKING,
             "fields": field_weights(self.field), "min_df": document_limit(self.min_df) or 1,
             "positions": self.positions or None, "keep_texts": self.texts,
-            "encoder": None if encoder == "none" else encoder,
+            "encoder": None if self.encoder == "none" else self.encoder,
             "encoder_cache": self.encoder_cache, "meaning": self.meaning,
             "meaning_space": self.meaning_space,
         }  # fmt: skip
@@ -201,9 +200,10 @@ def index(
 
     --encoder also ranks by meaning: the score is that of words plus --meaning times the cosine of
     query and document in the space of a sentence encoder, which takes milliseconds per document
-    here ('admin encode' does it later, too). By default (auto), documents in English get
-    coordinates without an encoder, by sums over a bundled table of word pieces (static); none
-    leaves them out.
+    here ('admin encode' does it later, too). By default (auto), minilm reads documents in English
+    if it is installed and they are at most 5,000 with 500,000 word pieces; else a bundled table of
+    word pieces gives them coordinates (static). The index stores the choice, which later documents
+    do not change. none leaves meaning out.
 
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.
@@ -236,7 +236,7 @@ def index(
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
-    _show(output, started, columns, as_json)
+    _show(output, started, columns, as_json, auto=making.encoder == "auto")
 
 
 def field_weights(given: list[str] | None) -> dict[str, float] | None:
@@ -260,7 +260,7 @@ def field_weights(given: list[str] | None) -> dict[str, float] | None:
     return weights
 
 
-def _show(output: Path, started: float, columns: Types, as_json: bool) -> None:
+def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: bool) -> None:
     """Print the summary of an index, or of a sharded one."""
     from softcosine.cluster.manifest import ShardsManifest, is_sharded
     from softcosine.cluster.opening import open_epoch
@@ -289,8 +289,10 @@ def _show(output: Path, started: float, columns: Types, as_json: bool) -> None:
     )
     if encoded is not None:
         texts, name = counted(encoded["encoded"], "document"), printable(encoded["encoder"])
-        static = "Ranked by words and meaning, without an encoder (--encoder minilm finds more)."
-        out.print(static if name == STATIC else f"Encoded {texts} by {name}.")
+        by_table = "Ranked by words and meaning, by a table of word pieces."
+        out.print(by_table if name == STATIC else f"Encoded {texts} by {name}.")
+        if auto and name == STATIC and made.language == "english":
+            out.print(better(made, shown))
     print_note(str(columns), None, made.analyzer)
     print_note(note, made.language, made.analyzer)
     print_note("" if use is None else str(use), None, made.analyzer)
@@ -344,4 +346,5 @@ def build_shards(
     )  # fmt: skip
     with Reporter() as report, saying_how_to_go_on(output):
         planned.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)
-    _show(output, started, Types(found=planned.types_), as_json)
+    auto = making.encoder == "auto"
+    _show(output, started, Types(found=planned.types_), as_json, auto=auto)

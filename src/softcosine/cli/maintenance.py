@@ -43,11 +43,11 @@ def info(index: AnyIndex, as_json: Json = False) -> None:
     term weights), terms, postings, generation (number of the commit), commit, epoch, frozen, fields
     of name and weight, positions, texts (true if stored), ranking, weighting, analyzer, language,
     note, meaning (null without encoder; else encoder, dimensions, query_table, encoded,
-    weights), and similarity: n_terms, n_neighbors, mean_neighbors, and so on. Of an index of a
-    server also name and aliases; of one in a folder also bytes, and list_use (null without synonym
-    lists): n_entries, n_used, n_in_queries (with one word in no document), reasons, and the first
-    hundred unused, of left, right and reason; of a sharded index also shards, of folder and
-    documents.
+    weights), ranked_by (a line), and similarity: n_terms, n_neighbors, mean_neighbors, and so on.
+    Of an index of a server also name and aliases; of one in a folder also bytes, and list_use (null
+    without synonym lists): n_entries, n_used, n_in_queries (with one word in no document), reasons,
+    and the first hundred unused, of left, right and reason; of a sharded index also shards, of
+    folder and documents.
     """
     from softcosine.cluster.manifest import ShardsManifest, is_sharded
     from softcosine.index.search.searchable import Searchable
@@ -224,6 +224,7 @@ def _show(facts: dict[str, Any], use: ListUse | None) -> None:
         "terms": f"{facts['terms']:,}",
         "words": _words(facts["analyzer"]),
         "stored": f"{texts}, positions" if facts["positions"] else texts,
+        "ranked by": facts["ranked_by"],
         "ranking": f"{facts['ranking']} ({RANKINGS[facts['ranking']]})",
         "weights": _weights(facts),
         "similar words": neighbors_told(facts["similarity"]),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from softcosine._validation import check_choice
 from softcosine.cli.derived import option
+from softcosine.cli.output import duration
 from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
@@ -188,6 +189,21 @@ def missing_encoder(opened: Searchable | RemoteIndex, encoder: str | None, weigh
         f"Searched {way}, because the encoder {meaning.encoder} is not installed; "
         f"{_how_to_get(meaning.encoder)}."
     )
+
+
+def better(opened: Searchable, path: str) -> str:
+    """Return what an encoder gains over the table, how long it takes, and how to get it."""
+    from softcosine.encoders.loading import MINILM
+    from softcosine.index.encoding import light_encoder, seconds_to_encode
+
+    gain = f"{MINILM} gains 25 % over BM25 on people's own questions, the table 7 %"
+    command = f"softcosine admin encode {path} --encoder minilm"
+    if not opened.snapshot.settings.texts:
+        command = "index with --encoder minilm, as no texts are stored; it"
+    if light_encoder(MINILM) is None:
+        return f"{gain}. It is not installed: {install_command('encoder')}; then {command}."
+    seconds = seconds_to_encode(opened.snapshot)
+    return f"{gain}: {command} takes about {duration(max(1.0, seconds))}."
 
 
 def _how_to_get(encoder: str) -> str:

@@ -100,8 +100,9 @@ Encoder = Annotated[
         "--encoder NAME",
         "Sentence encoder that reads each document once, so that searches also rank by meaning: "
         "minilm (English), or the folder or name of another, or hub:NAME; static for a bundled "
-        "table of English word pieces in place of one; none for words alone.",
-        *("minilm", "static", "none"),
+        "table of English word pieces in place of one; none for words alone; auto for minilm if it "
+        "is installed and the documents are English and few, else static.",
+        *("auto", "minilm", "static", "none"),
     ),
 ]
 KnownEncoder = Annotated[

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from softcosine.cli.output import console
+from softcosine.cli.output import console, duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
 _SLOW = 0.6  # seconds of work before progress is shown
-_RATED = ("encoding texts", "encoding word pieces")  # steps that show items per second
+_RATED = ("encoding texts", "encoding word pieces")  # steps that show the rate and the time left
 
 
 class Reporter:
@@ -71,8 +71,9 @@ class Reporter:
             self._tasks = {what: self._progress.add_task(what, total=total, far="")}
         far = f"{done:,}" if total is None else f"{done:,} of {total:,}"
         since, first = self._first
-        if what in _RATED and now - since > _SLOW:
-            far += f", {(done - first) / (now - since):,.0f} a second"
+        if what in _RATED and now - since > _SLOW and (rate := (done - first) / (now - since)):
+            far += f", {rate:,.0f} a second"
+            far += "" if total is None else f", about {duration((total - done) / rate)} left"
         self._progress.update(
             self._tasks[what], completed=done, total=total, far=far if done else ""
         )

@@ -75,8 +75,10 @@ def symbols() -> list[Symbol]:
     return found
 
 
-def index_symbols(report: Reporter | None = None) -> SoftIndex:
+def index_symbols(report: Reporter | None = None, *, encoder: str | None = None) -> SoftIndex:
     """Return an index of the names with soft cosine and the bundled English vectors.
+
+    With an encoder, the cosine of meaning is added.
 
     Co-occurrence in names of three or four words adds nothing to the vectors: the index is a
     little better without it (docs/benchmarks/symbols.md).
@@ -90,11 +92,14 @@ def index_symbols(report: Reporter | None = None) -> SoftIndex:
         ids=[symbol.character for symbol in found],
         source=EmbeddingSimilarity.english(),
         **_SETTINGS,
+        encoder=encoder,
         progress=report,
     )
 
 
-def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> OpenedSymbols:
+def open_symbols(
+    report: Reporter | None = None, *, rebuild: bool = False, encoder: str | None = None
+) -> OpenedSymbols:
     """Open the index of this Unicode version and this softcosine, or build and store it.
 
     Parameters
@@ -103,19 +108,21 @@ def open_symbols(report: Reporter | None = None, *, rebuild: bool = False) -> Op
         Called with the progress of building.
     rebuild : bool
         Build it even if it exists.
+    encoder : str, optional
+        Reads the names.
     """
     from softcosine.index.soft_index import SoftIndex
     from softcosine.storage.home import data_folder
 
     folder = data_folder()
-    path = None if folder is None else folder / f"{_name()}-{_edition():08x}.index"
+    path = None if folder is None else folder / f"{_name()}-{_edition(encoder):08x}.index"
     if path is not None and not rebuild:
         try:
             return OpenedSymbols(SoftIndex.open(path), path, None)
         except (SoftCosineError, OSError):
             pass  # missing, or of another version
     started = time.perf_counter()
-    index = index_symbols(report)
+    index = index_symbols(report, encoder=encoder)
     built = time.perf_counter() - started
     if path is None:
         return OpenedSymbols(index, None, built, "this user has no home folder")
@@ -144,7 +151,7 @@ def _name() -> str:
     return f"symbols-{unicodedata.unidata_version}-{__version__}"
 
 
-def _edition() -> int:
-    """Return a number that changes with the vectors and the settings of the index."""
+def _edition(encoder: str | None) -> int:
+    """Return a number that changes with the vectors, the encoder and the settings of the index."""
     vectors = Path(__file__).parent.parent / "similarity" / "data" / "english.npz"
-    return zlib.crc32(f"{_SETTINGS} {vectors.stat().st_size}".encode())
+    return zlib.crc32(f"{_SETTINGS} {encoder} {vectors.stat().st_size}".encode())

@@ -352,7 +352,9 @@ class SoftIndex(Searchable):
             `softcosine.encoders.loading.load_encoder`. The default,
             ``"static"``, needs no encoder: documents are sums over the bundled table of English
             word pieces, which gains less; only if the first texts are English, and unless
-            `meaning` is given, in rankings by BM25 and without `plain` and `S`. None: words alone.
+            `meaning` is given, in rankings by BM25 and without `plain` and `S`. ``"auto"`` is
+            ``"minilm"`` in its place if that is installed and the first commit has at most 5,000
+            documents of 500,000 word pieces, stored. None: words alone.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace or path, optional

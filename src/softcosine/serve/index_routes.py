@@ -63,7 +63,8 @@ async def get_index(call: Call[None]) -> Response:
 async def create_index(call: Call[models.CreateBody]) -> Response:
     """Create an index without documents."""
     name, server = call.path["i"], call.server
-    arguments: dict[str, Any] = to_builtins(call.body)  # without defaults
+    # Without defaults.
+    arguments: dict[str, Any] = {"encoder": server.settings.encoder, **to_builtins(call.body)}
     if call.body.similarity is not None:
         arguments["similarity"] = _recipe(call.body.similarity)
     served = await asyncio.to_thread(server.catalog.create, name, arguments)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from msgspec import Meta, Struct, defstruct
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from softcosine.index.requests import SearchRequest
 from softcosine.index.search.explanation import Part as ExplanationPart
@@ -204,7 +204,10 @@ class CreateBody(Body, frozen=True, kw_only=True):
     max_df: int | float = 1.0
     positions: bool | None = None
     keep_texts: bool = True
-    encoder: Literal["static", "minilm"] | None = "static"
+    encoder: Annotated[
+        Literal["static", "auto", "minilm"] | UnsetType | None,
+        Meta(description="As in SoftIndex.create; without it, the default of the server."),
+    ] = UNSET
     meaning: float | _Weights | None = None
     note: str = ""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from softcosine._threads import usable_cpus
 from softcosine.cluster.opening import ShardOptions
+from softcosine.index.defaults import ENCODER
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ class ServeSettings:
         sessions. By default ``.serve`` in the folder of indexes.
     shards : ShardOptions
         Where the shards of sharded indexes are searched.
+    encoder : {"static", "auto", "minilm"} or None
+        Of new indexes, if a request names none.
     """
 
     path: Path
@@ -106,3 +109,4 @@ class ServeSettings:
     log_queries: bool = False
     state: Path | None = None
     shards: ShardOptions = field(default_factory=ShardOptions)
+    encoder: str | None = ENCODER

@@ -204,11 +204,11 @@ def _unindexed(snapshot: Snapshot, texts: Mapping[str, str], words: Sequence[str
         source = snapshot.source
         S = S.restricted(vocabulary) if source is None else S.extend(vocabulary, source, warn=False)
     values = list(texts.values())
-    (one,) = invert(
+    ((fields, positions),), _ = invert(
         values, analyze(values, analyzer), analyzer, vocabulary,
         n_fields=1, positions=True, frozen=True,
-    ).segments  # fmt: skip
+    )  # fmt: skip
     documents = MemoryDocuments(values, ids=list(texts))
-    segment = IndexedSegment(one.fields, documents, positions=one.positions)
+    segment = IndexedSegment(fields, documents, positions=positions)
     statistics = tuple(one.padded(len(vocabulary)) for one in snapshot.statistics)
     return snapshot.changed(segments=(segment,), S=S, statistics=statistics)

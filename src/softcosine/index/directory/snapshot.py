@@ -37,6 +37,7 @@ from softcosine.text.analyzer import Analyzer
 if TYPE_CHECKING:
     from softcosine.index.query.filters import Where
     from softcosine.index.query.suggestions import Spellings
+    from softcosine.index.requests import Ask
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 _T = TypeVar("_T")
@@ -327,6 +328,17 @@ class Snapshot:
             for one in self.segments
             if one.coordinates is not None
         )
+
+    def ranked_by(self, ask: Ask | None = None) -> str:
+        """Return what ranks queries, in plain words; by default as the index does."""
+        words = "words" if self.settings.plain else "words and similar words"
+        default = self.settings.meaning_weights.get(self.ranking, 0.0)
+        if self.meaning is None or ask == "words" or (ask is None and not default):
+            return words
+        by = "a bundled table" if self.meaning.static else self.meaning.encoder
+        if ask == "static" and not self.meaning.static:
+            by += ", of the query by a table"
+        return f"{words.replace(' and', ',')} and meaning (by {by})"
 
     @property
     def meaning_record(self) -> dict[str, Any] | None:

@@ -547,8 +547,7 @@ class Search:
         plan = tops[-1].plan if tops[0].plan.proven else tops[0].plan
         documents = np.concatenate([top.documents for top in tops])
         scores = np.concatenate([top.scores for top in tops])
-        if self.snapshot.settings.plain:
-            plan = replace(plan, ranks="words")
+        plan = replace(plan, ranks=self.snapshot.ranked_by("words"))
         if self.encoding is not None and query.meaning is not None:
             plan = self.encoding.plan(plan)
         return Top(documents, scores, plan)

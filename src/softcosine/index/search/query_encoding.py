@@ -125,10 +125,9 @@ class QueryEncoding:
             f"{plan.reason}: words + {self.weight:g} x cosine; {how}{self.note}; {n_encoded:,} of "
             f"{n_docs:,} documents {done}"
         )
-        by = "a bundled table" if self.space.static else self.space.encoder
-        words = plan.ranks.replace(" and", ",")
-        alone = plan.method == MEANING_ALONE.method
-        ranks = f"{'' if alone else f'{words} and '}meaning (by {by})"
+        ranks = self.snapshot.ranked_by(self.ask)
+        if plan.method == MEANING_ALONE.method:
+            ranks = ranks[ranks.index("meaning") :]
         return replace(plan, reason=reason, ask=self.ask, ranks=ranks)
 
 

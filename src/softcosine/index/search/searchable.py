@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, UnknownTermError
-from softcosine.index.defaults import Field
+from softcosine.index.defaults import MORE, Field
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.parser import Clause
@@ -192,8 +192,8 @@ class Searchable:
             documents, deleted (not merged away yet), segments, counted (documents behind the term
             weights), terms, postings, generation and commit, epoch, frozen, fields of name and
             weight, positions and texts (whether stored), ranking, weighting, analyzer, language,
-            note (source of the similarities), meaning (None without encoder), and similarity, the
-            statistics of S.
+            note (source of the similarities), meaning (None without encoder), ranked_by (a line),
+            and similarity, the statistics of S.
         """
         snapshot, rules = self._snapshot, self.analyzer.to_dict()
         similarity = self.S.statistics(eigenvalue=False).to_dict()
@@ -201,6 +201,8 @@ class Searchable:
         similarity["balanced"] = self.S.scales is not None
         similarity["shrunk"] = float(self.S.settings.get("shrunk", 1.0))
         rules |= {name: len(rules[name]) for name in ("stop_words", "lemmas") if name in rules}
+        by_table = snapshot.meaning is not None and snapshot.meaning.static
+        gain = MORE if by_table and self.language == "english" else ""
         return {
             "documents": len(self), "deleted": snapshot.n_deleted,
             "segments": snapshot.n_segments, "counted": snapshot.statistics[0].n_docs,
@@ -210,7 +212,9 @@ class Searchable:
             "fields": [{"name": one.name, "weight": one.weight} for one in self.fields],
             "positions": snapshot.settings.positions, "texts": snapshot.settings.texts,
             "ranking": self.ranking, "weighting": self.weighting.to_dict(), "analyzer": rules,
-            "language": self.language, "note": self.note, "meaning": snapshot.meaning_record,
+            "language": self.language, "note": f"{self.note} {gain}".strip(),
+            "meaning": snapshot.meaning_record,
+            "ranked_by": snapshot.ranked_by(),
             "similarity": similarity,
         }  # fmt: skip
 

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 from softcosine._progress import Report, silent
 from softcosine._validation import check_flag, check_type
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
+from softcosine.index.defaults import (
+    AUTO,
+    AUTO_WEIGHTS,
+    AUTOMATIC_WEIGHTS,
+    ENCODER,
+    RANKING,
+    WEIGHTING,
+    checked_fields,
+)
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
@@ -150,11 +158,14 @@ def _empty(
         max_df=check_df_limit("max_df", max_df),
     )
     space, reader = None, None
+    undecided = encoder == AUTO and (meaning, meaning_space, encoder_cache) == (None,) * 3
+    encoder = ENCODER if encoder == AUTO else encoder
     automatic = encoder == ENCODER and meaning_space is None
     words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
     if automatic and encoder_cache is None and (meaning or not words_alone):
-        # The language of the first texts decides; see `PendingCommit`.
+        # The first documents decide; see `PendingCommit`.
         weights = meaning_weights(meaning, ranking, AUTOMATIC_WEIGHTS)
+        weights = AUTO_WEIGHTS if undecided else weights
         settings = replace(settings, meaning_weights=weights)
     elif encoder is not None and not automatic:
         space, reader = new_space(encoder, encoder_cache, meaning_space)

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
+from softcosine.encoders.loading import MINILM
 from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.defaults import AUTO_WEIGHTS, AUTOMATIC_WEIGHTS
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.encoding import light_encoder
 from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
 from softcosine.index.query.phrases import Positions
@@ -55,9 +58,11 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-# Statistics of smaller indexes are refreshed at every commit.
 _ENCODED_AT_ONCE = 8192  # texts in memory
+# Statistics of smaller indexes are refreshed at every commit.
 _ALWAYS_REFRESHED = 10_000
+# What `encoder="auto"` lets the light encoder read: about a minute on two cores.
+FEW_DOCUMENTS, FEW_PIECES = 5_000, 500_000
 _REFRESHED_SHARE = 10  # larger ones if more than a tenth of the documents changed
 _MERGED_POSTING = 48  # bytes per posting in a merge, approximately
 _ALWAYS_MERGED = 1 << 20  # postings that may be merged regardless of the memory
@@ -262,7 +267,7 @@ class PendingCommit:
         decided, self._note = documents.settings, documents.note
         self.settings = replace(
             self.settings, analyzer=decided.analyzer, language=decided.language,
-            meaning_weights=decided.meaning_weights,
+            meaning_weights=_without_encoder(decided.meaning_weights),
         )  # fmt: skip
         self._meaning = self._space_of_meaning(self.settings)
         self._training_texts = documents.texts
@@ -344,6 +349,32 @@ class PendingCommit:
         self.changed |= n_read > 0 or self._changes_epoch
         self._segments, self.settings, self._meaning = entries, settings, meaning
         return n_read
+
+    def _choose_encoder(self) -> None:
+        """Decide `encoder="auto"`: the light encoder if it is installed and the documents few."""
+        static, weights = self._meaning, self.settings.meaning_weights
+        if weights != AUTO_WEIGHTS or self.settings.meaning is not None or static is None:
+            return
+        if static.static and self._is_small() and light_encoder(MINILM) is not None:
+            from softcosine.space.meaning_file import bundled_meaning
+
+            self.encode(bundled_meaning(), weights)
+        elif static.static:
+            self.settings = replace(self.settings, meaning_weights=_without_encoder(weights))
+
+    def _is_small(self) -> bool:
+        """Whether an encoder reads all documents in about a minute, by their word pieces."""
+        if not self.settings.texts or self.n_live > FEW_DOCUMENTS:
+            return False
+        assert self._meaning is not None
+        assert self._meaning.table is not None
+        pieces, n_pieces = self._meaning.table.pieces, 0
+        for entry in self._segments:
+            for local in np.flatnonzero(entry.mask).tolist():
+                n_pieces += len(pieces.pieces([entry.documents.text(local)])[1])
+                if n_pieces > FEW_PIECES:
+                    return False
+        return True
 
     def _space_of_meaning(self, settings: IndexSettings) -> MeaningSpace | None:
         """Return the space of meaning; where it is weighted but not given, the bundled table's."""
@@ -560,6 +591,7 @@ class PendingCommit:
             return self._writer.number
         if not self.has_words:
             return self._commit(refresh)
+        self._choose_encoder()
         whole = self._segments, self.vocabulary
         try:
             self._number_terms()
@@ -825,6 +857,11 @@ class PendingCommit:
         return self._with_coordinates(
             merged, Coordinates.merged(coordinates, chosen, self._meaning.dimensions)
         )
+
+
+def _without_encoder(weights: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the weights of meaning where no encoder was chosen."""
+    return AUTOMATIC_WEIGHTS if weights == AUTO_WEIGHTS else weights
 
 
 def _document_frequencies(entries: Sequence[IndexedSegment], n_terms: int) -> NDArray[np.int64]:
