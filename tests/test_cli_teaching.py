@@ -73,7 +73,7 @@ def test_json_lines_are_read_and_encodings_cached(run, folder):
 def test_index_and_encode_use_the_table(run, folder):
     save_meaning(fitted(texts=sentences(400), dimensions=6, settings=SMALL), "toy.npz")
     run("index", "docs.txt", "-o", "a.index", "--encoder", "toy", "--meaning-space", "toy.npz")
-    run("index", "docs.txt", "-o", "b.index")
+    run("index", "docs.txt", "-o", "b.index", "--encoder", "static")
     run("admin", "encode", "b.index", "--encoder", "toy", "--meaning-space", "toy.npz")
     for path in ("a.index", "b.index"):
         opened = SoftIndex.open(path)

@@ -26,7 +26,7 @@ def run(capsys):
     def call(*arguments: str) -> str:
         showing._console.cache_clear()
         with pytest.raises(SystemExit) as stop:
-            main(["demo", *arguments])
+            main(["demo", "--encoder", "none", *arguments])
         showing._console.cache_clear()
         captured = capsys.readouterr()
         assert not stop.value.code, captured.err

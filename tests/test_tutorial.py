@@ -37,6 +37,8 @@ def follow_python(block: str, names: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_tutorial_does_what_it_says(page, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("softcosine_minilm")
+    pytest.importorskip("onnxruntime")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     before, *steps = re.split(r"^```", page.read_text("utf-8"), flags=re.MULTILINE)

@@ -6,10 +6,12 @@ import threading
 import time
 
 import pytest
+from starlette.testclient import TestClient
 
 import softcosine as sc
 from serve_answers import FAQ, ended, problem
 from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.serve import ServeSettings, create_app
 
 
 def first(client, query, index="faq"):
@@ -184,3 +186,14 @@ def test_the_end_of_the_server_cancels_its_tasks(serving, slow_merge):
     client.__exit__(None, None, None)
     client.__enter__ = lambda *_: None
     assert client.app.state.server.store.task(task["id"])["state"] == "cancelled"
+
+
+def test_the_owner_sets_the_encoder_of_new_indexes(tmp_path):
+    settings = ServeSettings(tmp_path, encoder=None)
+    with TestClient(create_app(settings)) as client:
+        for name, body, expected in (("a", {}, None), ("b", {"encoder": "static"}, "static")):
+            assert client.put(f"/v1/indexes/{name}", json=body).status_code == 201
+            bulk = '{"id": "1", "text": "the tea is in the pot and it is green"}'
+            client.post(f"/v1/indexes/{name}/documents/bulk", content=bulk)
+            meaning = client.get(f"/v1/indexes/{name}").json()["meaning"]
+            assert (meaning and meaning["encoder"]) == expected

@@ -1,0 +1,138 @@
+"""``encoder="auto"``: the light encoder reads the first documents if they are few."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import softcosine as sc
+from sharded import built
+from softcosine.encoders import loading
+from softcosine.encoders.loading import MINILM
+from softcosine.index.encoding import light_encoder
+from softcosine.index.writer import pending_commit
+from softcosine.space.meaning_file import bundled_meaning
+from toy_encoder import ToyEncoder, vector
+
+TEXTS = ["the flat tyre of my bike", "the moon rises in the evening", "green tea is in the pot"]
+GERMAN = ["Der Hund schläft heute nicht im Garten, und die Katze ist auch nicht da."]
+
+
+class Light(ToyEncoder):
+    dimensions = bundled_meaning().encoder_dimensions
+
+    def encode(self, texts):
+        self.texts += texts
+        return np.array([np.resize(vector(text), self.dimensions) for text in texts], np.float32)
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """The encoder that is installed; a test may remove it."""
+    encoders = {MINILM: Light(MINILM)}
+    monkeypatch.setattr(loading, "installed_encoder", encoders.get)
+    light_encoder.cache_clear()
+    yield encoders
+    light_encoder.cache_clear()
+
+
+def hits(index, query="bike moon"):
+    return [(hit.id, hit.score) for hit in index.search(query)]
+
+
+def test_few_english_documents_are_read_by_the_encoder(light):
+    chosen = sc.SoftIndex.from_texts(TEXTS, encoder="auto")
+    assert sorted(light[MINILM].texts) == sorted(TEXTS)
+    named = sc.SoftIndex.from_texts(TEXTS, encoder=light[MINILM])
+    assert hits(chosen) == hits(named)
+    line = "words, similar words and meaning (by all-MiniLM-L6-v2)"
+    assert chosen.info()["ranked_by"] == chosen.search("moon").plan.ranks == line
+    by_words = chosen.search("moon", ranking="soft_cosine").plan.ranks
+    assert by_words == "words and similar words"
+    assert "of the query by a table" in chosen.search("moon", ask="static").plan.ranks
+
+
+@pytest.mark.parametrize(
+    ("bound", "options"),
+    [("FEW_DOCUMENTS", {}), ("FEW_PIECES", {}), (None, {"keep_texts": False}), (None, {})],
+)
+def test_otherwise_they_rank_by_the_table_as_by_default(light, monkeypatch, bound, options):
+    if bound is not None:
+        monkeypatch.setattr(pending_commit, bound, 2)
+    elif not options:
+        light.clear()
+    chosen = sc.SoftIndex.from_texts(TEXTS, encoder="auto", **options)
+    by_default = sc.SoftIndex.from_texts(TEXTS, **options)
+    assert chosen.info()["meaning"] == by_default.info()["meaning"]
+    assert hits(chosen) == hits(by_default)
+    assert "meaning (by a bundled table)" in chosen.search("moon").plan.ranks
+    assert "7 % over BM25 on people's own questions, minilm 25 %" in chosen.info()["note"]
+
+
+def test_texts_in_another_language_rank_by_words(light):
+    index = sc.SoftIndex.from_texts(GERMAN, encoder="auto")
+    assert (index.language, index.info()["ranked_by"]) == ("german", "words and similar words")
+    assert not light[MINILM].texts
+
+
+@pytest.mark.parametrize("options", [{"plain": True}, {"ranking": "soft_cosine"}, {"meaning": 3}])
+def test_what_ranks_by_words_or_has_a_weight_is_as_by_default(light, options):
+    chosen = sc.SoftIndex.from_texts(TEXTS, encoder="auto", **options)
+    assert chosen.info() == {
+        **sc.SoftIndex.from_texts(TEXTS, **options).info(), "commit": chosen.commit
+    }  # fmt: skip
+    assert not light[MINILM].texts
+
+
+def test_the_choice_is_made_once_by_the_first_words_and_stored(light, tmp_path, monkeypatch):
+    path = tmp_path / "x.index"
+    index = sc.SoftIndex.create(path, encoder="auto")
+    with index.writer() as writer:
+        writer.add("blank", " ")
+    index = sc.SoftIndex.open(path)
+    with index.writer(memory=1 << 16) as writer:
+        for number, text in enumerate(TEXTS):
+            writer.add(str(number), text)
+    assert sc.SoftIndex.open(path).info()["meaning"]["encoder"] == MINILM
+    monkeypatch.setattr(pending_commit, "FEW_DOCUMENTS", 2)
+    with index.writer() as writer:
+        writer.add("later", "the sun rises in the morning")
+    assert index.info()["meaning"]["encoded"] == 4
+
+    light.clear()
+    light_encoder.cache_clear()
+    static = sc.SoftIndex.from_texts(TEXTS, encoder="auto")
+    light[MINILM] = Light(MINILM)
+    light_encoder.cache_clear()
+    with static.writer() as writer:
+        writer.add("later", "the sun rises in the morning")
+    assert static.info()["meaning"]["encoder"] == "static"
+    assert not light[MINILM].texts
+
+
+def test_shards_rank_by_the_table(light, tmp_path):
+    built(tmp_path / "all.shards", TEXTS, encoder="auto")
+    meaning = sc.ShardedIndex.open(tmp_path / "all.shards").info()["meaning"]
+    assert (meaning["encoder"], meaning["weights"]["soft_tf_bm25"]) == ("static", 10.0)
+
+
+def test_the_command_line_chooses_and_says_what_else_there_is(light, run, tmp_path, monkeypatch):
+    file, path = tmp_path / "docs.txt", tmp_path / "x.index"
+    file.write_text("\n".join(TEXTS))
+    making = ("index", file, "-o", path, "--overwrite")
+    assert f"Encoded 3 documents by {MINILM}." in run(*making)
+    assert "meaning (by all-MiniLM-L6-v2)" in " ".join(run("info", path).split())
+    record = json.loads(run(*making, "--encoder", "static", "--json"))
+    assert record["meaning"]["encoder"] == "static"
+    monkeypatch.setattr(pending_commit, "FEW_DOCUMENTS", 2)
+    shown = " ".join(run(*making).split())
+    assert "Ranked by words and meaning, by a table of word pieces." in shown
+    assert "gains 25 % over BM25" in shown
+    assert "--encoder minilm takes about 1.0 s." in shown
+    assert "as no texts are stored" in " ".join(run(*making, "--no-texts").split())
+    assert "gains" not in run(*making, "--encoder", "static")
+    light.clear()
+    light_encoder.cache_clear()
+    assert "It is not installed: pip install" in " ".join(run(*making).split())
