@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import softcosine as sc
-from sharded import built
 from softcosine.encoders import loading
 from softcosine.encoders.loading import MINILM
 from softcosine.index.encoding import light_encoder
@@ -113,7 +112,10 @@ def test_the_choice_is_made_once_by_the_first_words_and_stored(light, tmp_path, 
 
 
 def test_shards_rank_by_the_table(light, tmp_path):
-    built(tmp_path / "all.shards", TEXTS, encoder="auto")
+    records = [json.dumps({"id": str(i), "text": text}) for i, text in enumerate(TEXTS * 3)]
+    (tmp_path / "docs.jsonl").write_text("\n".join(records), "utf-8")
+    planned = sc.ShardPlan([tmp_path / "docs.jsonl"], docs_per_shard=5, encoder="auto")
+    planned.build(tmp_path / "all.shards", jobs=1)
     meaning = sc.ShardedIndex.open(tmp_path / "all.shards").info()["meaning"]
     assert (meaning["encoder"], meaning["weights"]["soft_tf_bm25"]) == ("static", 10.0)
 

@@ -190,10 +190,12 @@ def test_the_end_of_the_server_cancels_its_tasks(serving, slow_merge):
 
 def test_the_owner_sets_the_encoder_of_new_indexes(tmp_path):
     settings = ServeSettings(tmp_path, encoder=None)
+    document = {"id": "1", "text": "the tea is in the pot and it is green"}
     with TestClient(create_app(settings)) as client:
         for name, body, expected in (("a", {}, None), ("b", {"encoder": "static"}, "static")):
-            assert client.put(f"/v1/indexes/{name}", json=body).status_code == 201
-            bulk = '{"id": "1", "text": "the tea is in the pot and it is green"}'
-            client.post(f"/v1/indexes/{name}/documents/bulk", content=bulk)
+            made = client.put(f"/v1/indexes/{name}", json={"language": "english", **body})
+            assert made.status_code == 201
+            added = client.post(f"/v1/indexes/{name}/documents", json={"documents": [document]})
+            assert added.status_code == 200, added.text
             meaning = client.get(f"/v1/indexes/{name}").json()["meaning"]
             assert (meaning and meaning["encoder"]) == expected

@@ -318,7 +318,7 @@ def test_the_commands_go_from_a_running_server_to_soft_search(run, server, tmp_p
     assert printed["hits"][0]["text"] == TEXTS[int(printed["hits"][0]["id"])]
     shown = " ".join(run(*over, "-k", "2").split())
     assert "scored exactly by the index; not proven" in shown
-    assert "soft BM25" in shown
+    assert "ranked by words" in shown
     few = json.loads(run(*over, "--first-stage", "1:2", "-k", "2", "--json"))
     assert (len(few["hits"]), few["plan"]["proven"]) == (2, False)
     assert "many" in run(*over, "--words", "many", code=2)
