@@ -41,36 +41,21 @@ def run_tasks(
     jobs: int | None,
     report: Report,
 ) -> None:
-    """Run a task for every tuple of arguments, in any order; see `finished_tasks`.
-
-    Parameters
-    ----------
-    what : str
-        Name of the step.
-    task, calls, jobs
-        See `finished_tasks`.
-    report : callable
-        Called with (what, done, total).
-    """
-    report(what, 0, len(calls))
-    for done, _ in enumerate(finished_tasks(task, calls, jobs=jobs), 1):
-        report(what, done, len(calls))
-
-
-def finished_tasks(
-    task: Callable[..., None], calls: Sequence[tuple[Any, ...]], *, jobs: int | None
-) -> Iterator[int]:
-    """Run a task for every tuple of arguments; yield the place of each one that is finished.
+    """Run a task for every tuple of arguments, in any order.
 
     Tasks that a killed worker did not finish are run again.
 
     Parameters
     ----------
+    what : str
+        Name of the step.
     task : callable
         Can be pickled; does nothing if its result exists.
     calls : sequence of tuples
     jobs : int or None
         See `joblib.Parallel`.
+    report : callable
+        Called with (what, done, total).
 
     Raises
     ------
@@ -85,21 +70,22 @@ def finished_tasks(
         raise MissingDependencyError("joblib", "shards", "Work in jobs") from error
 
     threads = max(1, usable_cpus() // effective_n_jobs(jobs))
-    left = list(range(len(calls)))
+    report(what, 0, len(calls))
+    left = set(range(len(calls)))
     for attempt in range(1, _ATTEMPTS + 1):
-        work = (delayed(_in_threads)(threads, task, number, calls[number]) for number in left)
+        work = (
+            delayed(_in_threads)(threads, task, number, calls[number]) for number in sorted(left)
+        )
         try:
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
         except ValueError:  # this backend returns all results together
             parallel = Parallel(n_jobs=jobs)
-        done = set()
         try:
             for number in parallel(work):
-                done.add(number)
-                yield number
+                left.remove(number)
+                report(what, len(calls) - len(left), len(calls))
             return
         except BrokenExecutor:
-            left = [number for number in left if number not in done]
             if attempt == _ATTEMPTS:
                 raise
             _logger.warning("A worker was killed; its tasks are run again.")
