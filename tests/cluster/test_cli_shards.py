@@ -35,9 +35,11 @@ def documents(tmp_path):
 
 OPTIONS = {
     "plain": ("--plain", "--text", "title", "--text", "body"),
-    "fields": ("--field", "title=2", "--field", "body=1", "--ranking", "soft_bm25"),
+    "fields": (
+        "--field", "title=2", "--field", "body=1", "--ranking", "soft_bm25", "--encoder", "static",
+    ),
     "rare": ("--text", "body", "--min-df", "9", "--encoder", "none", "--source", "english"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPTIONS)
