@@ -1,9 +1,9 @@
 """What the weight of meaning gains if it is chosen by twenty judged questions of a collection.
 
-Eight English collections, documents and questions encoded by minilm. The weight of the cosine beside
-BM25 of soft frequencies is that of a grid with the greatest mean nDCG@10 of 20 questions drawn at
-random; it is measured on all other questions of the collection, in 200 draws. Beside it the default,
-and meaning almost alone (a weight of 4,000).
+Eight English collections, documents and questions encoded by minilm. The weight of the cosine
+beside BM25 of soft frequencies is that of a grid with the greatest mean nDCG@10 of 20 questions
+drawn at random; it is measured on all other questions of the collection, in 200 draws. Beside it
+the default, and meaning almost alone (a weight of 4,000).
 
     python benchmarks/meaning_weight.py
 """

@@ -326,7 +326,8 @@ def build_shards(
 
     For tens of millions of documents; below, 'index' is simpler and faster. Every shard has the
     words, similarities and weights of all documents, so that its scores are those of one index.
-    Options and formats are those of 'index'; every record needs an id, which decides on its shard.
+    Options and formats are those of 'index', but --encoder auto is static; every record needs an
+    id, which decides on its shard.
 
     If the command is stopped, start it again with the same arguments: it continues where it was.
 

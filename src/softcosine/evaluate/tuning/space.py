@@ -42,7 +42,16 @@ _VALUES: dict[str, tuple[Any, ...]] = {
 _SCALES = ("meaning", "exponent", "threshold", "max_neighbors", "k1", "b")
 _REAL = ("meaning", "exponent", "threshold", "k1", "b")
 _SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)  # weights of one field, where the others have weight 1
-_MEANINGS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)  # weights, as multiples of the ranking's default
+_MEANINGS = (
+    0.0,
+    0.25,
+    0.5,
+    1.0,
+    1.5,
+    2.0,
+    4.0,
+    8.0,
+)  # weights, as multiples of the ranking's default
 # The mean with a source that lacks a pair halves the similarity.
 _JOINS = ("first", "strongest", "noisy-or")
 _MOST_FIELDS = 4  # more would use up the budget of a search
