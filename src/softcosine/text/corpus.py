@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +58,10 @@ class AnalyzedTexts:
     def n_docs(self) -> int:
         """The number of documents."""
         return len(self.offsets) - 1
+
+    def joined(self, n_fields: int) -> AnalyzedTexts:
+        """Return documents in place of their fields, of which each has `n_fields` in a row."""
+        return replace(self, offsets=np.ascontiguousarray(self.offsets[::n_fields]))
 
     def counts(self) -> csr_array:
         """Return the term frequencies of each document.

@@ -165,7 +165,10 @@ class Soft(SimilaritySettings):
             min_df=self.min_df, max_df=self.max_df, **encoding,
         )  # fmt: skip
         found = self.similarities(
-            words.texts, words.analyzer, words.texts.vocabulary, language=words.language
+            words.texts.joined(max(1, len(fields))),
+            words.analyzer,
+            words.texts.vocabulary,
+            language=words.language,
         )
         found = replace(found, note=" ".join(filter(None, (found.note, words.note))))
         if found.source is not None:

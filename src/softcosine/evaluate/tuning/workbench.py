@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,8 +146,13 @@ class _Bench:
         words = list(dict.fromkeys(word for one in parsed for word in one.unknown))
         # If a source does not have a word, its stem is looked up.
         outside = [*words, *self.words.analyzer.stem(words)]
+        texts = self.words.texts.joined(max(1, len(self.fields or ())))  # sources read documents
         return Similarities(
-            self.words, longest=self.longest, report=self.report, outside=outside, ready=self.ready
+            replace(self.words, texts=texts),
+            longest=self.longest,
+            report=self.report,
+            outside=outside,
+            ready=self.ready,
         )
 
     @cached_property
