@@ -139,7 +139,7 @@ def send(
     connection.request(method, f"/v1/indexes/symbols/{route}", json.dumps(body), given)
     answer = connection.getresponse()
     content = answer.read()
-    if answer.status != 200:
+    if answer.status not in (200, 202):  # 202: a task in the background
         raise SystemExit(f"{answer.status}: {content.decode()[:300]}")
     return content
 

@@ -364,7 +364,6 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["english", "V", "--exponent", "-1"], 2, "exponent is -1"),
         (["edit-distance", "V", "--exponent", "2"], 2, "threshold and exponent are of vectors"),
         (["texts", "--words", "words.txt"], 2, "'texts' learns from texts, and there are none"),
-        (["--words", "words.txt"], 2, "no source was named, and there are no texts"),
         (["english", "V", "--stemmer", "klingon"], 2, "stemmer is 'klingon'"),
         (["english", "V", "--decisions", "nowhere"], 1, "nowhere: No such file"),
         (["vectors:synonyms.txt", "V"], 2, "synonyms.txt"),
