@@ -173,11 +173,13 @@ class TestCorrections:
             ("spredshet", "spreadsheet"),  # nine letters, two edits
             ("sprdshet", None),  # three edits
             ("rfc2821", None),
+            ("dvorak", "dvořák"),
+            ("cafe", "café"),
             ("GRENE", "green"),
         ],
     )
     def test_how_far_a_correction_may_be(self, word, meant):
-        texts = ["green tea", "spreadsheet", "rfc2822"]
+        texts = ["green tea", "spreadsheet", "rfc2822", "dvořák in a café"]
         index = SoftIndex.from_texts(texts, plain=True, analyzer=Analyzer())
         assert index.search(word).corrected == ({} if meant is None else {word.lower(): meant})
 

@@ -12,6 +12,7 @@ from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.spelling.nearby_strings import WordList
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import folded
 
 _MOST = 5  # candidates per word
 _SIMILARITY = EditDistanceSimilarity()
@@ -83,6 +84,9 @@ class Spellings:
             self._owners = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
         self._list = WordList(self._words)
         self._longest = max(map(len, self._words), default=0) + _LONGER
+        self._with_accents = {
+            folded(word): number for number, word in enumerate(self._words) if not word.isascii()
+        }
 
     def suggestion(self, word: str) -> Suggestion:
         """Return the indexed words nearest to a word."""
@@ -120,12 +124,16 @@ class Spellings:
     def correction(self, word: str) -> str | None:
         """Return the indexed word that is meant by a misspelt one, if it is near enough.
 
-        A word of five letters or more may differ by one edit, one of eight or more by two. Neither
-        has digits: similar numbers and product names mean different things.
+        A word of five letters or more may differ by one edit, one of eight or more by two; accents
+        alone are no difference. Neither has digits: similar numbers and product names mean
+        different things.
         """
-        if len(word) < _CORRECTED or _DIGIT.search(word):
+        if _DIGIT.search(word):
             return None
-        most = 1 if len(word) < _CORRECTED_TWICE else 2
+        bare = self._with_accents.get(folded(word))
+        if bare is not None and self._n_docs_of([int(self._owners[bare])])[0]:
+            return self._words[bare]
+        most = (len(word) >= _CORRECTED) + (len(word) >= _CORRECTED_TWICE)
         return next(
             (
                 one.word
