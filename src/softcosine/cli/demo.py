@@ -163,7 +163,9 @@ def answer(index: SoftIndex, plain: SoftIndex, question: str, k: int) -> _Answer
     seconds = time.perf_counter() - started
     why = tuple(index.explain(question, hit.id) for hit in hits)
     asked = bool(index.analyzer.words(question))
-    return _Answer(hits, why, seconds, plain.search(question, k=k, ask="words"), asked)
+    return _Answer(
+        hits, why, seconds, plain.search(question, k=k, ask="words", correct=False), asked
+    )
 
 
 def _record(opened: OpenedSymbols, answers: list[_Answer]) -> dict[str, Any]:
