@@ -31,7 +31,7 @@ from softcosine import CharacterNgramSimilarity, SimilarityRecipe, SoftIndex
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.segmenters import segmenter_for
 from softcosine.text.words import find_words, normalize
-from test_sets import RESAMPLES, gain_interval
+from test_sets import RESAMPLES, gain_notes
 
 LANGUAGES = {"zh_CN": "chinese", "ja": "japanese"}
 N_QUERIES, SHORTEST_QUERY, SHORTEST_TEXT = 500, 4, 30
@@ -147,13 +147,7 @@ def main() -> None:
         for system in next(iter(figures.values()))
     ]
     notes = [f"{name}: {size}." for name, size in sizes.items()]
-    for better, worse in COMPARED:
-        gains = gain_interval(
-            {name: own[better] for name, own in figures.items()},
-            {name: own[worse] for name, own in figures.items()},
-        )
-        gain, low, high = (100 * one for one in gains)
-        notes.append(f"{better} against {worse}: {gain:+.2f} [{low:+.2f}, {high:+.2f}].")
+    notes += gain_notes(figures, COMPARED)
     title = (
         "What are pairs of characters, words and similar spelling worth in Chinese and Japanese?"
     )

@@ -23,7 +23,7 @@ from softcosine.evaluate.datasets.loading import load
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.text.language import detect_language
 from softcosine.text.words import folded, normalize
-from test_sets import RESAMPLES, gain_interval
+from test_sets import RESAMPLES, gain_notes
 
 RANKED = {
     "gnomedesc-de": "german",
@@ -108,18 +108,7 @@ def main() -> None:
         cells = {name: round(100 * float(own[system].mean()), 1) for name, own in figures.items()}
         mean = float(np.mean([own[system].mean() for own in figures.values()]))
         rows.append({"nDCG@10, times 100": system, **cells, "mean": round(100 * mean, 1)})
-    notes = []
-    for better, worse in COMPARED:
-        gains = [
-            100 * x
-            for x in gain_interval(
-                {name: own[better] for name, own in figures.items()},
-                {name: own[worse] for name, own in figures.items()},
-            )
-        ]
-        notes.append(
-            f"{better} against {worse}: {gains[0]:+.1f} [{gains[1]:+.1f}, {gains[2]:+.1f}]."
-        )
+    notes = gain_notes(figures, COMPARED, decimals=1)
     for place in sorted(folder.iterdir()):
         if not place.is_dir():
             continue

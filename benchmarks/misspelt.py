@@ -22,7 +22,7 @@ from softcosine.evaluate.datasets.loading import load
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import measured
 from softcosine.evaluate.runs import Run
-from test_sets import RESAMPLES, gain_interval
+from test_sets import RESAMPLES, gain_notes
 
 COLLECTIONS = (
     "bankfaq", "covidq", "gnomedesc-en", "medicationqa", "mediqa-chiqa", "perlfaq", "stackfaq",
@@ -89,14 +89,7 @@ def main() -> None:
         cells = {name: round(100 * float(own[row].mean()), 1) for name, own in figures.items()}
         mean = float(np.mean([own[row].mean() for own in figures.values()]))
         rows.append({"nDCG@10, times 100": row, **cells, "mean": round(100 * mean, 1)})
-    notes = []
-    for better, worse in COMPARED:
-        gains = gain_interval(
-            {name: own[better] for name, own in figures.items()},
-            {name: own[worse] for name, own in figures.items()},
-        )
-        gain, low, high = (100 * x for x in gains)
-        notes.append(f"{better} against {worse}: {gain:+.2f} [{low:+.2f}, {high:+.2f}].")
+    notes = gain_notes(figures, COMPARED)
     title = "What does one wrong letter cost, and what does correction win back?"
     print(write_report("misspelt", title, rows, {"resamples": RESAMPLES}, notes=notes))
 

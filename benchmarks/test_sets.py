@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -135,6 +136,24 @@ def gain_interval(
         samples += difference[drawn].mean(axis=1) / len(better)
     low, high = np.quantile(samples, [0.025, 0.975])
     return float(np.mean(gains)), float(low), float(high)
+
+
+def gain_notes(
+    figures: Mapping[str, Mapping[str, NDArray[np.float64]]],
+    compared: Iterable[tuple[str, str]],
+    *,
+    decimals: int = 2,
+) -> list[str]:
+    """Return a line on the gain, in points, of each better system over a worse one.
+
+    `figures` have, for each collection and system, the value of every query.
+    """
+    notes = []
+    for better, worse in compared:
+        of_systems = ({name: own[one] for name, own in figures.items()} for one in (better, worse))
+        gain, low, high = (f"{100 * one:+.{decimals}f}" for one in gain_interval(*of_systems))
+        notes.append(f"{better} against {worse}: {gain} [{low}, {high}].")
+    return notes
 
 
 def load(name: str, *, split: str = "dev") -> TestSet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.parser import Clause
 from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_texts, phrase_words
+from softcosine.index.segment.segment import holding_all
 from softcosine.text.analyzer import Analyzer
 
 Mask = NDArray[np.bool_]
@@ -71,9 +72,7 @@ class _Constraint:
 
     def holding(self, segment: IndexedSegment, analyzer: Analyzer, within: Mask | None) -> Mask:
         """Return the documents that contain the words; if in a row, some of those `within`."""
-        mask = np.ones(segment.n_docs, np.bool_)
-        for term in sorted(set(self.numbers) - {LEFT_OUT}):
-            mask &= _holding(segment, term)
+        mask = holding_all(segment.fields, sorted(set(self.numbers) - {LEFT_OUT}))
         if not self.in_a_row:
             return mask
         candidates = all_of([mask, within, segment.live])
@@ -148,27 +147,6 @@ def constraints_of(clauses: Iterable[Clause], snapshot: Snapshot) -> Constraints
         return None
     constraints.sort(key=lambda one: (one.in_a_row, one.excluded))
     return Constraints(tuple(constraints), tuple(shown[False]), tuple(shown[True]))
-
-
-def holding_every(snapshot: Snapshot, terms: Sequence[int]) -> list[Mask]:
-    """Return, for each segment, the documents that contain all terms, in any fields.
-
-    The masks can include deleted documents.
-    """
-    masks = [np.ones(segment.n_docs, np.bool_) for segment in snapshot.segments]
-    for term in terms:
-        for mask, segment in zip(masks, snapshot.segments, strict=True):
-            mask &= _holding(segment, term)
-    return masks
-
-
-def _holding(segment: IndexedSegment, term: int) -> Mask:
-    """Return the documents that contain a term in any field."""
-    mask = np.zeros(segment.n_docs, np.bool_)
-    if term != UNKNOWN:
-        for own in segment.fields:
-            mask[own.postings(term)] = True
-    return mask
 
 
 def _check_phrases(snapshot: Snapshot) -> None:

@@ -22,7 +22,6 @@ from softcosine.index.query.constraints import (
     Mask,
     all_of,
     constraints_of,
-    holding_every,
 )
 from softcosine.index.query.parser import Clause, parse_syntax
 from softcosine.index.query.query_vectors import (
@@ -47,6 +46,7 @@ from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import NO_DOCUMENTS, QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
+from softcosine.index.segment.segment import holding_all
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
@@ -515,7 +515,7 @@ class Search:
         """Return the k best allowed documents of a query, exact matches first if requested."""
         if not self.request.exact_first:
             return tuple(self._ranked([query], allowed, k))
-        exact = holding_every(self.snapshot, query.required)
+        exact = [holding_all(one.fields, query.required) for one in self.snapshot.segments]
         inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
         outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
         (first,) = self._ranked([query], inside, k)
@@ -652,9 +652,10 @@ class Search:
                 parts.append(replace(part, contribution=contribution, field=name))
         if self.encoding is not None and query.meaning is not None:
             parts += self.encoding.parts(query.meaning, query.texts, number)
-            held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
-            if query.meaning.exact and held.issuperset(query.meaning.exact):
-                parts.append(Part(EVERY, EVERY, 1.0, query.meaning.weight, exact=True))
+            if exact := query.meaning.exact:
+                held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
+                if held.issuperset(exact):
+                    parts.append(Part(EVERY, EVERY, 1.0, query.meaning.weight, exact=True))
         parts.sort(
             key=lambda part: (
                 -abs(part.contribution), part.query_word, part.document_word, part.field

@@ -28,6 +28,7 @@ from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
 from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
+from softcosine.index.segment.segment import Segment, holding_all
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
@@ -168,19 +169,13 @@ class MeaningSearcher:
             if coordinates is not None:
                 exact_cosines(meaning.unit, coordinates.vectors, local, cosines)
             if meaning.exact:
-                cosines += self._exact(meaning.exact, segment)[local]
+                cosines += holding_all(self._fields(segment), meaning.exact)[local]
             every[places] = cosines
         return every
 
-    def _exact(self, terms: Sequence[int], segment: int) -> NDArray[np.bool_]:
-        """Return which documents of a segment have all terms, each in any field."""
-        mask = np.ones(self._parts[segment].segment.n_docs, np.bool_)
-        for term in terms:
-            holding = np.zeros_like(mask)
-            for searcher in self.words.searchers:
-                holding[searcher.parts[segment].segment.postings(term)] = True
-            mask &= holding
-        return mask
+    def _fields(self, number: int) -> list[Segment]:
+        """Return the fields of a segment."""
+        return [searcher.parts[number].segment for searcher in self.words.searchers]
 
     def _candidates(
         self,
@@ -224,7 +219,7 @@ class MeaningSearcher:
                     query, coordinates.vectors, coordinates.inverse_lengths, cosines
                 )
             if exact:
-                cosines += self._exact(exact, segment)
+                cosines += holding_all(self._fields(segment), exact)
             return cosines
 
         ahead = _AHEAD * n_threads(threads)

@@ -20,7 +20,7 @@ Code that reads only a few documents uses `rows`, whose kernels check each entry
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -450,3 +450,17 @@ def _directory(term_groups: NDArray[np.int64]) -> dict[str, Any]:
 
 def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:
     return running_sum(np.bincount(keys, minlength=n))[:n]
+
+
+def holding_all(of_fields: Sequence[Segment], terms: Iterable[int]) -> NDArray[np.bool_]:
+    """Return which documents of a segment have all terms, each in any field, deleted ones too.
+
+    A negative number is a word without a term, which no document has.
+    """
+    mask = np.ones(of_fields[0].n_docs, np.bool_)
+    for term in terms:
+        holding = np.zeros_like(mask)
+        for own in of_fields if term >= 0 else ():
+            holding[own.postings(term)] = True
+        mask &= holding
+    return mask
