@@ -1,4 +1,4 @@
-"""From which cosine on meaning alone answers a query of words that nobody has.
+"""The cosine of meaning that a hit needs if all words of the query are unknown.
 
 Queries are words that neither the documents nor the English vectors have. The floor was chosen on
 four collections, the others only report.
@@ -121,7 +121,7 @@ def main() -> None:
         means = zip(FLOORS, np.mean(shown, axis=0).tolist(), strict=True)
         cells = {f"{floor:g}": f"{100 * share:.0f} %" for floor, share in means}
         rows.append({"collections": half, "meaning": encoder, "queries": kind, **cells})
-    title = "From which cosine on does meaning alone answer a query of words that nobody has?"
+    title = "Which cosine of meaning must a hit have if all words of the query are unknown?"
     parameters = {
         "chosen on": ", ".join(CHOSEN_ON), "others": ", ".join(OTHERS),
         "read by minilm": ", ".join(ENCODED), "queries of each kind and collection": N_EACH,
