@@ -59,7 +59,7 @@ def main() -> None:
 
 def measured(annotations: Path) -> tuple[list[dict[str, object]], dict[str, object]]:
     """Return a row for each contestant, and what was asked about."""
-    names = {symbol.character: symbol.name for symbol in symbols()}
+    names = symbols()
     numbers = {character: number for number, character in enumerate(names)}
     every = {
         keyword: {numbers[character] for character in characters}

@@ -28,8 +28,7 @@ KINDS = {"Sm": "mathematics", "Sc": "currency", "Sk": "modifier", "So": "other s
 
 def main() -> None:
     """Index the symbols and draw."""
-    found = symbols()
-    names = {symbol.character: symbol.name for symbol in found}
+    names = symbols()
     index = sc.SoftIndex.from_texts(
         list(names.values()),
         ids=list(names),

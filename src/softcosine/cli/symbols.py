@@ -30,14 +30,6 @@ _SETTINGS: dict[str, Any] = {"ranking": "soft_cosine"}
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
-    """A character and its name in lower case."""
-
-    character: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class OpenedSymbols:
     """The index of the symbols' names, opened or built.
 
@@ -59,20 +51,16 @@ class OpenedSymbols:
     problem: str = ""
 
 
-def symbols() -> list[Symbol]:
-    """Return the symbols and punctuation marks (categories S* and P*) that have names.
+def symbols() -> dict[str, str]:
+    """Return the symbols and punctuation marks (categories S* and P*), with names in lower case.
 
     Radicals, Braille, signwriting, hexagrams, tetragrams and musical notations are left out. The
     number of symbols depends on the Unicode version of this Python.
     """
-    found = []
-    for code in range(sys.maxunicode + 1):
-        character = chr(code)
-        if unicodedata.category(character)[0] in "SP":
-            name = unicodedata.name(character, "")
-            if name and not _LEFT_OUT.search(name):
-                found.append(Symbol(character, name.lower()))
-    return found
+    characters = map(chr, range(sys.maxunicode + 1))
+    signs = (one for one in characters if unicodedata.category(one)[0] in "SP")
+    names = {one: unicodedata.name(one, "") for one in signs}
+    return {one: name.lower() for one, name in names.items() if name and not _LEFT_OUT.search(name)}
 
 
 def index_symbols(report: Reporter | None = None, *, encoder: str | None = None) -> SoftIndex:
@@ -86,28 +74,20 @@ def index_symbols(report: Reporter | None = None, *, encoder: str | None = None)
     from softcosine.index.soft_index import SoftIndex
     from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
-    found = symbols()
+    names = symbols()
     return SoftIndex.from_texts(
-        [symbol.name for symbol in found],
-        ids=[symbol.character for symbol in found],
-        source=EmbeddingSimilarity.english(),
-        **_SETTINGS,
-        encoder=encoder,
-        progress=report,
-    )
+        [*names.values()], ids=[*names], source=EmbeddingSimilarity.english(), **_SETTINGS,
+        encoder=encoder, progress=report,
+    )  # fmt: skip
 
 
-def open_symbols(
-    report: Reporter | None = None, *, rebuild: bool = False, encoder: str | None = None
-) -> OpenedSymbols:
+def open_symbols(report: Reporter | None = None, *, encoder: str | None = None) -> OpenedSymbols:
     """Open the index of this Unicode version and this softcosine, or build and store it.
 
     Parameters
     ----------
     report : Reporter, optional
         Called with the progress of building.
-    rebuild : bool
-        Build it even if it exists.
     encoder : str, optional
         Reads the names.
     """
@@ -116,7 +96,7 @@ def open_symbols(
 
     folder = data_folder()
     path = None if folder is None else folder / f"{_name()}-{_edition(encoder):08x}.index"
-    if path is not None and not rebuild:
+    if path is not None:
         try:
             return OpenedSymbols(SoftIndex.open(path), path, None)
         except (SoftCosineError, OSError):
