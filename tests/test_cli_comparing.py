@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
@@ -15,8 +14,6 @@ import pytest
 
 from softcosine.cli import progress
 from softcosine.cli.app import main
-from softcosine.cli.tables import TableWriter
-from softcosine.errors import InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.vocabulary import Vocabulary
@@ -78,36 +75,6 @@ def test_neighbors_of_every_document_have_ranks(run, folder, texts):
         assert [row["score"] for row in own] == pytest.approx(scores)
     few = run("collection", "pairs", folder, "-k", 2, "--min", "0.99").splitlines()
     assert 0 < len(few) < len(rows)
-
-
-@pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.TSV"])
-def test_pairs_are_written_to_a_file_by_its_name(run, folder, tmp_path, name):
-    path = tmp_path / name
-    assert run("collection", "pairs", folder, "-k", 1, "-o", path) == ""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = (
-            [json.loads(line) for line in file]
-            if name == "p.jsonl"
-            else list(csv.DictReader(file, delimiter="," if name == "p.csv" else "\t"))
-        )
-    expected = run("collection", "pairs", folder, "-k", 1, "--json").splitlines()
-    assert len(rows) == len(expected)
-    for row, line in zip(rows, expected, strict=True):
-        assert {name: str(value) for name, value in row.items()} == {
-            name: str(value) for name, value in json.loads(line).items()
-        }
-    assert "pass --overwrite" in run("collection", "pairs", folder, "-k", 1, "-o", path, code=1)
-    run("collection", "pairs", folder, "-k", 1, "-o", path, "--overwrite")
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_what_tsv_cannot_hold_is_refused_and_no_file_is_left(tmp_path):
-    with (
-        pytest.raises(InvalidInputError, match="a tab or a line break, which TSV does not allow"),
-        TableWriter(tmp_path / "p.tsv", ("first",)) as write,
-    ):
-        write({"first": "a\tb"})
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_finding_no_similar_documents_is_told_apart_from_the_list(run, tmp_path, capsys):
@@ -189,12 +156,6 @@ def test_an_id_with_a_line_break_is_in_no_list(run, tmp_path):
     [
         (["collection", "pairs", "INDEX"], 2, "which would list nearly every pair"),
         (["collection", "pairs", "INDEX", "--min", "0"], 2, "min_similarity is 0.0"),
-        (["collection", "pairs", "INDEX", "--min", "0.5", "-o", "p.xls"], 2, "unknown format"),
-        (
-            ["collection", "pairs", "INDEX", "--min", "0.5", "-o", "no/p.csv"],
-            1,
-            "the folder no does not exist",
-        ),
         (["collection", "pairs", "INDEX", "-k", "0"], 2, "k is 0"),
         (["collection", "pairs", "INDEX", "-k", "1", "--threads", "0"], 2, "'--threads'"),
         (["collection", "pairs", "nowhere", "-k", "1"], 1, "there is no index at nowhere"),

@@ -117,7 +117,7 @@ def test_values_are_completed(command, name, incomplete, expected):
     ("command", "name", "table"),
     [
         ("dedupe", "by", By), ("server expand", "to", SERVERS), ("server search", "words", Words),
-        ("keys add", "scopes", SCOPES), ("search", "engine", ["ray"]),
+        ("keys add", "scopes", SCOPES), ("serve", "engine", ["ray"]),
         ("collection tune", "rule", RULES),
         ("evaluate", "grades", GRADES), ("evaluate", "kind", KINDS),
         ("search", "ranking", TITLES), ("index", "language", (*languages(), "none")),

@@ -39,7 +39,7 @@ def both(tmp_path_factory):
             "tag=a",
             "--mmr",
             "0.5",
-            "--page",
+            "--offset",
             "2",
             "-k2",
         ],
@@ -114,35 +114,6 @@ def test_what_needs_one_index_is_refused(both, tmp_path):
 GIVEN = ["--engine", "ray", "--replicas", "2", "--shard-timeout", "0.5"]
 
 
-@pytest.mark.parametrize(
-    "arguments", [["search", "tea"], ["similar", "doc2"], ["explain", "tea", "doc3"]]
-)
-def test_where_shards_are_searched_is_passed_on_and_is_for_shards_alone(
-    run, both, arguments, monkeypatch
-):
-    command, *rest = arguments
-    asked, opened = [], opening.ShardedIndex.open
-
-    def threads(path, **options):
-        asked.append(options)
-        return opened(path)
-
-    monkeypatch.setattr(opening.ShardedIndex, "open", threads)
-    for given, expected in (
-        (GIVEN, {"engine": "ray", "replicas": 2, "timeout": 0.5}),
-        (["--shard-timeout", "2"], {"engine": None, "replicas": 1, "timeout": 2.0}),
-    ):
-        run(command, both[0], *rest, *given)
-        options = asked.pop()
-        assert {name: options[name] for name in expected} == expected
-        said = run(command, both[1], *rest, *given, code=2)
-        assert "need a sharded index, as 'shards build' makes it" in " ".join(said.split())
-    said = run(command, both[0], *rest, "--engine", "faiss", code=2)
-    assert "--engine" in said
-    assert "None" not in said
-    assert "--replicas is for" in run(command, "http://127.0.0.1:1/x", *rest, *GIVEN[2:4], code=2)
-
-
 def test_a_server_searches_shards_where_it_is_told(run, both, monkeypatch):
     settings = []
     monkeypatch.setattr("softcosine.serve.process.serve", lambda *given: settings.append(given[0]))
@@ -151,4 +122,6 @@ def test_a_server_searches_shards_where_it_is_told(run, both, monkeypatch):
         assert settings.pop().shards == opening.ShardOptions("ray", 2, 0.5)
     run("serve", both[1])
     assert settings.pop().shards == opening.ShardOptions()
-    assert "need a sharded index" in run("serve", both[1], *GIVEN, code=2)
+    said = run("serve", both[1], *GIVEN, code=2)
+    assert "need a sharded index, as 'shards build' makes it" in " ".join(said.split())
+    assert "--engine" in run("serve", both[0], "--engine", "faiss", code=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
 import signal
@@ -206,17 +205,6 @@ def test_with_a_timeout_a_killed_shard_is_missing_and_comes_back(opened):
             time.sleep(0.1)
         many._shards._timeout = 10.0
         check(one, many)
-
-
-def test_commands_search_in_actors(opened, run):
-    one, _, folder = opened
-    options = ("--engine", "ray", "--shard-timeout", "60", "--json")
-    answer = json.loads(run("search", folder, "green tea", "-k", "3", *options))
-    found = one.search("green tea", k=3)
-    assert [(hit["id"], hit["score"]) for hit in answer["hits"]] == [
-        (hit.id, hit.score) for hit in found
-    ]
-    assert answer["missing_shards"] == []
 
 
 def killed(process):

@@ -72,7 +72,7 @@ def at(command, place):
 READING = [
     ("search", "bicycle tire", "--explain", "--plan", "--where", "n<9"),
     ("search", "bicycle tire", "-k", "1", "--facet", "kind"),
-    ("search", "tea", "--sort", "-n", "--page", "2", "-k", "1"),
+    ("search", "tea", "--sort", "-n", "--offset", "1", "-k", "1"),
     ("similar", "bike", "--explain"),
     ("similar", "tea", "-k", "1", "--where", "kind=drink"),
     ("explain", "bicycle tires", "bike"),
@@ -169,10 +169,6 @@ def test_the_state_of_an_index(run, served, root):
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (
-            ("search", URL, "tea", "--engine", "ray", "--replicas", "2"),
-            "--engine and --replicas are",
-        ),
         (("search", URL, "tea", "--encoder", "x"), "--encoder is for an index in a folder"),
         (("explain", URL, "tea", "car", "--plot", "a.png"), "--plot is for"),
         (("collection", "pairs", URL, "-k", "1", "--threads", "2"), "--threads is for"),

@@ -109,8 +109,8 @@ _FLAGS = {
     ),
 }  # fmt: skip
 _SHOWN = {
-    "k", "min_score", "min_similarity", "where", "sort", "facets", "correct", "ranking", "meaning",
-    "by", "method", "to", "field", "max_terms",
+    "k", "offset", "min_score", "min_similarity", "where", "sort", "facets", "correct", "ranking",
+    "meaning", "by", "method", "to", "field", "max_terms",
 }  # fmt: skip
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlencode
 
 import typer
 
 from softcosine._validation import check_choice
 from softcosine.cli.derived import option
-from softcosine.cli.opening import Shards
 from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import print_json, printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
+    from softcosine.cluster.opening import ShardOptions
     from softcosine.serve.process import Bind
     from softcosine.serve.settings import Limits
 
@@ -76,6 +76,39 @@ class Bounds:
         return limits if self.threads is None else replace(limits, threads=self.threads)
 
 
+@dataclass(frozen=True)
+class Shards:
+    """How the shards of a sharded index are searched."""
+
+    engine: str | None = option(
+        "--engine NAME", "Search the shards of a sharded index in actors of 'ray' [threads].",
+        None, "ray", more=True,
+    )  # fmt: skip
+    replicas: int | None = option(
+        "--replicas N", "Actors for each shard [1].", None, min=1, more=True
+    )
+    shard_timeout: float | None = option(
+        "--shard-timeout SECONDS",
+        "Answer without shards that take longer in a step of the search, and name them.",
+        None, min=0.001, more=True,
+    )  # fmt: skip
+
+    def of(self, paths: Iterable[Path]) -> ShardOptions:
+        """Return the options; InvalidInputError if they need a sharded index and there is none."""
+        from softcosine.cluster.opening import ShardOptions, is_sharded
+
+        if self.engine is not None:
+            check_choice("--engine", self.engine, ("ray",))
+        elif (self.replicas or 1) > 1:
+            raise InvalidInputError("--replicas needs --engine ray: threads have no replicas.")
+        if self != Shards() and not any(map(is_sharded, paths)):
+            raise InvalidInputError(
+                "--engine ray, --replicas and --shard-timeout need a sharded index, as 'shards "
+                "build' makes it, and there is none here; leave them out."
+            )
+        return ShardOptions(cast("Any", self.engine), self.replicas or 1, self.shard_timeout)
+
+
 def serve(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="A folder of indexes, or one index.")
@@ -120,8 +153,7 @@ def serve(
     By default only this host can connect. For others, make a key by 'keys add' and pass --keys, and
     use TLS, by --certificate or by a proxy in front.
 
-    --engine ray, --replicas and --shard-timeout are for the sharded indexes of the folder, as in
-    'search'.
+    --engine ray, --replicas and --shard-timeout are for the sharded indexes of the folder.
 
     Ctrl-C or SIGTERM ends it: requests that run are finished, and no change is left half-done.
     """

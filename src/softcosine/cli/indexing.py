@@ -37,7 +37,6 @@ from softcosine.cli.output import (
     print_json,
     print_note,
     printable,
-    program,
     size,
 )
 from softcosine.cli.progress import Reporter
@@ -296,7 +295,7 @@ def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: 
     print_note(str(columns), None, made.analyzer)
     print_note(note, made.language, made.analyzer)
     print_note("" if use is None else str(use), None, made.analyzer)
-    out.print(f'Search it: {program()} search {shown} "your words" --explain', style="dim")
+    out.print(f'Search it: softcosine search {shown} "your words" --explain', style="dim")
 
 
 _Inputs = Annotated[

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from softcosine.cli.completing import names_of
-from softcosine.cli.derived import FromRequest
+from softcosine.cli.derived import FromRequest, option
 from softcosine.cli.opening import any_index, facts_of, is_served, name_of
-from softcosine.cli.options import AnyIndex, Json, Overwrites, Threads
+from softcosine.cli.options import AnyIndex, Json, Threads
 from softcosine.cli.output import console, counted, duration, print_json, printable, score_shown
 from softcosine.cli.progress import Reporter
-from softcosine.cli.tables import TableWriter, check_table
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import DedupeRequest, PairsRequest
 from softcosine.index.wire import wire
@@ -38,20 +34,13 @@ _SHOWN = 60  # characters of a text
 def pairs(
     index: AnyIndex,
     options: Annotated[dict[str, Any], FromRequest(PairsRequest)],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File to write: .jsonl, .csv or .tsv."),
-    ] = None,
-    overwrite: Overwrites = False,
     threads: Threads = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one line of JSON per pair.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Find all pairs of similar documents, or the nearest neighbours of every document.
 
       softcosine collection pairs faq.index --min 0.8
-      softcosine collection pairs faq.index -k 10 -o neighbors.csv
+      softcosine collection pairs faq.index -k 10 --json > neighbors.jsonl
       softcosine collection pairs faq.index --min 0.8 --by meaning
       softcosine collection pairs faq.index --min 0.8 --json | jq -c 'select(.score < 0.9)'
 
@@ -60,29 +49,27 @@ def pairs(
     end, the most similar of each document first, and a pair can occur in both directions. Results
     are exact.
 
-    JSON: id, other, score, and with -k also rank.
+    JSON: one line per pair: id, other, score, and with -k also rank.
     """
-    k, min_similarity = options.get("k"), options["min_similarity"]
-    if output is not None:
-        check_table(output, overwrite=overwrite)
-    started, report, n_pairs = time.perf_counter(), Reporter(), 0
+    k, started, report, n_pairs = options.get("k"), time.perf_counter(), Reporter(), 0
     # Lines printed on a terminal show the progress themselves; a bar would disturb them.
-    shown = output is None and k is None and sys.stdout.isatty()
-    names = ("id", "other", "score", *(("rank",) if k is not None else ()))
+    shown = k is None and sys.stdout.isatty()
     with any_index(index, threads=threads) as opened, report:
         found = opened.pairs(**options, **_of_folders(index, threads, None if shown else report))
         if k is not None:
             report.stop()
-        table = nullcontext(_lines(as_json)) if output is None else TableWriter(output, names)
-        with closing(iter(found)) as rows, table as write:
+        with closing(iter(found)) as rows:
             for _, group in groupby(rows, lambda pair: pair.id):
                 for rank, pair in enumerate(group, 1):
-                    row = wire(pair)
-                    write(row if k is None else {**row, "rank": rank})
                     n_pairs += 1
+                    if as_json:
+                        print_json(wire(pair) | ({} if k is None else {"rank": rank}))
+                    else:
+                        ids = f"{printable(pair.id)}\t{printable(pair.other)}"
+                        sys.stdout.write(f"{score_shown(pair.score)}\t{ids}\n")
         n_docs = _say_what_lacks_coordinates(opened, options["by"], index)
     if not n_pairs and not as_json:
-        _say_nothing_found(min_similarity)
+        _say_nothing_found(options["min_similarity"])
     what = "pair" if k is None else "neighbour"
     _conclude(f"{counted(n_pairs, what)} among {counted(n_docs, 'document')}", started)
 
@@ -90,14 +77,9 @@ def pairs(
 def dedupe(
     index: AnyIndex,
     options: Annotated[dict[str, Any], FromRequest(DedupeRequest, defaults={"method": "leaders"})],
-    keep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="first",
-            autocompletion=names_of("first"),
-            help="Print the ids to delete: all but the first of each group.",
-        ),
-    ] = None,
+    keep: str | None = option(
+        "--keep first", "Print the ids to delete: all but the first of each group.", None, "first"
+    ),
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -132,16 +114,6 @@ def dedupe(
         f"{n_others:,} to delete, among {n_docs:,}",
         started,
     )
-
-
-def _lines(as_json: bool) -> Callable[[dict[str, Any]], None]:
-    """Return the function that prints a pair."""
-
-    def plain(row: dict[str, Any]) -> None:
-        ids = f"{printable(row['id'])}\t{printable(row['other'])}"
-        sys.stdout.write(f"{score_shown(row['score'])}\t{ids}\n")
-
-    return print_json if as_json else plain
 
 
 def _show_groups(

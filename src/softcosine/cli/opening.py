@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from softcosine._validation import check_choice
-from softcosine.cli.derived import option
 from softcosine.cli.output import duration
 from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
-    from softcosine.cluster.opening import EitherIndex, ShardOptions
+    from softcosine.cluster.opening import EitherIndex
     from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
 
@@ -60,39 +57,6 @@ def in_a_folder(index: Path) -> Path:
     return index
 
 
-@dataclass(frozen=True)
-class Shards:
-    """How the shards of a sharded index are searched."""
-
-    engine: str | None = option(
-        "--engine NAME", "Search the shards of a sharded index in actors of 'ray' [threads].",
-        None, "ray", more=True,
-    )  # fmt: skip
-    replicas: int | None = option(
-        "--replicas N", "Actors for each shard [1].", None, min=1, more=True
-    )
-    shard_timeout: float | None = option(
-        "--shard-timeout SECONDS",
-        "Answer without shards that take longer in a step of the search, and name them.",
-        None, min=0.001, more=True,
-    )  # fmt: skip
-
-    def of(self, paths: Iterable[Path]) -> ShardOptions:
-        """Return the options; InvalidInputError if they need a sharded index and there is none."""
-        from softcosine.cluster.opening import ShardOptions, is_sharded
-
-        if self.engine is not None:
-            check_choice("--engine", self.engine, ("ray",))
-        elif (self.replicas or 1) > 1:
-            raise InvalidInputError("--replicas needs --engine ray: threads have no replicas.")
-        if self != Shards() and not any(map(is_sharded, paths)):
-            raise InvalidInputError(
-                "--engine ray, --replicas and --shard-timeout need a sharded index, as 'shards "
-                "build' makes it, and there is none here; leave them out."
-            )
-        return ShardOptions(cast("Any", self.engine), self.replicas or 1, self.shard_timeout)
-
-
 def refuse(**of_folders: object) -> None:
     """Raise InvalidInputError for options, given for an index of a server, that need its files."""
     given = [
@@ -109,30 +73,26 @@ def refuse(**of_folders: object) -> None:
 
 @contextmanager
 def any_index(
-    index: Path, encoder: str | None = None, shards: Shards | None = None, **of_folders: object
+    index: Path, encoder: str | None = None, **of_folders: object
 ) -> Iterator[EitherIndex | RemoteIndex]:
     """Open an index in a folder, or connect to one of a server, which takes no `of_folders`."""
     if (place := _address(index)) is None:
-        yield open_searchable(index, encoder, shards)
+        yield open_searchable(index, encoder)
         return
     from softcosine.client import Client
 
-    refuse(encoder=encoder, **vars(shards or Shards()), **of_folders)
+    refuse(encoder=encoder, **of_folders)
     with Client(place[0], timeout=_TIMEOUT) as client:
         yield client.index(place[1])
 
 
 def open_searchable(
-    path: Path,
-    encoder: str | None = None,
-    shards: Shards | None = None,
-    encoder_cache: Path | None = None,
+    path: Path, encoder: str | None = None, encoder_cache: Path | None = None
 ) -> EitherIndex:
     """Open an index, or a sharded one; an encoder needs coordinates of documents."""
     from softcosine.cluster.opening import open_either
 
-    options = (shards or Shards()).of([path])
-    opened = open_either(path, shards=options)
+    opened = open_either(path)
     if encoder is None and encoder_cache is None:
         return opened
     if opened.snapshot.meaning is None:
@@ -140,7 +100,7 @@ def open_searchable(
             f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
             f"admin encode {path} --encoder {encoder or 'minilm'} first, or leave the option out."
         )
-    return open_either(path, shards=options, encoder=encoder, encoder_cache=encoder_cache)
+    return open_either(path, encoder=encoder, encoder_cache=encoder_cache)
 
 
 def one_index(opened: Searchable | RemoteIndex) -> SoftIndex:
@@ -150,7 +110,7 @@ def one_index(opened: Searchable | RemoteIndex) -> SoftIndex:
     if isinstance(opened, SoftIndex):
         return opened
     raise InvalidInputError(
-        "--engine, --plot and text fields of servers need one index, and this one is sharded; "
+        "--plot and text fields of servers need one index, and this one is sharded; "
         "leave them out, or name one of its shards."
     )
 

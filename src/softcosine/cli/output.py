@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from softcosine.cli.escaping import is_harmless
 from softcosine.cli.escaping import printable as printable
-from softcosine.errors import InvalidInputError
+from softcosine.errors import AlreadyExistsError, InvalidInputError
 from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
@@ -130,6 +128,28 @@ def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
         console(stderr=True).print(f"{told} --language NAME or none to override.")
     if note:
         console().print(note, style="dim")
+
+
+def check_file(path: Path | None, *, overwrite: bool) -> None:
+    """Check that a file can be written, before any work is done.
+
+    Raises
+    ------
+    AlreadyExistsError
+        If the path is a folder, or exists and `overwrite` is false.
+    FileNotFoundError
+        If its folder does not exist.
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        raise AlreadyExistsError(f"{path} is a folder; choose the name of a file.")
+    if path.exists() and not overwrite:
+        raise AlreadyExistsError(
+            f"{path} already exists; pass --overwrite, or choose another name."
+        )
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
 
 
 def print_json(value: Any) -> None:
@@ -417,22 +437,3 @@ def show_neighbors(record: dict[str, Any], origins: bool, as_json: bool) -> None
     for one in record["forbidden"] if origins else ():
         line = f"  {one['word']}  {Origin.from_dict(one['origin'])}"
         out.print(printable(line), style="dim")
-
-
-_NAME = "softcosine"
-
-
-def program() -> str:
-    """Return the shell command that calls this program: ``softcosine`` or a path to it."""
-    called = Path(sys.argv[0] if sys.argv else _NAME)
-    if called.name == "__main__.py":
-        return f"{Path(sys.executable).name} -m {_NAME}"
-    if called.stem != _NAME or not called.exists():
-        return _NAME
-    found = shutil.which(_NAME)
-    if found is not None and Path(found).absolute() == called.absolute():
-        return _NAME
-    shown = str(called)
-    if called.is_absolute() and called.is_relative_to(Path.cwd()):
-        shown = os.path.join(".", called.relative_to(Path.cwd()))  # noqa: PTH118
-    return shlex.quote(shown)

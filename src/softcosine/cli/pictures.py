@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from softcosine.cli.derived import flag, option
 from softcosine.cli.entry_points import by_entry_point
-from softcosine.cli.tables import check_file
+from softcosine.cli.output import check_file
 
 Plot = Annotated[
     Path | None, flag("--plot FILE", "Also draw a picture: .png, .svg or .pdf.", more=True)

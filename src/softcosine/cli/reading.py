@@ -165,7 +165,7 @@ def each_document(
                 if n_read == 0 and first_number is not None:
                     first = first_number()
                 id = str(first + n_read)
-            elif before := seen.add(id, record.path, record.line):
+            elif before := seen.add(id, place(record)):
                 raise DuplicateIdError(
                     f"{place(record)}: the id {id[:80]!r} was given before, at {before}; "
                     "ids must be unique. Choose another field by --id, or correct the file."

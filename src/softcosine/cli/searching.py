@@ -14,7 +14,6 @@ import typer
 from softcosine.cli.conditions import why_none_passes
 from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.opening import (
-    Shards,
     any_index,
     facts_of,
     missing_encoder,
@@ -74,9 +73,7 @@ def search(
         typer.Argument(metavar="WORDS", help="The query; - reads one query per line from stdin."),
     ],
     options: _Search,
-    shards: Shards,
     picture: Picture,
-    page: int | None = option("--page N", "Show the Nth page of -k results.", None, min=1),
     explain: Explained = False,
     plan: bool = option("--plan", "Show how the search was executed.", False, more=True),
     encoder: KnownEncoder = None,
@@ -95,11 +92,7 @@ def search(
     if picture.plot is not None and words == ["-"]:
         raise InvalidInputError("--plot draws the answer to one query, not to a list of them.")
     picture.check(rows=options["k"])
-    if page is not None:
-        if options["offset"]:
-            raise InvalidInputError("--offset and --page exclude each other; give one of them.")
-        options["offset"] = (page - 1) * options["k"]
-    with any_index(index, encoder, shards, plot=picture.plot) as opened:
+    with any_index(index, encoder, plot=picture.plot) as opened:
         answers = Answers(opened, options, explain, plan, encoder, picture, as_json)
         names = set(ExplainRequest.__struct_fields__) & set(options)
         why = {name: options[name] for name in names}
@@ -116,7 +109,6 @@ def similar(
     index: AnyIndex,
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     options: Annotated[dict[str, Any], FromRequest(SimilarRequest, ("id",))],
-    shards: Shards,
     picture: Picture,
     explain: Explained = False,
     as_json: Json = False,
@@ -131,7 +123,7 @@ def similar(
     between the documents found. JSON: as in 'search'.
     """
     picture.check(rows=options["k"] + 1)
-    with any_index(index, None, shards, plot=picture.plot) as opened:
+    with any_index(index, plot=picture.plot) as opened:
         answers = Answers(opened, options, explain, False, None, picture, as_json)
         why = {name: options[name] for name in ("ranking", "meaning") if name in options}
         answers.show(
@@ -145,7 +137,6 @@ def explain(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
     options: Annotated[dict[str, Any], FromRequest(ExplainRequest, ("q", "id"))],
-    shards: Shards,
     picture: Picture,
     pairs: bool = option("--pairs", "Show all pairs of words, not a row for each word.", False),
     encoder: KnownEncoder = None,
@@ -165,7 +156,7 @@ def explain(
     space (words or meaning).
     """
     picture.check()
-    with any_index(index, encoder, shards, plot=picture.plot) as opened:
+    with any_index(index, encoder, plot=picture.plot) as opened:
         found = opened.explain(query, id, **options)
         if as_json:
             print_json(wire(found))

@@ -32,7 +32,6 @@ from softcosine.cli.output import (
     print_json,
     print_note,
     printable,
-    program,
     show_facts,
     show_neighbors,
     size,
@@ -237,7 +236,7 @@ def _show_built(
     print_note(note, S.settings.get("language"), analyzer)
     if use is not None:
         out.print(str(use), style="dim", markup=False)
-    out.print(f"Show it: {program()} similarity show {shown}", style="dim")
+    out.print(f"Show it: softcosine similarity show {shown}", style="dim")
 
 
 def _facts(S: TermSimilarityMatrix, path: Path) -> dict[str, Any]:

@@ -15,10 +15,17 @@ from softcosine.cli.options import (
     Reading,
     Summary,
 )
-from softcosine.cli.output import console, counted, duration, print_json, printable, size
+from softcosine.cli.output import (
+    check_file,
+    console,
+    counted,
+    duration,
+    print_json,
+    printable,
+    size,
+)
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import fields_named
-from softcosine.cli.tables import check_file
 
 
 @dataclass(frozen=True)

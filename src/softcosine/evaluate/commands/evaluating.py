@@ -13,10 +13,9 @@ import typer
 
 from softcosine._textio import numbered_lines
 from softcosine.cli.derived import option
-from softcosine.cli.output import console, print_json, print_table, printable
+from softcosine.cli.output import check_file, console, print_json, print_table, printable
 from softcosine.cli.pictures import Plot, check_plot
 from softcosine.cli.progress import Reporter
-from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.commands.judged import Judged, names_in
 

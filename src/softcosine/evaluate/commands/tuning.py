@@ -25,9 +25,8 @@ from softcosine.cli.options import (
     Stemmer,
     Threads,
 )
-from softcosine.cli.output import console, duration, print_json, printable, program
+from softcosine.cli.output import check_file, console, duration, print_json, printable
 from softcosine.cli.progress import Reporter
-from softcosine.cli.tables import check_file
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.commands.evaluating import show_table
 from softcosine.evaluate.commands.judged import Judged
@@ -320,17 +319,17 @@ def commands_for(
         File of the settings, and an index made with them.
     """
     if index is not None:
-        lines = [f'{program()} search {shlex.quote(str(index))} "your words"']
+        lines = [f'softcosine search {shlex.quote(str(index))} "your words"']
     else:
         fields = ""
         if tuned.settings.fields is None and found.documents.names != ("text",):
             fields = "".join(f" --text {shlex.quote(name)}" for name in found.documents.names)
         lines = [
-            f"{program()} index {_documents(options)} -o {shlex.quote(f'{found.name}.index')}"
+            f"softcosine index {_documents(options)} -o {shlex.quote(f'{found.name}.index')}"
             f"{fields} --settings {shlex.quote(str(output or 'tuned.json'))}"
         ]
     spec = shlex.quote(f"cosine,bm25,soft,{tuned.settings.spec()}")
-    return [*lines, f"{program()} evaluate {shlex.join(options)} --compare {spec}"]
+    return [*lines, f"softcosine evaluate {shlex.join(options)} --compare {spec}"]
 
 
 def _documents(options: Sequence[str]) -> str:
