@@ -58,7 +58,7 @@ def test_an_installed_completion_completes_commands_options_and_values_in_bash(b
         '_softcosine_completion softcosine; echo "${{COMPREPLY[@]}}"'
     )
     assert bash(complete.format("softcosine se")).split() == ["search", "serve", "server"]
-    assert bash(complete.format("softcosine similarity ne")).split() == ["neighbors"]
+    assert bash(complete.format("softcosine similarity bu")).split() == ["build"]
     assert bash(complete.format("softcosine search --exa")).split() == ["--exact-first"]
     assert bash(complete.format("softcosine search faq")).split() == ["faq.index"]
     assert bash(complete.format("softcosine search bi")).split() == []  # bash completes files

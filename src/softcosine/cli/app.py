@@ -102,10 +102,10 @@ def _similarity() -> None:
     """Build, inspect and check term similarity matrices.
 
       softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
-      softcosine similarity neighbors faq.matrix tyre
+      softcosine terms faq.matrix tyre
 
-    'build' writes a matrix as a folder; 'index --similarity' and 'set' use it. The other commands
-    also accept an index and read its matrix.
+    'build' writes a matrix as a folder; 'index --similarity', 'set' and 'terms' use it. 'show' also
+    accepts an index and reads its matrix.
     """
 
 
@@ -192,11 +192,10 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
         ("compare", server_fields.compare_server, "Compare an index with a server's field."),
         ("learn", server_fields.learn_from, "Make an index of a server's field."),
     )),
-    ("similarity", _similarity, "Term similarity matrices: build, show, check, set.", (
+    ("similarity", _similarity, "Term similarity matrices: build, show, set.", (
         ("build", similarity.build, "Build a matrix from sources of term similarity."),
         ("show", similarity.show, "Show the size and settings of a matrix."),
-        ("neighbors", similarity.neighbors, "Show the words similar to a word."),
-        ("check", similarity.check, "Check the integrity and definiteness of a matrix."),
+
         ("set", similarity.exchange, "Replace the matrix of an index."),
     )),
     ("shards", _shards, "Several indexes that answer as one: build.", (

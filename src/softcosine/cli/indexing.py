@@ -31,12 +31,10 @@ from softcosine.cli.options import (
     bytes_in,
 )
 from softcosine.cli.output import (
-    console,
     counted,
     duration,
-    print_json,
-    print_note,
-    printable,
+    language_hint,
+    print_result,
     size,
 )
 from softcosine.cli.progress import Reporter
@@ -272,30 +270,26 @@ def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: 
         encoded, n_docs = None, shards.n_docs
     note = made.note if n_terms or not n_docs else f"{made.note} {_NO_WORDS}".lstrip()
     seconds = time.perf_counter() - started
-    if as_json:
-        facts = {} if shards is None else {"shards": shards.n_shards}
-        print_json({
-            "index": str(output), **facts, "documents": n_docs, "terms": n_terms,
-            "epoch": made.epoch, "bytes": n_bytes, "seconds": seconds, "note": note,
-            "meaning": encoded, "list_use": wire(use), "types": columns.found,
-        })  # fmt: skip
-        return
-    out, shown = console(), printable(str(output))
-    parts = "" if shards is None else f" in {counted(shards.n_shards, 'shard')}"
-    out.print(
+    facts = {
+        "index": str(output), "documents": n_docs, "terms": n_terms, "epoch": made.epoch,
+        "bytes": n_bytes, "seconds": seconds, "note": note, "meaning": encoded,
+        "list_use": wire(use), "types": columns.found,
+    }  # fmt: skip
+    parts, ranked, gain = "", "", ""
+    if shards is not None:
+        facts["shards"], parts = shards.n_shards, f" in {counted(shards.n_shards, 'shard')}"
+    if encoded is not None and encoded["encoder"] == STATIC:
+        ranked = "Ranked by words and meaning, by a table of word pieces."
+        gain = better(made, str(output)) if auto and made.language == "english" else ""
+    elif encoded is not None:
+        ranked = f"Encoded {counted(encoded['encoded'], 'document')} by {encoded['encoder']}."
+    print_result(
+        facts, as_json,
         f"Indexed {counted(n_docs, 'document')}{parts} with {counted(n_terms, 'term')} in "
-        f"{duration(seconds)}: {shown} ({size(n_bytes)})."
-    )
-    if encoded is not None:
-        texts, name = counted(encoded["encoded"], "document"), printable(encoded["encoder"])
-        by_table = "Ranked by words and meaning, by a table of word pieces."
-        out.print(by_table if name == STATIC else f"Encoded {texts} by {name}.")
-        if auto and name == STATIC and made.language == "english":
-            out.print(better(made, shown))
-    print_note(str(columns), None, made.analyzer)
-    print_note(note, made.language, made.analyzer)
-    print_note("" if use is None else str(use), None, made.analyzer)
-    out.print(f'Search it: softcosine search {shown} "your words" --explain', style="dim")
+        f"{duration(seconds)}: {output} ({size(n_bytes)}).",
+        ranked, gain, str(columns), note, language_hint(note), "" if use is None else str(use),
+        f'Search it: softcosine search {output} "your words" --explain',
+    )  # fmt: skip
 
 
 _Inputs = Annotated[

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from softcosine.index.search.explanation import Explanation, Part
     from softcosine.index.search.highlights import Snippet
     from softcosine.index.search.results import Hits
-    from softcosine.text.analyzer import Analyzer
 
 
 RANKINGS = {
@@ -118,16 +117,10 @@ def neighbors_told(statistics: Mapping[str, Any]) -> str:
     )
 
 
-def print_note(note: str, language: str | None, analyzer: Analyzer) -> None:
-    """Print a note; what it says of the detected language goes to standard error, with a hint."""
-    from softcosine.index.language import language_note
-
-    told = "" if language is None else language_note(language, analyzer)
-    if told and told in note:
-        note = note.replace(told, "").strip()
-        console(stderr=True).print(f"{told} --language NAME or none to override.")
-    if note:
-        console().print(note, style="dim")
+def language_hint(note: str) -> str:
+    """Return how to choose another language, if a note names the one that was detected."""
+    detected = "looks like" in note or "was not recognised" in note
+    return "--language NAME or none to override." if detected else ""
 
 
 def check_file(path: Path | None, *, overwrite: bool) -> None:

@@ -43,8 +43,8 @@ class SavedMatrix:
     analyzer: Analyzer | None
 
     @classmethod
-    def open(cls, path: Path) -> SavedMatrix:
-        """Open a matrix, or the matrix of an index.
+    def open(cls, path: Path, *, verify: bool = False) -> SavedMatrix:
+        """Open a matrix, perhaps with its checksums verified, or the matrix of an index.
 
         Raises
         ------
@@ -66,7 +66,8 @@ class SavedMatrix:
 
             index = open_epoch(path)
             return cls(path, index.S, index.source, index.analyzer)
-        S, source = TermSimilarityMatrix.load(path), TermSimilarityMatrix.load_source(path)
+        S = TermSimilarityMatrix.load(path, verify=verify)
+        source = TermSimilarityMatrix.load_source(path)
         rules = S.settings.get("analyzer")
         analyzer = None if rules is None else Analyzer.from_dict(rules)
         if source is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine.cli.completing import stored_kind
 from softcosine.cli.conditions import why_none_passes
 from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.opening import (
@@ -51,6 +53,7 @@ from softcosine.cli.output import (
 from softcosine.cli.pictures import Picture
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import ADVICE, fields_named
+from softcosine.cli.saved_matrix import SavedMatrix
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import ExplainRequest, SearchOptions, SimilarRequest
 from softcosine.index.wire import wire
@@ -183,7 +186,9 @@ def terms(
 
       softcosine terms faq.index tyre puncture --origins
       softcosine terms faq.index tyre puncture --plot words.png
+      softcosine terms faq.matrix tyre
 
+    INDEX can also be a matrix of 'similarity build'; words outside it are looked up in its sources.
     A similarity from 0 to 1 is the share of its weight with which the other word counts. --origins
     shows the sources of each similarity and their values: english (the bundled vectors), texts
     (learned from the indexed texts), pinned (your decision), and so on; sources in brackets do not
@@ -193,7 +198,9 @@ def terms(
     tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
     """
     picture.check()
-    with any_index(index, plot=picture.plot) as opened:
+    matrix = stored_kind(index) == "matrix"
+    own = nullcontext(SavedMatrix.open(index).index(words)) if matrix else None
+    with own or any_index(index, plot=picture.plot) as opened:
         if picture.plot is not None:
             picture.draw("words", one_index(opened), words, k=k)
         for word in words:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.completing import names_of, stored_kind
+from softcosine.cli.completing import names_of
 from softcosine.cli.derived import option
-from softcosine.cli.maintenance import bytes_of, files_of
+from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.options import (
     Index,
     Json,
     Language,
-    Limit,
     MinDf,
     Overwrites,
     Reading,
@@ -26,14 +25,12 @@ from softcosine.cli.options import (
     Wait,
 )
 from softcosine.cli.output import (
-    console,
     duration,
+    language_hint,
     neighbors_told,
     print_json,
-    print_note,
-    printable,
+    print_result,
     show_facts,
-    show_neighbors,
     size,
 )
 from softcosine.cli.progress import Reporter
@@ -47,7 +44,6 @@ from softcosine.similarity.registry import NAMES, PREFIXES
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
-    from softcosine.matrix.list_use import ListUse
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -173,9 +169,23 @@ def build(
         report("writing", 0, None)
         S.save(output, source=built.source, overwrite=overwrite)
     use = list_use(S, built.source, analyzer=corpus.analyzer)
-    note = built.note if len(S) else "The vocabulary is empty."
-    note = " ".join(filter(None, (note, _indefinite(S), corpus.note)))
-    _show_built(S, note, use, output, time.perf_counter() - started, as_json)
+    seconds, facts = time.perf_counter() - started, _facts(S, output)
+    figures, shrunk = facts["statistics"], S.settings.get("shrunk", 1.0)
+    notes = (
+        built.note if len(S) else "The vocabulary is empty.",
+        f"All similarities are multiplied by {shrunk:.3g}, so no soft cosine exceeds 1."
+        if shrunk < 1 else _definiteness(figures)[1],
+        corpus.note,
+    )  # fmt: skip
+    print_result(
+        {**facts, "seconds": seconds, "note": " ".join(filter(None, notes)), "list_use": wire(use)},
+        as_json,
+        f"Found {figures['n_neighbors']:,} neighbours of {figures['n_terms']:,} terms, "
+        f"{figures['mean_neighbors']:.1f} per term, in {duration(seconds)}: {output} "
+        f"({size(facts['bytes'])}).",
+        *notes, language_hint(corpus.note), "" if use is None else str(use),
+        f"Show it: softcosine similarity show {output}",
+    )  # fmt: skip
 
 
 def _with_settings(
@@ -193,76 +203,48 @@ def _with_settings(
     )  # fmt: skip
 
 
-def _indefinite(S: TermSimilarityMatrix) -> str:
-    """Return a note if soft cosines above 1 can occur, or if scaling prevents them."""
-    from softcosine.matrix.definiteness import ROUNDING, lowest_eigenvalue
+def _definiteness(figures: dict[str, Any]) -> tuple[str, str]:
+    """Return what kind of matrix it is, and a note if soft cosines above 1 can occur."""
+    from softcosine.matrix.definiteness import ROUNDING
 
-    shrunk = float(S.settings.get("shrunk", 1.0))
-    if shrunk < 1.0:
-        return f"All similarities are multiplied by {shrunk:.3g}, so no soft cosine exceeds 1."
-    if not S.symmetric or S.dominant:
-        return ""
-    lowest = lowest_eigenvalue(S.to_scipy(), tolerance=1e-2).value
-    if lowest >= -ROUNDING:
-        return ""
-    return (
+    if not figures["symmetric"]:
+        return "asymmetric, only fit for searches", ""
+    if figures["dominant"]:
+        return "symmetric, strictly diagonally dominant, so positive definite", ""
+    if (lowest := figures["smallest_eigenvalue"]) >= -ROUNDING:
+        return "symmetric, positive semidefinite, so no soft cosine exceeds 1", ""
+    return "symmetric", (
         f"It is not positive semidefinite (an eigenvalue is {lowest:.3g}), so soft cosines above 1 "
-        f"can occur; --definite would multiply all similarities by {1 / (1 - lowest):.2g}."
+        f"can occur; --definite would multiply all similarities by {1 / (1 - lowest):.3g}."
     )
-
-
-def _show_built(
-    S: TermSimilarityMatrix,
-    note: str,
-    use: ListUse | None,
-    output: Path,
-    seconds: float,
-    as_json: bool,
-) -> None:
-    from softcosine.text.analyzer import Analyzer
-
-    facts = _facts(S, output)
-    if as_json:
-        print_json({**facts, "seconds": seconds, "note": note, "list_use": wire(use)})
-        return
-    out, shown, figures = console(), printable(str(output)), facts["statistics"]
-    out.print(
-        f"Found {figures['n_neighbors']:,} neighbours of {figures['n_terms']:,} terms, "
-        f"{figures['mean_neighbors']:.1f} per term, in {duration(seconds)}: {shown} "
-        f"({size(facts['bytes'])})."
-    )
-    rules = S.settings.get("analyzer")
-    analyzer = Analyzer() if rules is None else Analyzer.from_dict(rules)
-    print_note(note, S.settings.get("language"), analyzer)
-    if use is not None:
-        out.print(str(use), style="dim", markup=False)
-    out.print(f"Show it: softcosine similarity show {shown}", style="dim")
 
 
 def _facts(S: TermSimilarityMatrix, path: Path) -> dict[str, Any]:
-    """Return what ``show --json`` prints."""
-    figures = wire(S.statistics(eigenvalue=False))
-    del figures["smallest_eigenvalue"]
+    """Return what ``build --json`` and ``show --json`` print."""
     return {
-        "matrix": str(path), "bytes": bytes_of(path), "statistics": figures,
+        "matrix": str(path), "bytes": bytes_of(path), "statistics": wire(S.statistics()),
         "settings": S.settings,
     }  # fmt: skip
 
 
 def show(matrix: Matrix, as_json: Json = False) -> None:
-    """Show the size and settings of a matrix.
+    """Show the size and settings of a matrix, and whether it is positive semidefinite.
 
       softcosine similarity show faq.matrix
 
-    JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, ...}, and settings of the
-    build.
+    If it is not, soft cosines above 1 can occur. The command compares the files of a matrix with
+    their checksums ('admin check' those of an index); a damaged one ends it with exit code 1.
+
+    JSON: matrix, bytes, statistics {n_terms, n_neighbors, mean_neighbors, smallest_eigenvalue
+    (null if asymmetric), ...}, and settings of the build.
     """
-    S = SavedMatrix.open(matrix).S
+    S = SavedMatrix.open(matrix, verify=True).S
     facts = _facts(S, matrix)
     if as_json:
         print_json(facts)
         return
     figures, settings = facts["statistics"], S.settings
+    kind, note = _definiteness(figures)
     limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
     if settings.get("min_similarity"):
         limits.append(f"at least {settings['min_similarity']:g}")
@@ -270,13 +252,12 @@ def show(matrix: Matrix, as_json: Json = False) -> None:
         limits.append("balanced")
     if settings.get("shrunk", 1.0) < 1:
         limits.append(f"all times {settings['shrunk']:.3f}")
-    kind = "symmetric" if S.symmetric else "asymmetric"
     recipe = settings.get("recipe")
     sources = [] if recipe is None else recipe["sources"] or ["default"]
     show_facts(str(matrix), {
         "terms": f"{figures['n_terms']:,}",
         "neighbours": f"{figures['n_neighbors']:,}: {neighbors_told(figures)}",
-        "kind": f"{kind}, diagonally dominant" if S.dominant else kind,
+        "kind": kind,
         "limits": ", ".join(limits),
         "order": str(settings.get("order", "")).replace("_", " "),
         "sources": ", ".join(sources),
@@ -285,84 +266,8 @@ def show(matrix: Matrix, as_json: Json = False) -> None:
         "words": ", ".join(settings.get("vocabulary", ())),
         "extended": ", ".join(f"by {one['terms']:,} terms" for one in settings.get("extended", ())),
         "on disk": size(facts["bytes"]),
+        "note": note,
     })  # fmt: skip
-
-
-def neighbors(
-    matrix: Matrix,
-    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
-    k: Limit = 10,
-    origins: bool = option("--origins", "Show the source of each neighbour.", False),
-    as_json: Json = False,
-) -> None:
-    """Show the words of a matrix similar to a word.
-
-      softcosine similarity neighbors faq.matrix tyre puncture -k 5
-
-    Words outside the matrix are looked up in the sources stored with it.
-    JSON: as of 'terms'.
-    """
-    opened = SavedMatrix.open(matrix).index(words)
-    for word in words:
-        show_neighbors(opened.term(word, k=k), origins, as_json)
-
-
-def check(matrix: Matrix, as_json: Json = False) -> None:
-    """Check the checksums of a matrix, and whether it is positive semidefinite.
-
-      softcosine similarity check faq.matrix
-
-    If it is not, soft cosines above 1 can occur; the factor is the scale of the similarities that
-    prevents this. A damaged file ends the command with exit code 1.
-    JSON: matrix, files, bytes, symmetric, dominant, smallest_eigenvalue, definite, factor, seconds.
-    """
-    from softcosine.matrix.definiteness import ROUNDING, lowest_eigenvalue, shrinking_factor
-
-    started, n_files = time.perf_counter(), _verified(matrix)
-    S = SavedMatrix.open(matrix).S
-    lowest = lowest_eigenvalue(S.to_scipy()).value if S.symmetric else None
-    definite = S.symmetric and (S.dominant or (lowest is not None and lowest >= -ROUNDING))
-    factor = shrinking_factor(S.to_scipy()) if S.symmetric and not definite else 1.0
-    seconds, n_bytes = time.perf_counter() - started, bytes_of(matrix)
-    if as_json:
-        print_json({
-            "matrix": str(matrix), "files": n_files, "bytes": n_bytes, "symmetric": S.symmetric,
-            "dominant": S.dominant, "smallest_eigenvalue": lowest, "definite": definite,
-            "factor": factor, "seconds": seconds,
-        })  # fmt: skip
-        return
-    if lowest is None:
-        told = "It is asymmetric and only fit for searches."
-    elif S.dominant:
-        told = "It is strictly diagonally dominant, so positive definite"
-    elif definite:
-        told = "It is positive semidefinite, so no soft cosine exceeds 1"
-    else:
-        told = (
-            "It is not positive semidefinite, so soft cosines above 1 can occur; build it with "
-            f"--definite to multiply the similarities by {factor:.3f}"
-        )
-    out = console()
-    out.print(
-        f"{printable(str(matrix))} is intact: {n_files} files, {size(n_bytes)}, checked in "
-        f"{duration(seconds)}."
-    )
-    out.print(told if lowest is None else f"{told}; its smallest eigenvalue is {lowest:.3g}.")
-
-
-def _verified(matrix: Path) -> int:
-    """Check all checksums of a matrix or an index, and return its number of files."""
-    from softcosine.storage import open_folder
-
-    if stored_kind(matrix) in ("index", "shards"):
-        from softcosine.cluster.opening import epoch_path
-        from softcosine.index.directory.check import check_index
-        from softcosine.index.directory.store import Store
-
-        return files_of(check_index(Store.open(epoch_path(matrix))))
-    folder = open_folder(matrix, "matrix")
-    folder.verify()
-    return len(folder.files)
 
 
 def exchange(
@@ -390,11 +295,9 @@ def exchange(
         report("computing lengths", 0, None)
         writer.commit()
     seconds = time.perf_counter() - started
-    if as_json:
-        print_json({
-            "index": str(index), "matrix": str(matrix), "documents": len(opened),
-            "terms": len(opened.vocabulary), "generation": opened.snapshot.generation,
-            "seconds": seconds, "note": made.note,
-        })  # fmt: skip
-    else:
-        console().print(f"{made.note} Replaced in {duration(seconds)}: {printable(str(index))}.")
+    facts = {
+        "index": str(index), "matrix": str(matrix), "documents": len(opened),
+        "terms": len(opened.vocabulary), "generation": opened.snapshot.generation,
+        "seconds": seconds, "note": made.note,
+    }  # fmt: skip
+    print_result(facts, as_json, f"{made.note} Replaced in {duration(seconds)}: {index}.")
