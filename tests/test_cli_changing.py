@@ -350,8 +350,8 @@ def test_a_changed_index_gives_its_words_and_living_texts_to_a_matrix(run, folde
     run("add", folder, written("b.jsonl", {"id": "x", "text": "red tea"}))
     run("delete", folder, "bike")
     run("similarity", "build", "texts", "--vocabulary", folder, "-o", "s.matrix")
-    assert json.loads(run("similarity", "check", folder, "--json"))["files"] > 5
-    assert "is intact" in told(run("similarity", "check", folder))
+    assert json.loads(run("admin", "check", folder, "--json"))["files"] > 5
+    assert "is intact" in told(run("admin", "check", folder))
     path = folder.with_name("wordless.index")
     docs = written("docs.jsonl", {"id": "x", "text": "red tea"})
     run("index", docs, "-o", path, "--plain", "--no-texts")

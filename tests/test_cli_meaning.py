@@ -92,7 +92,7 @@ def test_streamed_documents_without_stored_texts_are_encoded(run, installed, mon
     )
     given = ("-", "-o", path, "--no-texts", "--encoder", "toy", "--memory", "1M", "--plain")
     assert json.loads(run("index", *given, "--json"))["meaning"]["encoded"] == 2
-    assert "build it again by 'index --encoder'" in run("admin", "encode", path, code=2)
+    assert "make it anew with --encoder." in run("admin", "encode", path, code=2)
 
 
 def test_encode_gives_an_index_coordinates(run, installed, source_file, tmp_path):
@@ -317,7 +317,7 @@ def test_pairs_and_groups_by_meaning_are_those_of_python(run, folder, noted, by)
     ]
     so = "left out" if by == "meaning" else "compared by words alone"
     said = noted("collection", "pairs", folder, "-k", 1, "--by", by)
-    assert f"Without coordinates, and {so}: 1 document; softcosine admin encode" in said
+    assert f"Without coordinates, and {so}: 1 document." in said
     shown = run("dedupe", folder, "--min", 0.01, "--by", by, "--json")
     groups = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
     assert [group["id"] for group in groups] == [
@@ -338,7 +338,7 @@ def test_an_index_without_coordinates_has_no_pairs_by_meaning(
 
 
 def test_similar_documents_of_one_without_coordinates_are_by_words(run, folder):
-    note = "blank has no coordinates, so that words alone are compared"
+    note = "Words alone are compared, as the document has no coordinates of meaning."
     assert note in " ".join(run("similar", folder, "blank").split())
     assert note not in " ".join(run("similar", folder, "blank", "--meaning", 0).split())
     assert "no coordinates" not in run("similar", folder, "moon")

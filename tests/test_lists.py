@@ -427,7 +427,7 @@ def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
     S = sc.TermSimilarityMatrix.load("s")
     assert S.similarity("disk space", "storag") == np.float32(0.8)
     assert S.similarity("outer space", "visit") == np.float32(0.9)
-    neighbors = json.loads(run("similarity", "neighbors", "s", "defects", "--json"))["neighbors"]
+    neighbors = json.loads(run("terms", "s", "defects", "--json"))["neighbors"]
     assert [one["word"] for one in neighbors] == ["bugs"]
     run("index", "docs.jsonl", "-o", "x", "--similarity", "s")
     index = sc.SoftIndex.open("x")

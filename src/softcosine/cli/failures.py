@@ -25,6 +25,11 @@ from softcosine.errors import (
 )
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+# What errors of Python advise, and the options for it.
+_OPTIONS = {
+    "pass overwrite=True": "pass --overwrite", 'encoder="minilm"': "--encoder minilm",
+    "encoder=.": "--encoder.",
+}  # fmt: skip
 _LONGEST = 1200  # characters of a message
 # Commands with words as arguments.
 _TAKING_WORDS = (" search", " explain", " terms", " similar", " expand")
@@ -89,8 +94,10 @@ def _message(error: Exception) -> str:
     if isinstance(error, IndexLockedError) and "timeout=" in str(error):
         return f"{str(error).rpartition(';')[0]}; try again when that writer has finished."
     if isinstance(error, SoftCosineError | OSError):
-        told = str(error).replace("pass overwrite=True", "pass --overwrite")
-        return told.replace('encoder="minilm"', "--encoder minilm")
+        message = str(error)
+        for python, option in _OPTIONS.items():
+            message = message.replace(python, option)
+        return message
     if isinstance(error, MemoryError):
         return f"not enough memory ({error or 'no details'})."
     return (

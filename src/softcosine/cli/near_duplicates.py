@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from softcosine.cli.derived import FromRequest, option
-from softcosine.cli.opening import any_index, facts_of, is_served, name_of
+from softcosine.cli.opening import any_index, facts_of, is_served
 from softcosine.cli.options import AnyIndex, Json, Threads
 from softcosine.cli.output import console, counted, duration, print_json, printable, score_shown
 from softcosine.cli.progress import Reporter
@@ -67,7 +67,8 @@ def pairs(
                     else:
                         ids = f"{printable(pair.id)}\t{printable(pair.other)}"
                         sys.stdout.write(f"{score_shown(pair.score)}\t{ids}\n")
-        n_docs = _say_what_lacks_coordinates(opened, options["by"], index)
+        n_docs = len(opened)
+        _say_what_lacks_coordinates(opened, options["by"])
     if not n_pairs and not as_json:
         _say_nothing_found(options["min_similarity"])
     what = "pair" if k is None else "neighbour"
@@ -100,7 +101,8 @@ def dedupe(
     started = time.perf_counter()
     with any_index(index, threads=threads) as opened, Reporter() as report:
         groups = opened.dedupe(**options, **_of_folders(index, threads, report))
-        n_docs = _say_what_lacks_coordinates(opened, options["by"], index)
+        n_docs = len(opened)
+        _say_what_lacks_coordinates(opened, options["by"])
         report.stop()
         if keep is None:
             _show_groups(opened, groups, as_json)
@@ -163,26 +165,12 @@ def _say_nothing_found(least: float | None) -> None:
     console(stderr=True).print(f"Nothing found: no two documents {so}.")
 
 
-def _say_what_lacks_coordinates(opened: Searchable | RemoteIndex, by: str, index: Path) -> int:
-    """Print on standard error how many documents could not be compared by meaning.
-
-    Returns
-    -------
-    int
-        Number of all documents.
-    """
-    n_docs = len(opened)
-    if by == "words":
-        return n_docs
-    facts = facts_of(opened)
-    assert facts is not None
-    if n_left := n_docs - facts["encoded"]:
+def _say_what_lacks_coordinates(opened: Searchable | RemoteIndex, by: str) -> None:
+    """Print on standard error how many documents could not be compared by meaning."""
+    facts = None if by == "words" else facts_of(opened)
+    if facts is not None and (n_left := len(opened) - facts["encoded"]):
         so = "left out" if by == "meaning" else "compared by words alone"
-        console(stderr=True).print(
-            f"Without coordinates, and {so}: {counted(n_left, 'document')}; softcosine "
-            f"admin encode {printable(name_of(index))} completes those that have texts."
-        )
-    return n_docs
+        console(stderr=True).print(f"Without coordinates, and {so}: {counted(n_left, 'document')}.")
 
 
 def _of_folders(

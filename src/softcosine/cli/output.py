@@ -276,6 +276,8 @@ def _notes(hits: Hits) -> Iterable[str]:
         yield f"Searched {', '.join(pairs)}; --no-correct searches as written."
     if hits.note and len(hits):
         yield f"{hits.note}."
+    if "no coordinates" in hits.plan.reason:
+        yield "Words alone are compared, as the document has no coordinates of meaning."
     for label, clauses in (("With", hits.required), ("Without", hits.excluded)):
         if clauses:
             yield f"{label}: {', '.join(map(printable, clauses))}."

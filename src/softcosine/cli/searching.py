@@ -19,7 +19,6 @@ from softcosine.cli.opening import (
     any_index,
     facts_of,
     missing_encoder,
-    name_of,
     one_index,
     open_searchable,
     weight_of_meaning,
@@ -131,7 +130,7 @@ def similar(
         why = {name: options[name] for name in ("ranking", "meaning") if name in options}
         answers.show(
             partial(opened.similar, id, **options), partial(opened.explain_similar, id, **why),
-            to=id, notes=_lacks_coordinates(opened, id, index, options),
+            to=id,
         )  # fmt: skip
 
 
@@ -384,24 +383,3 @@ def _signs(query: str, syntax: bool | None) -> list[str]:
     if syntax is not None or not signs:
         return []
     return [f"Searched as text: {printable(', '.join(signs))}. --syntax takes signs as operators."]
-
-
-def _lacks_coordinates(
-    opened: Searchable | RemoteIndex, id: str, path: Path, options: dict[str, Any]
-) -> list[str]:
-    """Return the note that a document, as a query, has no coordinates, if meaning counts."""
-    from softcosine.index.search.meaning import meaning_searcher
-    from softcosine.index.soft_index import SoftIndex
-
-    ranking = options["ranking"]
-    if not isinstance(opened, SoftIndex):
-        return []
-    if not weight_of_meaning(facts_of(opened), ranking, options):
-        return []
-    number = opened.snapshot.documents.number(id)
-    if meaning_searcher(opened.snapshot, ranking).unit(number) is not None:
-        return []
-    return [
-        f"{printable(id)} has no coordinates, so that words alone are compared; softcosine admin "
-        f"encode {printable(name_of(path))} completes documents that have texts."
-    ]

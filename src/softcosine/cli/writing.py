@@ -277,7 +277,10 @@ def encode(
         saying_how_to_go_on(encoder_cache),
         changing(index, wait, progress=report) as (opened, writer),
     ):
-        n_new = _encode(opened, writer, index, encoder, encoder_cache, meaning, meaning_space)
+        n_new = writer.encode(
+            encoder, cache=encoder_cache, meaning=meaning, meaning_space=meaning_space
+        )
+        writer.commit()
         per_second, facts = n_new / (time.perf_counter() - started), written(opened, index, started)
         made, ranking = facts_of(opened), opened.info()["ranking"]
         assert made is not None
@@ -295,33 +298,6 @@ def encode(
     if meaning is not None:
         done += f"; the weight of meaning in {ranking} is {meaning:g}"
     show_change(facts, done, as_json)
-
-
-def _encode(
-    opened: Any,
-    writer: Any,
-    index: Path,
-    encoder: str | None,
-    encoder_cache: Path | None,
-    meaning: float | None,
-    meaning_space: Path | None,
-) -> int:
-    first = opened.snapshot.meaning is None
-    if first and encoder is None:
-        raise InvalidInputError(
-            f"{index} has no encoder yet; choose one, such as --encoder minilm."
-        )
-    if not opened.snapshot.settings.texts:
-        raise InvalidInputError(
-            f"{index} does not store the texts that an encoder would read (--no-texts); build "
-            "it again by 'index --encoder'."
-        )
-    n_new = writer.encode(
-        encoder, cache=encoder_cache, meaning=meaning, meaning_space=meaning_space
-    )
-    if n_new or first or meaning is not None:
-        writer.commit()
-    return int(n_new)
 
 
 @contextmanager
