@@ -108,13 +108,13 @@ def test_a_notebook_shows_an_escaped_table():
     assert "&lt;b&gt;" in view
     assert "<b>tea</b>" in view
     assert "black &lt;<i>coffee</i>&gt;" in view
-    assert "searched by their neighbours: mocha; unknown: nobody" in view
+    assert "replaced by similar words: mocha. Unknown words, ignored: nobody." in view
     assert "<p>" not in tea_hits("tea")._repr_html_()
 
 
 def test_a_notebook_says_that_nothing_was_found():
     view = tea_hits("nobody")._repr_html_()
-    assert "<p>no hits; Nothing contains these words; unknown: nobody</p>" in view
+    assert "<p>Nothing found. Unknown words, ignored: nobody.</p>" in view
 
 
 def test_a_notebook_shows_a_title_once():
@@ -185,9 +185,9 @@ def test_a_notebook_names_words_that_did_not_count():
     hits = index.search(" ".join(words), max_terms=5)
     assert hits.left_out == tuple(words[5:])
     view = hits._repr_html_()
-    assert "of a long query, not counted: w05, " in view
+    assert "and were ignored: w05, " in view
     assert "w24, and 5 more" in view
-    assert "not counted" not in index.search("w01")._repr_html_()
+    assert "were ignored" not in index.search("w01")._repr_html_()
 
 
 def test_hits_print_as_a_short_table():
@@ -197,12 +197,13 @@ def test_hits_print_as_a_short_table():
         "rank  score  id   soft cosine",
         f"   1  {tea_hits('tea mocha cofee')[0].score:.3f}  <b>  black <coffee>",
         f"   2  {tea_hits('tea mocha cofee')[1].score:.3f}  a    green tea",
-        "searched: coffee for cofee",
-        "in no document, searched by their neighbours: mocha",
+        "Searched coffee for cofee; correct=False searches as written.",
+        "Words in no document, replaced by similar words: mocha.",
     ]
     assert repr(tea_hits()) == str(tea_hits())
     assert str(tea_hits("")) == "Hits for '': 0"
-    assert "did you mean: coffee" in tea_hits("tea mocha cofee", correct=False)._repr_html_()
+    page = tea_hits("tea mocha cofee", correct=False)._repr_html_()
+    assert "Did you mean: coffee for cofee?" in page
 
 
 def test_long_answers_are_printed_in_part_and_disturb_no_terminal():
@@ -215,7 +216,7 @@ def test_long_answers_are_printed_in_part_and_disturb_no_terminal():
     assert lines[-1] == "and 15 more"
     assert max(map(len, lines)) < 110
     assert "\x1b" not in "".join(lines)
-    assert str(index.search("tea", mmr=0.5)).endswith("by relevance and difference, mmr: 0.5")
+    assert str(index.search("tea", mmr=0.5)).endswith("by relevance and difference, mmr 0.5.")
 
 
 def test_titles_are_printed_before_the_passage():

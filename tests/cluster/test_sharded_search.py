@@ -344,7 +344,7 @@ def test_a_slow_shard_is_named_and_the_others_answer():
             assert hits.missing_shards == ("shard-0001",)
             assert not hits.plan.proven
             assert {hit.id for hit in hits} == {one[1] for one in documents} - of_slow
-            assert "did not answer: shard-0001" in repr(hits)
+            assert "documents are missing: shard-0001." in repr(hits)
         id = min(of_slow)
         for call, *arguments in ((many.similar, id), (many.get, [id]), (many.explain, "tea", id)):
             with pytest.raises(DeadlineExceededError, match=r"shard-0001 did not answer within 0"):

@@ -38,8 +38,6 @@ _SCALES = {  # of scores of other rankings than the default
 }  # fmt: skip
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
-_SHOWN_WORDS = 8
-_SHOWN_CANDIDATES = 3
 _SHOWN_VALUES = 20
 _UNFOLDED = 1_000_000  # columns
 _NARROWEST = 30
@@ -252,8 +250,11 @@ def show_hits(
         if len(counts) > _SHOWN_VALUES:
             values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
         out.print(f"{printable(key)}: {', '.join(values) or 'no values'}")
-    for line in (*_notes(hits), *more):
-        out.print(Padding.indent(line, 0), style="yellow")
+    notes = [note.replace("correct=False", "--no-correct") for note in hits.notes]
+    if "no coordinates" in hits.plan.reason:
+        notes.append("Words alone are compared, as the document has no coordinates of meaning.")
+    for line in (*notes, *more):
+        out.print(Padding.indent(printable(line), 0), style="yellow")
     out.print(
         f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, loading included; "
         f"ranked by {hits.plan.ranks}{_SCALES.get(hits.ranking, '')}.",
@@ -268,42 +269,6 @@ def show_hits(
 def _value_shown(value: object) -> str:
     """Return a metadata value as text, or as JSON if it is not text."""
     return printable(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _notes(hits: Hits) -> Iterable[str]:
-    if hits.corrected:
-        pairs = [f"{printable(new)} for {printable(old)}" for old, new in hits.corrected.items()]
-        yield f"Searched {', '.join(pairs)}; --no-correct searches as written."
-    if hits.note and len(hits):
-        yield f"{hits.note}."
-    if "no coordinates" in hits.plan.reason:
-        yield "Words alone are compared, as the document has no coordinates of meaning."
-    for label, clauses in (("With", hits.required), ("Without", hits.excluded)):
-        if clauses:
-            yield f"{label}: {', '.join(map(printable, clauses))}."
-    if hits.outside:
-        words = ", ".join(map(printable, hits.outside))
-        replaced = ", replaced by similar words" if len(hits) else ""
-        yield f"Words in no document{replaced}: {words}."
-    if hits.unknown:
-        by_meaning = hits.plan.ask != "words" and len(hits)
-        used = "which count by meaning alone" if by_meaning else "ignored"
-        yield f"Unknown words, {used}: {', '.join(map(printable, hits.unknown))}."
-    if hits.suggestions:
-        meant = "; ".join(
-            " or ".join(printable(other.word) for other in one.candidates[:_SHOWN_CANDIDATES])
-            + f" for {printable(one.word)}"
-            for one in hits.suggestions
-        )
-        yield f"Did you mean: {meant}?"
-    if hits.left_out:
-        words = ", ".join(map(printable, hits.left_out[:_SHOWN_WORDS]))
-        more = len(hits.left_out) - _SHOWN_WORDS
-        words += f" and {more:,} more" if more > 0 else ""
-        yield f"The query is long; these words have the lowest weights and were ignored: {words}."
-    if hits.missing_shards:
-        missing = ", ".join(map(printable, hits.missing_shards))
-        yield f"Shards that did not answer in time, whose documents are missing: {missing}."
 
 
 def marked(passage: Snippet) -> Text:

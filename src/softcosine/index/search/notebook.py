@@ -60,7 +60,7 @@ def html_table(
 
     body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
     last = f"<tfoot><tr>{row(foot, 'th')}</tr></tfoot>" if foot else ""
-    below = f"<p>{'; '.join(map(escaped, notes))}</p>" if notes else ""
+    below = f"<p>{' '.join(map(escaped, notes))}</p>" if notes else ""
     return (
         f"<table><caption{_LEFT}>{escaped(caption)}</caption>"
         f"<thead><tr>{row(header, 'th')}</tr></thead><tbody>{body}</tbody>{last}</table>{below}"

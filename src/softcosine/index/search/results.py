@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 20  # ignored words in printed hits
+_CANDIDATES = 3  # suggestions for a word
 _PRINTED = 10  # printed hits
 _WIDTH_OF_ID = 24
 _WIDTH_OF_TEXT = 240  # in a notebook
@@ -247,33 +248,42 @@ class Hits(_Rows[Hit]):
         ]
         if len(shown) < len(self):
             lines.append(f"and {len(self) - len(shown)} more")
-        return "\n".join([*lines, *self._notes()])
+        return "\n".join([*lines, *self.notes])
 
-    def _notes(self) -> list[str]:
-        """Return notes on operators, unindexed words and ignored words of long queries."""
-        notes: list[tuple[str, tuple[str, ...]]] = [
-            ("searched", tuple(f"{new} for {word}" for word, new in self.corrected.items())),
-            ("with", self.required),
-            ("without", self.excluded),
-            ("in no document, searched by their neighbours", self.outside),
-            ("unknown", self.unknown),
-            ("did you mean", tuple(one.candidates[0].word for one in self.suggestions)),
-            ("of a long query, not counted", _shortened(self.left_out)),
-            (
-                "ordered by relevance and difference, mmr",
-                () if self.mmr is None else (f"{self.mmr:g}",),
-            ),
-            ("without the documents of shards that did not answer", self.missing_shards),
-        ]
-        told = [f"{label}: {', '.join(words)}" for label, words in notes if words]
-        return [self.note, *told] if self.note else told
+    @property
+    def notes(self) -> list[str]:
+        """What became of the words of the query, in sentences, for people."""
+        corrected = tuple(f"{new} for {word}" for word, new in self.corrected.items())
+        by_meaning = self.plan.ask != "words" and len(self.hits)
+        unknown = "which count by meaning alone" if by_meaning else "ignored"
+        replaced = ", replaced by similar words" if self.hits else ""
+        meant = (
+            f"{' or '.join(own.word for own in one.candidates[:_CANDIDATES])} for {one.word}"
+            for one in self.suggestions
+        )
+        notes = [
+            ("Searched {}; correct=False searches as written.", corrected),
+            ("{}.", (self.note,) if self.note and self.hits else ()),
+            ("With: {}.", self.required),
+            ("Without: {}.", self.excluded),
+            (f"Words in no document{replaced}: {{}}.", self.outside),
+            (f"Unknown words, {unknown}: {{}}.", self.unknown),
+            ("Did you mean: {}?", tuple(filter(None, ["; ".join(meant)]))),
+            ("The query is long; these words have the lowest weights and were ignored: {}.",
+             _shortened(self.left_out)),
+            ("Ordered by relevance and difference, mmr {}.",
+             () if self.mmr is None else (f"{self.mmr:g}",)),
+            ("Shards that did not answer in time, whose documents are missing: {}.",
+             self.missing_shards),
+        ]  # fmt: skip
+        return [text.format(", ".join(words)) for text, words in notes if words]
 
     def _repr_html_(self) -> str:
         rows = [
             (str(rank), f"{hit.score:.3f}", escaped(hit.id), _hit_html(hit))
             for rank, hit in enumerate(self.hits, self.offset + 1)
         ]
-        notes = self._notes() if rows else ["no hits", *self._notes()]
+        notes = self.notes if rows else ["Nothing found.", *self.notes]
         header = ("", escaped(self.title), "id", "text")
         return html_table(self.query, header, rows, left=(2, 3), notes=notes)
 
