@@ -61,7 +61,6 @@ def demo(
     lacks = encoder == "auto" and light_encoder(MINILM) is None
     chosen = None if lacks or encoder == "none" else MINILM if encoder == "auto" else encoder
     with Reporter() as report:
-        report.announce("The first call builds the index, which takes some seconds.")
         opened = open_symbols(report, encoder=chosen)
     if page:
         if opened.path is None:

@@ -215,18 +215,23 @@ def _show(facts: dict[str, Any], use: ListUse | None) -> None:
     more = f", and {deleted:,} deleted, which take space until a merge" if deleted else ""
     sizes = [one["documents"] for one in facts.get("shards", [])] or [0]
     texts = "texts" if facts["texts"] else "no texts"
+    weights = ("k1", "b") if facts["ranking"].endswith("bm25") else ("tf", "idf")
+    older = f", computed for {counted(facts['counted'], 'document')}"
     unnamed = "a source without a name" if facts["terms"] else "chosen by the first documents"
     show_facts(facts["index"], {
         "documents": f"{facts['documents']:,}{more}",
         "shards": f"{len(sizes):,}, of {min(sizes):,} to {max(sizes):,} documents"
         if "shards" in facts else "",
-        "fields": _fields(facts["fields"]),
+        "fields": ", ".join(
+            f"{one['name']} (weight {one['weight']:g})" for one in facts["fields"]
+        ) if len(facts["fields"]) > 1 else "",
         "terms": f"{facts['terms']:,}",
         "words": _words(facts["analyzer"]),
         "stored": f"{texts}, positions" if facts["positions"] else texts,
         "ranked by": facts["ranked_by"],
         "ranking": f"{facts['ranking']} ({RANKINGS[facts['ranking']]})",
-        "weights": _weights(facts),
+        "weights": ", ".join(f"{name} {facts['weighting'][name]}" for name in weights)
+        + (older if facts["counted"] != facts["documents"] else ""),
         "similar words": neighbors_told(facts["similarity"]),
         "source": facts["note"] or unnamed,
         "your lists": "" if use is None else str(use),
@@ -235,13 +240,6 @@ def _show(facts: dict[str, Any], use: ListUse | None) -> None:
         "epoch": f"{facts['epoch']}{', frozen' if facts['frozen'] else ''}",
         "aliases": ", ".join(facts.get("aliases", ())),
     })  # fmt: skip
-
-
-def _fields(fields: list[dict[str, Any]]) -> str:
-    """Return names and weights of the fields; an empty string for one field."""
-    if len(fields) == 1:
-        return ""
-    return ", ".join(f"{one['name']} (weight {one['weight']:g})" for one in fields)
 
 
 def _words(analyzer: dict[str, Any]) -> str:
@@ -259,32 +257,13 @@ def _words(analyzer: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _weights(facts: dict[str, Any]) -> str:
-    names = ("k1", "b") if facts["ranking"].endswith("bm25") else ("tf", "idf")
-    weights = ", ".join(f"{name} {facts['weighting'][name]}" for name in names)
-    if facts["counted"] != facts["documents"]:
-        weights += f", computed for {counted(facts['counted'], 'document')}"
-    return weights
-
-
 def _meaning(facts: dict[str, Any]) -> str:
     """Return the encoder, how many documents have coordinates, and what their cosines weigh."""
     if (meaning := facts["meaning"]) is None:
         return ""
-    n_docs, n_encoded = facts["documents"], meaning["encoded"]
-    encoded = (
-        "all documents"
-        if n_encoded == n_docs
-        else f"{n_encoded:,} of {counted(n_docs, 'document')}"
-    )
-    encoded += " encoded" if meaning["encoder"] != "static" else " by the query table"
-    table = "" if meaning["query_table"] else " (no query table)"
-    own = facts["ranking"]
-    weights = ", ".join(
-        f"{weight:g} in {name}"
-        for name, weight in sorted(meaning["weights"].items(), key=lambda pair: pair[0] != own)
-    )
     return (
-        f"{meaning['encoder']}, {meaning['dimensions']} dimensions{table}; {encoded}; weight "
-        f"{weights}"
+        f"{meaning['encoder']}, {meaning['dimensions']} dimensions"
+        f"{'' if meaning['query_table'] else ' (no query table)'}; {meaning['encoded']:,} of "
+        f"{counted(facts['documents'], 'document')} encoded; weight "
+        f"{meaning['weights'].get(facts['ranking'], 0):g} in {facts['ranking']}"
     )

@@ -32,7 +32,6 @@ class Reporter:
         # The first report of the step, time and items done, and the items of the last one.
         self._first, self._last = (self._started, 0), 0
         self._terminal = sys.stderr.isatty()
-        self._announcement = ""
 
     def __enter__(self) -> Self:
         return self
@@ -46,16 +45,8 @@ class Reporter:
             self._progress.stop()
         self._terminal = False
 
-    def announce(self, message: str) -> None:
-        """Print a line before the first progress, if there is any."""
-        self._announcement = message
-
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Report progress."""
-        if self._announcement:
-            if self._terminal:
-                console(stderr=True).print(self._announcement, style="dim")
-            self._announcement = ""
         if not self._terminal or time.monotonic() - self._started < _SLOW:
             return
         if self._progress is None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine._validation import check_choice
-from softcosine.cli.completing import names_of
-from softcosine.cli.derived import FromRequest
+from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.opening import any_index, one_index, open_searchable
 from softcosine.cli.options import AnyIndex, Index, Json, Language, Overwrites, Summary
 from softcosine.cli.output import console, counted, duration, print_json, printable
@@ -35,9 +34,7 @@ Url = Annotated[
         help="An index of Elasticsearch or OpenSearch, http://host:9200/articles.",
     ),
 ]
-FieldName = Annotated[
-    str, typer.Option("--field", metavar="FIELD", help="A text field on the server.")
-]
+FieldName = Annotated[str, flag("--field FIELD", "A text field on the server.")]
 
 
 def expand(
@@ -79,15 +76,12 @@ def search(
             "first_stage",
         )),
     ],
-    words: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND",
-            autocompletion=names_of(*_WORDS),
-            help="Send terms, forms (of stems) or analyzed (forms that the server analyzes); "
-            "'server compare' says which.",
-        ),
-    ] = "terms",
+    words: str = option(
+        "--words KIND",
+        "Send terms, forms (of stems) or analyzed (forms that the server analyzes); 'server "
+        "compare' says which.",
+        "terms", *_WORDS,
+    ),
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Search a text field of Elasticsearch or OpenSearch, and score the hits by an index.
@@ -115,14 +109,8 @@ def compare_server(
     index: Index,
     url: Url,
     field: FieldName,
-    own: Annotated[
-        str | None,
-        typer.Option("--own", metavar="FIELD", help="The field of the index [the first]."),
-    ] = None,
-    n_sampled: Annotated[
-        int,
-        typer.Option("--sample", min=1, metavar="N", help="Compare the words of N documents."),
-    ] = 300,
+    own: str | None = option("--own FIELD", "The field of the index [the first].", None),
+    n_sampled: int = option("--sample N", "Compare the words of N documents.", 300, min=1),
     as_json: Summary = False,
 ) -> None:
     """Compare an index with a text field of Elasticsearch or OpenSearch.
@@ -146,11 +134,9 @@ def compare_server(
 def learn_from(
     url: Url,
     field: FieldName,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to write.")
-    ],
+    output: Path = option("--output -o INDEX", "The folder to write.", ...),
     language: Language = None,
-    texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Store the texts.")] = True,
+    texts: bool = option("--texts/--no-texts", "Store the texts.", True),
     overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
@@ -177,12 +163,8 @@ def learn_from(
     seconds = time.perf_counter() - started
     found = compared(made.snapshot, opened, learned=True)
     if not as_json:
-        console().print(
-            printable(
-                f"Wrote {output}: {counted(len(made), 'document')}, "
-                f"{counted(len(made.vocabulary), 'term')}, in {duration(seconds)}."
-            )
-        )
+        line = f"{counted(len(made), 'document')}, {counted(len(made.vocabulary), 'term')}"
+        console().print(printable(f"Wrote {output}: {line}, in {duration(seconds)}."))
     _tell(found, as_json)
 
 

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from softcosine.cli.derived import flag, option
 from softcosine.cli.failures import saying_how_to_go_on
-from softcosine.cli.options import (
-    EncoderCache,
-    Overwrites,
-    Reading,
-    Summary,
-)
-from softcosine.cli.output import (
-    check_file,
-    console,
-    counted,
-    duration,
-    print_json,
-    printable,
-    size,
-)
+from softcosine.cli.options import EncoderCache, Overwrites, Reading, Summary
+from softcosine.cli.output import check_file, counted, duration, print_result, size
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import fields_named
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What is fitted."""
-
-    encoder: str = option(
-        "--encoder NAME", "Folder or name of the sentence encoder, or minilm (English).", ...
-    )
-    dimensions: int = option("--dimensions N", "Number of coordinates of a text; even.", 256, min=2)
-    epochs: int = option("--epochs N", "Passes over the texts.", 4, min=1)
-    encoder_cache: EncoderCache = None
 
 
 def teach_queries(
@@ -49,8 +23,15 @@ def teach_queries(
         ),
     ],
     output: Annotated[Path, flag("--output -o FILE", "The file to write: .npz.")],
-    fit: Fit,
     reading: Reading,
+    encoder: str = option(
+        "--encoder NAME", "Folder or name of the sentence encoder, or minilm (English).", ...
+    ),
+    dimensions: int = option(
+        "--dimensions N", "Number of coordinates of a text; even.", 256, min=2
+    ),
+    epochs: int = option("--epochs N", "Passes over the texts.", 4, min=1),
+    encoder_cache: EncoderCache = None,
     overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
@@ -86,47 +67,32 @@ def teach_queries(
     )
 
     check_file(output, overwrite=overwrite)
-    started, cache = time.perf_counter(), fit.encoder_cache
-    with Reporter() as report, saying_how_to_go_on(cache):
-        model = load_encoder(fit.encoder)
+    started = time.perf_counter()
+    with Reporter() as report, saying_how_to_go_on(encoder_cache):
+        model = load_encoder(encoder)
         documents = reading.documents(inputs, fields_named(None, reading.text_fields), report)
         texts, held_out = split_texts(str(document.text) for document in documents)
         space = fit_meaning(
-            model, texts, dimensions=fit.dimensions, settings=FitSettings(epochs=fit.epochs),
-            cache=cache, progress=report,
+            model, texts, dimensions=dimensions, settings=FitSettings(epochs=epochs),
+            cache=encoder_cache, progress=report,
         )  # fmt: skip
         report("measuring", 0, None)
-        measured = measure_prediction(space, model, held_out, cache=cache)
+        measured = measure_prediction(space, model, held_out, cache=encoder_cache)
         save_meaning(space, output)
     assert space.table is not None
     known = measured.n_texts > 1
-    facts = {
+    facts: dict[str, Any] = {
         "file": str(output), "encoder": space.encoder, "dimensions": space.dimensions,
         "pieces": len(space.table), "texts": len(texts), "held_out": measured.n_texts,
         "mean_cosine": measured.mean_cosine if known else None,
         "recall": measured.recall if known else None,
         "bytes": output.stat().st_size, "seconds": time.perf_counter() - started,
     }  # fmt: skip
-    if as_json:
-        print_json(facts)
-    else:
-        _show(facts, fit.encoder)
-
-
-def _show(facts: dict[str, Any], encoder: str) -> None:
-    out, shown = console(), printable(facts["file"])
-    out.print(
-        f"Fitted {counted(facts['pieces'], 'word piece')} on {counted(facts['texts'], 'text')} in "
-        f"{duration(facts['seconds'])}: {shown} ({size(facts['bytes'])})."
-    )
-    if facts["recall"] is not None:
-        out.print(
-            f"{counted(facts['held_out'], 'text')} held out: mean cosine "
-            f"{facts['mean_cosine']:.3f} to the encoder, {facts['recall']:.0%} of its ten nearest "
-            "texts."
-        )
-    out.print(
-        f"Use it: softcosine index FILE -o INDEX --encoder {printable(encoder)} "
-        f"--meaning-space {shown}",
-        style="dim",
-    )
+    print_result(
+        facts, as_json,
+        f"Fitted {counted(facts['pieces'], 'word piece')} on {counted(len(texts), 'text')} in "
+        f"{duration(facts['seconds'])}: {output} ({size(facts['bytes'])}).",
+        f"{counted(measured.n_texts, 'text')} held out: mean cosine {measured.mean_cosine:.3f} to "
+        f"the encoder, {measured.recall:.0%} of its ten nearest texts." if known else "",
+        f"Use it: softcosine index FILE -o INDEX --encoder {encoder} --meaning-space {output}",
+    )  # fmt: skip
