@@ -289,7 +289,7 @@ def test_verify_finds_an_altered_file(run, source_file, tmp_path):
         (["index", "nowhere.txt", "-o", "a.index"], 1, "nowhere.txt: No such file"),
         (["index", "FILE", "-o", "no/where/a.index"], 1, "the folder no/where does not exist"),
         (["index", "FILE", "-o", "a.index", "--text", "body"], 2, "there is no field 'body'"),
-        (["index", "FILE", "-o", "a.index", "--min-df", "few"], 2, "--min-df is 'few'"),
+        (["index", "FILE", "-o", "a.index", "--min-df", "few"], 2, "min_df is 'few'"),
         (["index", "FILE", "-o", "a.index", "--stemmer", "klingon"], 2, "stemmer is 'klingon'"),
         (["index", "FILE", "-o", "a.index", "--plain", "--source", "x"], 2, "--plain excludes --s"),
         (["index", "nowhere.txt", "-o", "a.index", "--source", "x"], 2, "'x' is not understood"),

@@ -107,6 +107,8 @@ def test_a_folder_gives_its_text_files_by_path_and_leaves_out_the_others(tmp_pat
     assert documents.ids == ["b.md", "sub/a.txt"]
     assert documents.texts == ["# red\nblue", "green"]
     assert read_documents([str(tmp_path)], pattern="*.md").ids == ["b.md"]
+    for pattern in ("sub/*.txt", "**/*.txt"):
+        assert read_documents([str(tmp_path)], pattern=pattern).ids == ["sub/a.txt"]
 
 
 def test_a_folder_without_text_files_says_what_it_holds(tmp_path):

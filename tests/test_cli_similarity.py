@@ -356,7 +356,7 @@ def test_a_matrix_of_quite_other_words_is_refused(run, folder):
         (["english"], 2, "come from --vocabulary FILE"),
         (["english", "V", "--words", "words.txt"], 2, "give one of the two"),
         (["english", "V", "--join", "best"], 2, "join is 'best'; it must be one of strongest"),
-        (["english", "V", "--min-df", "few"], 2, "--min-df is 'few'"),
+        (["english", "V", "--min-df", "few"], 2, "min_df is 'few'"),
         (["english", "V", "--exponent", "-1"], 2, "exponent is -1"),
         (["edit-distance", "V", "--exponent", "2"], 2, "threshold and exponent are of vectors"),
         (["texts", "--words", "words.txt"], 2, "'texts' learns from texts, and there are none"),

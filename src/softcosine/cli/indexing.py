@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +39,7 @@ from softcosine.cli.output import (
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, types_named
 from softcosine.cli.saved_matrix import SavedMatrix
-from softcosine.cli.vocabularies import document_limit, rules_of
+from softcosine.cli.vocabularies import number_in, rules_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.wire import wire
 
@@ -122,7 +121,7 @@ class Making(Sources):
         return {
             "similarity": self.recipe(() if self.plain else self.source or None),
             "language": known, "analyzer": analyzer, "ranking": self.ranking or RANKING,
-            "fields": field_weights(self.field), "min_df": document_limit(self.min_df) or 1,
+            "fields": field_weights(self.field), "min_df": number_in(self.min_df or "1"),
             "positions": self.positions or None, "keep_texts": self.texts,
             "encoder": None if self.encoder == "none" else self.encoder,
             "encoder_cache": self.encoder_cache, "meaning": self.meaning,
@@ -238,23 +237,13 @@ def index(
 
 def field_weights(given: list[str] | None) -> dict[str, float] | None:
     """Return the weight of each field of ``--field``; None without fields."""
-    if not given:
-        return None
     weights: dict[str, float] = {}
-    for one in given:
-        name, _, told = one.rpartition("=") if "=" in one else (one, "", "1")
-        try:
-            weight = float(told)
-        except ValueError:
-            weight = math.nan
-        if not name or not 0 < weight < math.inf:
-            raise InvalidInputError(
-                f"--field is {one!r}; give a name and a number above 0, such as title=2."
-            )
+    for one in given or ():
+        name, _, weight = one.rpartition("=") if "=" in one else (one, "", "1")
         if name in weights:
             raise InvalidInputError(f"--field names {name!r} twice; name each field once.")
-        weights[name] = weight
-    return weights
+        weights[name] = number_in(weight)
+    return weights or None
 
 
 def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: bool) -> None:

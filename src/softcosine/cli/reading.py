@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -279,7 +278,7 @@ def read_folder(
     chosen = [
         name
         for name in visible
-        if (_is_text_name(name) if pattern is None else _matches(name.parts, Path(pattern).parts))
+        if (_is_text_name(name) if pattern is None else name.match(pattern.removeprefix("**/")))
     ]
     if not chosen:
         *most, last = (f"*{suffix}" for suffix in _TEXT_SUFFIXES)
@@ -311,20 +310,6 @@ def _visible(root: Path) -> Iterator[Path]:
             path = Path(parent, name)
             if not name.startswith(".") and path.is_file():
                 yield path.relative_to(root)
-
-
-def _matches(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Whether the end of a path matches a pattern; ``**`` matches any number of folders."""
-    return any(_matches_whole(name[start:], pattern) for start in range(len(name) + 1))
-
-
-def _matches_whole(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    if not pattern:
-        return not name
-    if pattern[0] == "**":
-        # A final ** matches a file of any name, too.
-        return any(_matches_whole(name[start:], pattern[1:]) for start in range(len(name) + 1))
-    return bool(name) and fnmatch(name[0], pattern[0]) and _matches_whole(name[1:], pattern[1:])
 
 
 def _is_text_name(name: Path) -> bool:

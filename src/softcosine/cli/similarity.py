@@ -35,7 +35,7 @@ from softcosine.cli.output import (
 )
 from softcosine.cli.progress import Reporter
 from softcosine.cli.saved_matrix import SavedMatrix
-from softcosine.cli.vocabularies import Corpus, document_limit, read_corpus, read_words
+from softcosine.cli.vocabularies import Corpus, read_corpus, read_words
 from softcosine.cli.writing import changing
 from softcosine.errors import InvalidInputError
 from softcosine.index.wire import wire
@@ -104,7 +104,7 @@ class Terms:
         rules = {"language": self.language, "stemmer": self.stemmer}
         if self.words is None:
             return read_corpus(
-                self.vocabulary or (), reading, **rules, min_df=document_limit(self.min_df),
+                self.vocabulary or (), reading, **rules, min_df=self.min_df,
                 phrases=recipe.phrases(), report=report,
             )  # fmt: skip
         if self.min_df is not None:

@@ -48,7 +48,7 @@ def read_corpus(
     *,
     language: str | None,
     stemmer: str | None,
-    min_df: int | float | None,
+    min_df: str | None,
     phrases: Sequence[str],
     report: Report,
 ) -> Corpus:
@@ -63,7 +63,7 @@ def read_corpus(
     reading : Reading
     language, stemmer : str or None
         See `rules_of`.
-    min_df : int or float, or None
+    min_df : str or None
         See `softcosine.analyze`; None drops no words.
     phrases : sequence of str
         Entries of the synonym lists; those of several words become terms.
@@ -90,7 +90,7 @@ def read_corpus(
     texts = [str(document.text) for document in documents]
     known, analyzer = rules_of(language, stemmer)
     found = analyze_in_language(
-        texts, known, analyzer, phrases=phrases, min_df=1 if min_df is None else min_df,
+        texts, known, analyzer, phrases=phrases, min_df=number_in(min_df or "1"),
         progress=lambda done: report("reading texts", done, len(texts)),
     )  # fmt: skip
     return Corpus(found.texts.vocabulary, found.analyzer, found.texts, found.language, found.note)
@@ -131,14 +131,12 @@ def rules_of(
     return known, Analyzer.for_language(base, **settings)
 
 
-def document_limit(given: str | None) -> int | float | None:
-    """Parse ``--min-df``: a number of documents, or a share of them."""
+def number_in(given: str) -> Any:
+    """Return the number that an option has, or its text, which the library refuses."""
     try:
-        return None if given is None else int(given) if given.isdecimal() else float(given)
+        return int(given) if given.isdecimal() else float(given)
     except ValueError:
-        raise InvalidInputError(
-            f"--min-df is {given!r}; give a number of documents or a share of them."
-        ) from None
+        return given
 
 
 def read_words(path: str, *, encoding: str, language: str | None, stemmer: str | None) -> Corpus:
