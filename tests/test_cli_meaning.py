@@ -171,7 +171,8 @@ def test_scores_with_meaning_are_named_and_explained(run, folder):
     assert " ".join(shown.split()).endswith("ranked by words.")
     assert run("search", folder, "green moon", "--ask", "words").endswith("ranked by words.\n")
     shown = run("search", folder, "luna", "--ask", "static", "--min", 0.1)
-    assert shown.startswith("Nothing found.\nUnknown words, ignored: luna.\n")
+    lines = ["Nothing found.", "Nothing contains these words.", "Unknown words, ignored: luna."]
+    assert shown.splitlines()[:3] == lines
 
 
 def test_similar_documents_by_words_and_meaning(run, folder):

@@ -646,7 +646,7 @@ def test_hits_say_what_the_operators_require_and_exclude():
     index = flat_index()
     hits = index.search('tyre +flat^2 -wheel "flat tyre" +the', syntax=True)
     assert (hits.required, hits.excluded) == (("flat", '"flat tyre"'), ("wheel",))
-    assert 'with: flat, "flat tyre"\nwithout: wheel' in repr(hits)
+    assert 'With: flat, "flat tyre".\nWithout: wheel.' in repr(hits)
     assert index.search('tyre -"wheel"').excluded == ('"wheel"',)
     assert index.search('"flat" -"wheel"', syntax=False).required == ()
 

@@ -114,7 +114,8 @@ def test_a_notebook_shows_an_escaped_table():
 
 def test_a_notebook_says_that_nothing_was_found():
     view = tea_hits("nobody")._repr_html_()
-    assert "<p>Nothing found. Unknown words, ignored: nobody.</p>" in view
+    notes = "Nothing found. Nothing contains these words. Unknown words, ignored: nobody."
+    assert f"<p>{notes}</p>" in view
 
 
 def test_a_notebook_shows_a_title_once():
@@ -201,7 +202,7 @@ def test_hits_print_as_a_short_table():
         "Words in no document, replaced by similar words: mocha.",
     ]
     assert repr(tea_hits()) == str(tea_hits())
-    assert str(tea_hits("")) == "Hits for '': 0"
+    assert str(tea_hits("")) == "Hits for '': 0\nThe query has no words."
     page = tea_hits("tea mocha cofee", correct=False)._repr_html_()
     assert "Did you mean: coffee for cofee?" in page
 

@@ -162,7 +162,7 @@ class TestCorrections:
         assert (hits.unknown, hits.outside, hits.suggestions) == ((), (), ())
         meant = index.search("library bicycle")
         assert [(h.id, h.score) for h in hits] == [(h.id, h.score) for h in meant]
-        assert "searched: library for libary" in str(hits)
+        assert "Searched library for libary" in str(hits)
 
     @pytest.mark.parametrize(
         ("word", "meant"),

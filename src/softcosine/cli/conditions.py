@@ -12,6 +12,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.files import parsed_json, type_of
 
 if TYPE_CHECKING:
+    from softcosine.client import RemoteIndex
     from softcosine.index.search.searchable import Searchable
 
 
@@ -54,11 +55,11 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
     return read[0] if len(read) == 1 else {"all": read}
 
 
-def why_none_passes(opened: Searchable, where: dict[str, Any] | None) -> str:
+def why_none_passes(opened: Searchable | RemoteIndex, where: dict[str, Any] | None) -> str:
     """Return why no document passes a filter; an empty string if some do or there is no filter."""
     from softcosine.index.query.filters import Where
 
-    if where is None or opened.count(where):
+    if where is None or not hasattr(opened, "snapshot") or opened.count(where):
         return ""
     told = ["No document passes --where."]
     for alone, path, values in Where.parse(where).required():

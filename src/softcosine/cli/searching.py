@@ -6,7 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -264,23 +265,25 @@ def batch(
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
 class Answers:
     """How the answers of one command are printed; see `search` for the parameters."""
 
-    def __init__(
-        self,
-        opened: Searchable | RemoteIndex,
-        options: dict[str, Any],
-        explain: bool = False,
-        plan: bool = False,
-        encoder: str | None = None,
-        picture: Picture = Picture(),  # noqa: B008  # immutable
-        as_json: bool = False,
-    ) -> None:
-        self._opened, self._options, self._encoder = opened, options, encoder
-        self._explain, self._plan, self._picture, self._json = explain, plan, picture, as_json
-        self._facts = facts_of(opened)
-        self._notes = [] if as_json else _unknown_keys(opened, options)
+    opened: Searchable | RemoteIndex
+    options: dict[str, Any]
+    explain: bool = False
+    plan: bool = False
+    encoder: str | None = None
+    picture: Picture = Picture()  # noqa: RUF009  # immutable
+    as_json: bool = False
+
+    @cached_property
+    def _facts(self) -> dict[str, Any] | None:
+        return facts_of(self.opened)
+
+    @cached_property
+    def _notes(self) -> list[str]:
+        return _unknown_keys(self.opened, self.options)
 
     def show(
         self,
@@ -295,41 +298,22 @@ class Answers:
         started = time.perf_counter()
         hits = find()
         seconds = time.perf_counter() - started
-        explanations = [why(hit.id) for hit in hits] if self._explain else []
-        weight = weight_of_meaning(self._facts, hits.ranking, self._options)
+        explanations = [why(hit.id) for hit in hits] if self.explain else []
+        weight = weight_of_meaning(self._facts, hits.ranking, self.options)
         used = 0.0 if hits.plan.ask == "words" else weight
-        if self._picture.plot is not None:
-            self._picture.draw("hits", one_index(self._opened), hits, to)
-        if self._json:
+        if self.picture.plot is not None:
+            self.picture.draw("hits", one_index(self.opened), hits, to)
+        if self.as_json:
             print_json(hits_record(hits, seconds, explanations, used))
             return
-        note = _beyond(hits, find if countable else None) or self._why_nothing(hits)
-        missing = missing_encoder(self._opened, self._encoder or self._options.get("ask"), weight)
+        note = _beyond(hits, find if countable else None)
+        if not hits.hits and not note:
+            note = why_none_passes(self.opened, self.options.get("where"))
+        missing = missing_encoder(self.opened, self.encoder or self.options.get("ask"), weight)
         show_hits(
-            hits, len(self._opened), seconds, explanations, note=note, plan=self._plan,
+            hits, len(self.opened), seconds, explanations, note=note, plan=self.plan,
             more=(*self._notes, *notes), way=missing,
         )  # fmt: skip
-
-    def _why_nothing(self, hits: Hits) -> str:
-        """Return why nothing was found, if the filter or the query cannot match anything."""
-        from softcosine.index.query.parser import parse_syntax
-        from softcosine.index.search.searchable import Searchable
-
-        if len(hits) or not isinstance(self._opened, Searchable):
-            return ""
-        if none_passes := why_none_passes(self._opened, self._options.get("where")):
-            return none_passes
-        if hits.outside or hits.unknown or hits.query.startswith("like "):
-            return ""
-        analyzer = self._opened.analyzer
-        if not analyzer.words(hits.query):
-            return "The query has no words."
-        if not analyzer.terms(hits.query):
-            return "The query has only stop words."
-        clauses = parse_syntax(hits.query, self._options.get("syntax"))
-        if all(one.kind == "must_not" for one in clauses):
-            return "The query only excludes words; add words to search for."
-        return ""
 
 
 def _queries(words: list[str]) -> Iterator[str]:

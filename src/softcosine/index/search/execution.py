@@ -50,6 +50,7 @@ from softcosine.index.segment.segment import holding_all
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
+    from softcosine.text.analyzer import Analyzer
 
 # Number of best documents to select from: enough for variety, few enough to be all relevant.
 LEAST_CANDIDATES, CANDIDATES_A_HIT = 50, 5
@@ -613,7 +614,7 @@ class Search:
         return Hits(
             query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
             required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
-            page.missing, query.corrected, _note(query, hits),
+            page.missing, query.corrected, _note(query, hits, snapshot.analyzer),
             partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
 
@@ -716,10 +717,15 @@ def soft_cosines(
     return searcher.scores(vectors, documents) / sum(searcher.weights)
 
 
-def _note(query: ReadyQuery, hits: Sequence[Hit]) -> str:
-    """Return what ranks the hits, if no document has a word of the query."""
+def _note(query: ReadyQuery, hits: Sequence[Hit], analyzer: Analyzer) -> str:
+    """Return what ranks the hits if no document has a word of the query, or why there are none."""
     if not query.absent:
-        return ""
+        if hits or any(len(one.terms) for one in query.parsed) or query.shown.startswith("like "):
+            return ""
+        if query.constraints is not None and query.constraints.excluded:
+            return "The query only excludes words; add words to search for"
+        stopped = " only stop words" if analyzer.words(query.shown) else " no words"
+        return f"The query has{stopped}"
     similar = any(len(word.terms) for parsed in query.parsed for word in parsed.outside)
     by = " and ".join(["similar words"] * similar + ["meaning"] * (query.meaning is not None))
     return "Nothing contains these words" + (f"; closest by {by}" if hits else "")

@@ -263,7 +263,7 @@ class Hits(_Rows[Hit]):
         )
         notes = [
             ("Searched {}; correct=False searches as written.", corrected),
-            ("{}.", (self.note,) if self.note and self.hits else ()),
+            ("{}.", (self.note,) if self.note else ()),
             ("With: {}.", self.required),
             ("Without: {}.", self.excluded),
             (f"Words in no document{replaced}: {{}}.", self.outside),
