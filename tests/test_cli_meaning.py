@@ -188,7 +188,7 @@ def test_similar_documents_by_words_and_meaning(run, folder):
 def test_without_the_encoder_one_line_says_what_was_done(run, installed, folder, source_file):
     del installed["toy"]
     shown = run("search", folder, "green moon")
-    way = "Searched through the query table, because the encoder toy is not installed; "
+    way = "Searched through the query table, because toy is not known here (pass it"
     assert way in " ".join(shown.split())
     assert json.loads(run("search", folder, "green moon", "--json"))["plan"]["ask"] == "static"
     assert way in " ".join(run("explain", folder, "green moon", "moon").split())
@@ -219,7 +219,7 @@ def test_a_batch_says_that_the_encoder_is_missing(installed, folder, tmp_path, c
             )
         shown = capsys.readouterr()
         assert json.loads(shown.out)["queries"] == 1
-        assert ("because the encoder toy is not installed" in shown.err) == told
+        assert ("because toy is not known here" in shown.err) == told
 
 
 def test_documents_of_shards_need_the_encoder_too(run, installed, source_file, tmp_path):
@@ -238,7 +238,7 @@ def test_without_encoder_and_query_table_words_are_searched(run, installed, sour
     del installed["toy"]
     light_encoder.cache_clear()
     shown = " ".join(run("search", path, "green moon").split())
-    assert "Searched by words alone, because the encoder toy is not installed; pass its" in shown
+    assert "Searched by words alone, because toy is not known here (pass it:" in shown
     assert "ranked by words." in shown
     assert "no query table for 'toy'" in run("search", path, "moon", "--ask", "static", code=2)
 

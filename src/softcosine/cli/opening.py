@@ -134,21 +134,22 @@ def weight_of_meaning(
     return float(facts["weights"].get(ranking, 0.0) if weight is None else weight)
 
 
-def missing_encoder(opened: Searchable | RemoteIndex, encoder: str | None, weight: float) -> str:
+def missing_encoder(
+    opened: Searchable | RemoteIndex, encoder: str | None, ranking: str, options: Mapping[str, Any]
+) -> str:
     """Return why queries are not read by the encoder of an index; empty if they are."""
-    from softcosine.index.encoding import light_encoder
+    from softcosine.index.encoding import how_to_get, light_encoder
     from softcosine.index.search.searchable import Searchable
 
-    if not weight or encoder is not None or not isinstance(opened, Searchable):
+    if encoder is not None or options.get("ask") or not isinstance(opened, Searchable):
         return ""
     meaning = opened.snapshot.meaning
     if meaning is None or meaning.static or light_encoder(meaning.encoder) is not None:
         return ""
+    if not weight_of_meaning(facts_of(opened), ranking, options):
+        return ""
     way = "by words alone" if meaning.table is None else "through the query table"
-    return (
-        f"Searched {way}, because the encoder {meaning.encoder} is not installed; "
-        f"{_how_to_get(meaning.encoder)}."
-    )
+    return f"Searched {way}, because {meaning.encoder} is {how_to_get(meaning.encoder)}."
 
 
 def better(opened: Searchable, path: str) -> str:
@@ -164,11 +165,3 @@ def better(opened: Searchable, path: str) -> str:
         return f"{gain}. It is not installed: {install_command('encoder')}; then {command}."
     seconds = seconds_to_encode(opened.snapshot)
     return f"{gain}: {command} takes about {duration(max(1.0, seconds))}."
-
-
-def _how_to_get(encoder: str) -> str:
-    from softcosine.encoders.loading import MINILM
-
-    if encoder == MINILM:
-        return install_command("encoder")
-    return "pass its folder by --encoder"

@@ -166,8 +166,7 @@ def explain(
         else:
             (document,) = opened.get([id])
             line = " ".join(document.text.split())
-            weight = weight_of_meaning(facts_of(opened), found.ranking, options)
-            note = missing_encoder(opened, encoder or options.get("ask"), weight)
+            note = missing_encoder(opened, encoder, found.ranking, options)
             text = printable(line if len(line) <= 240 else f"{line[:239]}…")
             show_explanation(found, text, pairs=pairs, way=note)
     if picture.plot is not None:
@@ -256,8 +255,7 @@ def batch(
         )  # fmt: skip
     seconds = time.perf_counter() - started
     ranking = options.get("ranking") or opened.ranking
-    weight = weight_of_meaning(facts_of(opened), ranking, options)
-    if note := missing_encoder(opened, encoder or options.get("ask"), weight):
+    if note := missing_encoder(opened, encoder, ranking, options):
         console(stderr=True).print(printable(note), style="dim")
     print_result(
         {"queries": n_queries, "seconds": seconds, "file": str(output)}, as_json,
@@ -309,7 +307,7 @@ class Answers:
         note = _beyond(hits, find if countable else None)
         if not hits.hits and not note:
             note = why_none_passes(self.opened, self.options.get("where"))
-        missing = missing_encoder(self.opened, self.encoder or self.options.get("ask"), weight)
+        missing = missing_encoder(self.opened, self.encoder, hits.ranking, self.options)
         show_hits(
             hits, len(self.opened), seconds, explanations, note=note, plan=self.plan,
             more=(*self._notes, *notes), way=missing,
