@@ -285,7 +285,8 @@ def test_another_matrix_is_given_to_an_index(run, folder):
     run("similarity", "build", "english", "--vocabulary", path, "-o", "s.matrix")
     record = json.loads(run("similarity", "set", path, "s.matrix", "--json"))
     assert set(record) == {
-        "index", "matrix", "documents", "terms", "generation", "seconds", "note"
+        "index", "matrix", "documents", "terms", "segments", "generation", "bytes", "seconds",
+        "note",
     }  # fmt: skip
     assert record["note"] == "Similarities come from s.matrix."
     assert (record["documents"], record["generation"]) == (3, 3)

@@ -397,7 +397,7 @@ def test_documents_without_words_are_said_to_have_none(run, folder):
 
 def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
     message = run("similarity", "build", "english", "--vocabulary", "docs.jsonl", code=2)
-    assert "-o MATRIX" in message
+    assert "Missing option '--output' / '-o'" in message
     built(run, "synonyms.txt", "--vocabulary", "docs.jsonl")
     message = run(
         "similarity", "build", "english", "--vocabulary", "docs.jsonl", "-o", "s.matrix", code=1

@@ -15,12 +15,9 @@ from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.options import (
     Index,
     Json,
-    Language,
-    MinDf,
     Overwrites,
     Reading,
     Sources,
-    Stemmer,
     Summary,
     Wait,
 )
@@ -35,15 +32,13 @@ from softcosine.cli.output import (
 )
 from softcosine.cli.progress import Reporter
 from softcosine.cli.saved_matrix import SavedMatrix
-from softcosine.cli.vocabularies import Corpus, read_corpus, read_words
-from softcosine.cli.writing import changing
-from softcosine.errors import InvalidInputError
+from softcosine.cli.vocabularies import Corpus, Terms
+from softcosine.cli.writing import changing, show_change, written
 from softcosine.index.wire import wire
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.similarity.registry import NAMES, PREFIXES
 
 if TYPE_CHECKING:
-    from softcosine._progress import Report
     from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 
@@ -77,43 +72,6 @@ class Recipe(Sources):
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Terms:
-    """Where the terms of a matrix come from."""
-
-    vocabulary: list[str] | None = option(
-        "--vocabulary FILE",
-        "Source of the terms: documents as 'index' reads them (repeatable), or an index, or a "
-        "matrix.",
-        None,
-    )
-    words: str | None = option(
-        "--words FILE", "Instead of --vocabulary: a list of words, one per line.", None
-    )
-    language: Language = None
-    stemmer: Stemmer = None
-    min_df: MinDf = None
-
-    def corpus(self, recipe: SimilarityRecipe, reading: Reading, report: Report) -> Corpus:
-        """Return the vocabulary, and texts to learn from."""
-        if (not self.vocabulary) == (self.words is None):
-            raise InvalidInputError(
-                "the terms come from --vocabulary FILE (documents, an index, a matrix) or from "
-                "--words FILE (a list); give one of the two."
-            )
-        rules = {"language": self.language, "stemmer": self.stemmer}
-        if self.words is None:
-            return read_corpus(
-                self.vocabulary or (), reading, **rules, min_df=self.min_df,
-                phrases=recipe.phrases(), report=report,
-            )  # fmt: skip
-        if self.min_df is not None:
-            raise InvalidInputError(
-                "--min-df needs documents, but --words is a list; leave it out."
-            )
-        return read_words(self.words, encoding=reading.encoding, **rules)
-
-
 def build(
     recipe: Recipe,
     terms: Terms,
@@ -128,7 +86,7 @@ def build(
             show_default=False,
         ),
     ] = None,
-    output: Path | None = option("--output -o MATRIX", "The folder to write (required).", None),
+    output: Path = option("--output -o MATRIX", "The folder to write.", ...),
     overwrite: Overwrites = False,
     as_json: Summary = False,
 ) -> None:
@@ -155,8 +113,6 @@ def build(
     from softcosine.matrix.list_use import list_use
     from softcosine.storage import check_target
 
-    if output is None:
-        raise InvalidInputError("--output is missing: name the folder to write by -o MATRIX.")
     check_target(output, "matrix", overwrite=overwrite)
     started, made = time.perf_counter(), recipe.of(sources or None)
     with Reporter() as report:
@@ -285,7 +241,7 @@ def exchange(
     sources they are similar only to themselves. The command commits the change at once, and
     computes the lengths of the documents again.
 
-    JSON: index, matrix, documents, terms, generation, seconds, note.
+    JSON: index, matrix, documents, terms, segments, generation, bytes, seconds, note.
     """
     started, saved = time.perf_counter(), SavedMatrix.open(matrix)
     with Reporter() as report, changing(index, wait=wait) as (opened, writer):
@@ -294,10 +250,6 @@ def exchange(
         writer.set_similarity(made.S, source=made.source, note=made.note)
         report("computing lengths", 0, None)
         writer.commit()
-    seconds = time.perf_counter() - started
-    facts = {
-        "index": str(index), "matrix": str(matrix), "documents": len(opened),
-        "terms": len(opened.vocabulary), "generation": opened.snapshot.generation,
-        "seconds": seconds, "note": made.note,
-    }  # fmt: skip
-    print_result(facts, as_json, f"{made.note} Replaced in {duration(seconds)}: {index}.")
+        facts = written(opened, index, started)
+    facts |= {"matrix": str(matrix), "terms": len(opened.vocabulary), "note": made.note}
+    show_change(facts, "Replaced the similarities", as_json)

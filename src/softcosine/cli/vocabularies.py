@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report
 from softcosine.cli.completing import stored_kind
+from softcosine.cli.derived import option
+from softcosine.cli.options import Language, MinDf, Reading, Stemmer
 from softcosine.cli.reading import ADVICE, fields_named
+from softcosine.cli.saved_matrix import SavedMatrix
 from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from softcosine.cli.options import Reading
+    from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
@@ -42,58 +46,94 @@ class Corpus:
     note: str = ""
 
 
-def read_corpus(
-    inputs: Sequence[str],
-    reading: Reading,
-    *,
-    language: str | None,
-    stemmer: str | None,
-    min_df: str | None,
-    phrases: Sequence[str],
-    report: Report,
-) -> Corpus:
-    """Return the vocabulary of documents, read as by ``softcosine index``, an index or a matrix.
+@dataclass(frozen=True)
+class Terms:
+    """Where the terms of a matrix come from."""
 
-    Texts of a sharded index are not read.
+    vocabulary: list[str] | None = option(
+        "--vocabulary FILE",
+        "Source of the terms: documents as 'index' reads them (repeatable), or an index, or a "
+        "matrix.",
+        None,
+    )
+    words: str | None = option(
+        "--words FILE", "Instead of --vocabulary: a list of words, one per line.", None
+    )
+    language: Language = None
+    stemmer: Stemmer = None
+    min_df: MinDf = None
 
-    Parameters
-    ----------
-    inputs : sequence of str
-        Files and folders of documents, or a single saved index or matrix.
-    reading : Reading
-    language, stemmer : str or None
-        See `rules_of`.
-    min_df : str or None
-        See `softcosine.analyze`; None drops no words.
-    phrases : sequence of str
-        Entries of the synonym lists; those of several words become terms.
-    report : callable
+    def corpus(self, recipe: SimilarityRecipe, reading: Reading, report: Report) -> Corpus:
+        """Return the vocabulary, and texts to learn from.
 
-    Raises
-    ------
-    InvalidInputError
-        If an index or a matrix is not the only input, or comes with options for documents.
-    MalformedFileError, FileNotFoundError
-    """
-    from softcosine.index.language import analyze_in_language
+        Documents are read as by ``softcosine index``; texts of a sharded index are not read.
 
-    stored = [path for path in inputs if stored_kind(path) is not None]
-    chosen = (language, stemmer, min_df)
-    if stored and (len(inputs) > 1 or any(one is not None for one in chosen)):
-        raise InvalidInputError(
-            f"{stored[0]} already has a vocabulary; give it as the only input, without --language, "
-            "--stemmer and --min-df."
-        )
-    if stored:
+        Raises
+        ------
+        InvalidInputError
+            If there is not one source of terms, or an index or a matrix is not the only input or
+            comes with options for documents.
+        MalformedFileError, FileNotFoundError
+        """
+        if (not self.vocabulary) == (self.words is None):
+            raise InvalidInputError(
+                "the terms come from --vocabulary FILE (documents, an index, a matrix) or from "
+                "--words FILE (a list); give one of the two."
+            )
+        if self.words is not None:
+            return self._of_words(self.words, reading.encoding)
+        inputs = self.vocabulary or []
+        if not (stored := [path for path in inputs if stored_kind(path) is not None]):
+            return self._of_documents(inputs, recipe.phrases(), reading, report)
+        if len(inputs) > 1 or (self.language, self.stemmer, self.min_df) != (None, None, None):
+            raise InvalidInputError(
+                f"{stored[0]} already has a vocabulary; give it as the only input, without "
+                "--language, --stemmer and --min-df."
+            )
         return _stored_corpus(stored[0])
-    documents = reading.documents(inputs, fields_named(None, reading.text_fields), report)
-    texts = [str(document.text) for document in documents]
-    known, analyzer = rules_of(language, stemmer)
-    found = analyze_in_language(
-        texts, known, analyzer, phrases=phrases, min_df=number_in(min_df or "1"),
-        progress=lambda done: report("reading texts", done, len(texts)),
-    )  # fmt: skip
-    return Corpus(found.texts.vocabulary, found.analyzer, found.texts, found.language, found.note)
+
+    def _of_documents(
+        self, inputs: list[str], phrases: Sequence[str], reading: Reading, report: Report
+    ) -> Corpus:
+        from softcosine.index.language import analyze_in_language
+
+        documents = reading.documents(inputs, fields_named(None, reading.text_fields), report)
+        texts = [str(document.text) for document in documents]
+        known, analyzer = rules_of(self.language, self.stemmer)
+        found = analyze_in_language(
+            texts, known, analyzer, phrases=phrases, min_df=number_in(self.min_df or "1"),
+            progress=lambda done: report("reading texts", done, len(texts)),
+        )  # fmt: skip
+        vocabulary = found.texts.vocabulary
+        return Corpus(vocabulary, found.analyzer, found.texts, found.language, found.note)
+
+    def _of_words(self, path: str, encoding: str) -> Corpus:
+        """Read a list of terms, one per line.
+
+        Terms are normalised like texts. Several words on a line are one term, an n-gram; what
+        follows a tab is ignored.
+        """
+        from softcosine.files import read_records
+        from softcosine.text.analyzer import Analyzer
+        from softcosine.text.vocabulary import Vocabulary
+
+        if self.min_df is not None:
+            raise InvalidInputError(
+                "--min-df needs documents, but --words is a list; leave it out."
+            )
+        known, rules = rules_of(self.language, self.stemmer)
+        analyzer = rules or Analyzer.for_language("none" if known == "auto" else known)
+        forms: dict[str, set[str]] = {}
+        for record in read_records(path, format="lines", encoding=encoding, advice=ADVICE):
+            if words := analyzer.words(record.values["text"].partition("\t")[0]):
+                word = " ".join(words)
+                (term,) = analyzer.stem([word]) if len(words) == 1 else (word,)
+                forms.setdefault(term, set()).add(word)
+        if not forms:
+            raise InvalidInputError(f"{path}: no words found; give one word per line.")
+        terms = sorted(forms)
+        shown = [sorted(forms[term]) for term in terms] if analyzer.stems else None
+        return Corpus(Vocabulary(terms, forms=shown), analyzer, language=self.language)
 
 
 def rules_of(
@@ -139,47 +179,14 @@ def number_in(given: str) -> Any:
         return given
 
 
-def read_words(path: str, *, encoding: str, language: str | None, stemmer: str | None) -> Corpus:
-    """Read a list of terms, one per line.
-
-    Terms are normalised like texts. Several words on a line are one term, an n-gram; what follows
-    a tab is ignored.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no term.
-    """
-    from softcosine.files import read_records
-    from softcosine.text.analyzer import Analyzer
-    from softcosine.text.vocabulary import Vocabulary
-
-    known, rules = rules_of(language, stemmer)
-    analyzer = rules or Analyzer.for_language("none" if known == "auto" else known)
-    forms: dict[str, set[str]] = {}
-    for record in read_records(path, format="lines", encoding=encoding, advice=ADVICE):
-        if words := analyzer.words(record.values["text"].partition("\t")[0]):
-            word = " ".join(words)
-            (term,) = analyzer.stem([word]) if len(words) == 1 else (word,)
-            forms.setdefault(term, set()).add(word)
-    if not forms:
-        raise InvalidInputError(f"{path}: no words found; give one word per line.")
-    terms = sorted(forms)
-    shown = [sorted(forms[term]) for term in terms] if analyzer.stems else None
-    return Corpus(Vocabulary(terms, forms=shown), analyzer, language=language)
-
-
 def _stored_corpus(path: str) -> Corpus:
     """Return the vocabulary of a matrix or an index, and the texts that the index stores."""
     from softcosine.cluster.opening import open_epoch
-    from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-    from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import analyze
 
     if stored_kind(path) == "matrix":
-        S = TermSimilarityMatrix.load(path)
-        known = S.settings.get("analyzer")
-        return Corpus(S.vocabulary, None if known is None else Analyzer.from_dict(known))
+        saved = SavedMatrix.open(Path(path))
+        return Corpus(saved.S.vocabulary, saved.analyzer)
     opened = open_epoch(path)
     texts = None
     if len(opened) and opened.documents.keeps_texts:  # the epoch of shards has no documents
