@@ -268,8 +268,7 @@ def test_pages_go_on_where_the_last_ended(run, folder):
     lines = run("search", folder, "tyre tea", "-k", 1, "--offset", 1).splitlines()
     assert lines[0].split()[0] == "2"
     beyond = run("search", folder, "tyre tea", "--offset", 80)
-    assert "There are only 4 results, and 80 were skipped." in beyond
-    assert "There is only 1 result, and 10 were" in run("search", folder, "cold", "--offset", 10)
+    assert "There are at most 80 results." in beyond
     assert "Unknown" in run("search", folder, "xyzzyx", "--offset", 80)
 
 

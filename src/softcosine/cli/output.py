@@ -370,30 +370,27 @@ def show_neighbors(record: dict[str, Any], origins: bool, as_json: bool) -> None
     """Print the neighbours of a word, as a method ``term`` returns them, perhaps with origins."""
     from softcosine.similarity.provenance import Origin
 
-    shown = ("word", "similarity", "origin") if origins else ("word", "similarity")
-    neighbors = [{key: one[key] for key in shown if key in one} for one in record["neighbors"]]
     if origins and "forbidden" not in record:
         raise InvalidInputError(
             "there is no source of term similarity, so the origins are unknown; build the index or "
             "the matrix with a source that can be saved."
         )
     if as_json:
-        names = ("word", "indexed", "neighbors", *(["forbidden"] if origins else []))
-        print_json({name: {**record, "neighbors": neighbors}[name] for name in names})
+        print_json(record)
         return
     out = console()
     out.print(printable(record["word"]), style="bold", end="")
     out.print("" if record["indexed"] else "  (in no document)", style="yellow")
     table = grid({"no_wrap": True}, {"overflow": "fold"}, {"style": "dim", "overflow": "fold"})
-    for one in neighbors:
+    for one in record["neighbors"]:
         origin = [str(Origin.from_dict(one["origin"]))] if origins else []
         table.add_row(*map(printable, (f"  {one['similarity']:.3f}", one["word"], *origin)))
-    if neighbors:
+    if record["neighbors"]:
         print_table(table)
-    elif " " in record["word"].strip():
-        out.print("  no indexed word is similar to it as a whole; 'search' also uses its words")
     else:
-        out.print("  no indexed word is similar to it")
+        several = " " in record["word"].strip()
+        rest = " as a whole; 'search' also uses its words" if several else ""
+        out.print(f"  no indexed word is similar to it{rest}")
     for one in record["forbidden"] if origins else ():
         line = f"  {one['word']}  {Origin.from_dict(one['origin'])}"
         out.print(printable(line), style="dim")

@@ -83,12 +83,8 @@ def announcing_compilation() -> Iterator[None]:
 
     class Announcement(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            stop()
+            logger.removeHandler(self)
             console(stderr=True).print("Compiling kernels, only once (about 10 s) ...", style="dim")
-
-    def stop() -> None:
-        logger.removeHandler(announcement)
-        logger.setLevel(level)
 
     announcement = Announcement()
     logger.addHandler(announcement)
@@ -96,7 +92,8 @@ def announcing_compilation() -> Iterator[None]:
     try:
         yield
     finally:
-        stop()
+        logger.removeHandler(announcement)
+        logger.setLevel(level)
 
 
 def _progress_bars() -> Progress:

@@ -193,8 +193,8 @@ def terms(
     (learned from the indexed texts), pinned (your decision), and so on; sources in brackets do not
     count. It also lists the pairs that you forbid.
 
-    JSON: word, indexed, and neighbors of word and similarity; with --origins also of origin, a
-    tree of name, similarity, counts, note and parts; and forbidden, of word and origin.
+    JSON: word, indexed, neighbors of word, similarity and origin, a tree of name, similarity,
+    counts, note and parts, and forbidden, of word and origin.
     """
     picture.check()
     matrix = stored_kind(index) == "matrix"
@@ -285,14 +285,13 @@ class Answers:
 
     def show(
         self,
-        find: Callable[..., Hits],
+        find: Callable[[], Hits],
         why: Callable[[str], Explanation],
         *,
         to: str | None = None,
         notes: Sequence[str] = (),
-        countable: bool = True,
     ) -> None:
-        """Search, and print the hits; `countable` if `find` can find all documents."""
+        """Search, and print the hits."""
         started = time.perf_counter()
         hits = find()
         seconds = time.perf_counter() - started
@@ -304,7 +303,7 @@ class Answers:
         if self.as_json:
             print_json(hits_record(hits, seconds, explanations, used))
             return
-        note = _beyond(hits, find if countable else None)
+        note = f"There are at most {counted(hits.offset, 'result')}." if hits.offset else ""
         if not hits.hits and not note:
             note = why_none_passes(self.opened, self.options.get("where"))
         missing = missing_encoder(self.opened, self.encoder, hits.ranking, self.options)
@@ -324,18 +323,6 @@ def _queries(words: list[str]) -> Iterator[str]:
         for _, line in text.lines():
             if line.strip():
                 yield line.rstrip("\n")
-
-
-def _beyond(hits: Hits, find: Callable[..., Hits] | None) -> str:
-    """Return a note for a page after the last result, with the number of results if countable."""
-    if len(hits) or not hits.offset:
-        return ""
-    if find is None:
-        return f"There are at most {counted(hits.offset, 'result')}."
-    n_hits = len(find(k=hits.offset, offset=0))
-    verb = "is" if n_hits == 1 else "are"
-    there = f"There {verb} only {counted(n_hits, 'result')}, and {hits.offset:,} were skipped."
-    return there if n_hits else ""
 
 
 def _unknown_keys(index: Searchable | RemoteIndex, options: dict[str, Any]) -> list[str]:

@@ -101,7 +101,7 @@ def search(
     found = TextField.open(url, field)
     Answers(opened, {**options, "ask": "words"}, plan=True, as_json=as_json).show(
         partial(search_field, opened, found, " ".join(query), **options),
-        partial(opened.explain, " ".join(query)), countable=False,
+        partial(opened.explain, " ".join(query)),
     )  # fmt: skip
 
 

@@ -8,11 +8,12 @@ import sys
 import time
 import unicodedata
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softcosine.errors import AlreadyExistsError, SoftCosineError
+from softcosine.errors import SoftCosineError
 from softcosine.version import __version__
 
 if TYPE_CHECKING:
@@ -95,43 +96,23 @@ def open_symbols(report: Reporter | None = None, *, encoder: str | None = None) 
     from softcosine.storage.home import data_folder
 
     folder = data_folder()
-    path = None if folder is None else folder / f"{_name()}-{_edition(encoder):08x}.index"
+    name = f"symbols-{unicodedata.unidata_version}-{__version__}"
+    edition = zlib.crc32(f"{_SETTINGS} {encoder}".encode())
+    path = None if folder is None else folder / f"{name}-{edition:08x}.index"
     if path is not None:
-        try:
+        with suppress(SoftCosineError, OSError):  # missing, or of another version
             return OpenedSymbols(SoftIndex.open(path), path, None)
-        except (SoftCosineError, OSError):
-            pass  # missing, or of another version
     started = time.perf_counter()
     index = index_symbols(report, encoder=encoder)
     built = time.perf_counter() - started
-    if path is None:
+    if folder is None or path is None:
         return OpenedSymbols(index, None, built, "this user has no home folder")
     try:
-        _keep(index, path)
+        for stale in folder.glob(f"{name}-*.index"):  # damaged, or of other settings
+            shutil.rmtree(stale, ignore_errors=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        index.save(path, overwrite=True)
     except OSError as error:
         problem = error.strerror or str(error)
         return OpenedSymbols(index, None, built, f"{path.parent}: {problem}")
     return OpenedSymbols(index, path, built)
-
-
-def _keep(index: SoftIndex, path: Path) -> None:
-    """Write the index over an existing one, and remove those of other settings."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        index.save(path, overwrite=True)
-    except AlreadyExistsError:  # a damaged folder that is not an index any more
-        shutil.rmtree(path)
-        index.save(path, overwrite=True)
-    for stale in path.parent.glob(f"{_name()}-*.index"):
-        if stale != path:
-            shutil.rmtree(stale, ignore_errors=True)
-
-
-def _name() -> str:
-    return f"symbols-{unicodedata.unidata_version}-{__version__}"
-
-
-def _edition(encoder: str | None) -> int:
-    """Return a number that changes with the vectors, the encoder and the settings of the index."""
-    vectors = Path(__file__).parent.parent / "similarity" / "data" / "english.npz"
-    return zlib.crc32(f"{_SETTINGS} {encoder} {vectors.stat().st_size}".encode())
