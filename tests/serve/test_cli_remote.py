@@ -20,7 +20,16 @@ from softcosine.serve.keys import KeyRing
 pytest.importorskip("httpx")
 
 URL = "http://server:8080/faq"
-UNLIKE = {"seconds", "index", "bytes", "note", "counted_before", "bytes_before", "per_second", "commit"}
+UNLIKE = {
+    "seconds",
+    "index",
+    "bytes",
+    "note",
+    "counted_before",
+    "bytes_before",
+    "per_second",
+    "commit",
+}
 
 
 @pytest.fixture
