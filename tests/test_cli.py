@@ -355,7 +355,8 @@ def test_times_are_readable(seconds, shown):
 
 
 @pytest.mark.parametrize(
-    ("n_bytes", "shown"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (9_990_000_000, "10.0 GB")]
+    ("n_bytes", "shown"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (9_990_000_000, "10.0 GB")],
 )
 def test_sizes_are_readable(n_bytes, shown):
     assert showing.size(n_bytes) == shown

@@ -170,14 +170,10 @@ def counted(n: int, what: str) -> str:
 
 
 def size(n_bytes: int) -> str:
-    """Return a number of bytes as text in B, kB, MB, GB or TB."""
-    amount = float(n_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 999.5:
-            whole = unit == "B" or amount >= 99.95
-            return f"{amount:.{0 if whole else 1}f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
+    """Return a number of bytes as text, such as ``1.5 kB``."""
+    from rich.filesize import decimal
+
+    return decimal(n_bytes)
 
 
 def hits_record(

@@ -283,14 +283,10 @@ def read_folder(
     if not chosen:
         *most, last = (f"*{suffix}" for suffix in _TEXT_SUFFIXES)
         wanted = pattern or f"{', '.join(most)} or {last}"
-        seen = "it is empty"
-        if len(visible) == 1:
-            seen = f"it holds one other file, {visible[0]}"
-        elif visible:
-            seen = f"it holds {len(visible)} other files, such as {visible[0]}"
+        others = f"files, such as {visible[0]}" if visible else "none"
         raise InvalidInputError(
-            f"{folder}: no file there is named {wanted}; {seen}. Choose files by --glob, or give "
-            "files of records by their names."
+            f"{folder}: no file there is named {wanted}; of other names are {others}. Choose files "
+            "by --glob, or give files of records by their names."
         )
     for name in chosen:
         with opened(root / name, encoding, advice=advice) as text:

@@ -201,20 +201,19 @@ def show(matrix: Matrix, as_json: Json = False) -> None:
         return
     figures, settings = facts["statistics"], S.settings
     kind, note = _definiteness(figures)
-    limits = [f"at most {settings['max_neighbors']}"] if "max_neighbors" in settings else []
-    if settings.get("min_similarity"):
-        limits.append(f"at least {settings['min_similarity']:g}")
-    if S.scales is not None:
-        limits.append("balanced")
-    if settings.get("shrunk", 1.0) < 1:
-        limits.append(f"all times {settings['shrunk']:.3f}")
+    limits = {
+        f"at most {settings.get('max_neighbors')}": settings.get("max_neighbors"),
+        f"at least {settings.get('min_similarity')}": settings.get("min_similarity"),
+        "balanced": S.scales is not None,
+        f"all times {settings.get('shrunk', 1.0):.3f}": settings.get("shrunk", 1.0) < 1,
+    }
     recipe = settings.get("recipe")
     sources = [] if recipe is None else recipe["sources"] or ["default"]
     show_facts(str(matrix), {
         "terms": f"{figures['n_terms']:,}",
         "neighbours": f"{figures['n_neighbors']:,}: {neighbors_told(figures)}",
         "kind": kind,
-        "limits": ", ".join(limits),
+        "limits": ", ".join(limit for limit, holds in limits.items() if holds),
         "order": str(settings.get("order", "")).replace("_", " "),
         "sources": ", ".join(sources),
         "combined by": recipe["combine"] if recipe and len(sources) > 1 else "",
