@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from reading import read_documents
 from softcosine import SoftIndex
-from softcosine.cli.reading import each_document
-from softcosine.cli.seen_ids import SeenIds
+from softcosine.cli.reading import SeenIds, each_document
 from softcosine.errors import DuplicateIdError, InvalidInputError, MalformedFileError
 from softcosine.evaluate.datasets.collections import read_collection
 from softcosine.files import Fields

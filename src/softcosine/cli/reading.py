@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from softcosine.cli.seen_ids import SeenIds
 from softcosine.errors import DuplicateIdError, InvalidInputError
 from softcosine.files import (
     STANDARD_INPUT,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 ADVICE = "if it is text in another encoding, name that by --encoding, such as --encoding latin-1"
 
 _REPORTED = 1000  # documents between two reports of progress
+_CACHE = 32  # megabytes of ids that stay in memory
 
 
 def fields_named(
@@ -176,6 +177,51 @@ def each_document(
     if not n_read:
         raise InvalidInputError(f"{', '.join(map(_shown, inputs))}: no documents found.")
     reader.check_all_seen()
+
+
+class SeenIds:
+    """Ids and the places where they were read, in a cache and a temporary file.
+
+    A context manager; the file is deleted at the end, also if the process is killed.
+    """
+
+    def __init__(self) -> None:
+        # A database without a name is a temporary file, written only if SQLite's cache is full.
+        self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for statement in (
+            f"PRAGMA cache_size = {-1000 * _CACHE}",
+            "PRAGMA journal_mode = OFF",
+            "PRAGMA synchronous = OFF",
+            "CREATE TABLE ids (id BLOB PRIMARY KEY, place BLOB) WITHOUT ROWID",
+            "BEGIN",
+        ):
+            self._connection.execute(statement)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._connection.close()
+
+    def add(self, id: str, place: str) -> str | None:
+        """Add an id; return the place of an earlier equal id, or None.
+
+        Raises
+        ------
+        OSError
+            If the disk is full.
+        """
+        key = id.encode("utf-8", "surrogatepass")
+        row = (key, place.encode("utf-8", "surrogatepass"))
+        try:
+            if self._connection.execute("INSERT OR IGNORE INTO ids VALUES (?, ?)", row).rowcount:
+                return None
+            before = self._connection.execute("SELECT place FROM ids WHERE id = ?", (key,))
+        except sqlite3.OperationalError as error:
+            raise OSError(
+                errno.ENOSPC, f"cannot write the ids to a temporary file: {error}", "ids"
+            ) from error
+        return str(before.fetchone()[0], "utf-8", "surrogatepass")
 
 
 def _is_table(path: str, format: str | None) -> bool:
