@@ -32,10 +32,6 @@ RANKINGS = {
     "soft_bm25": "soft BM25, no upper bound",
     "soft_tf_bm25": "BM25 of soft frequencies, no upper bound",
 }
-_SCALES = {  # of scores of other rankings than the default
-    "soft_cosine": ", soft cosine", "inner_product": ", inner product",
-    "expanded_cosine": ", expanded cosine",
-}  # fmt: skip
 _EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
 _SHOWN_VALUES = 20
@@ -242,29 +238,28 @@ def show_hits(
     elif note or not any(hits.facets.values()):  # facets count documents where k is 0
         out.print(f"Nothing found. {note}".rstrip())
     for key, counts in hits.facets.items():
-        values = [f"{_value_shown(one.value)} {one.n_docs:,}" for one in counts[:_SHOWN_VALUES]]
+        values = [
+            f"{one.value if isinstance(one.value, str) else json.dumps(one.value)} {one.n_docs:,}"
+            for one in counts[:_SHOWN_VALUES]
+        ]
         if len(counts) > _SHOWN_VALUES:
             values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
-        out.print(f"{printable(key)}: {', '.join(values) or 'no values'}")
+        out.print(printable(f"{key}: {', '.join(values) or 'no values'}"))
     notes = [note.replace("correct=False", "--no-correct") for note in hits.notes]
     if "no coordinates" in hits.plan.reason:
         notes.append("Words alone are compared, as the document has no coordinates of meaning.")
     for line in (*notes, *more):
         out.print(Padding.indent(printable(line), 0), style="yellow")
+    scale = "" if "bm25" in hits.ranking else f", {RANKINGS[hits.ranking].partition(',')[0]}"
     out.print(
         f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, loading included; "
-        f"ranked by {hits.plan.ranks}{_SCALES.get(hits.ranking, '')}.",
+        f"ranked by {hits.plan.ranks}{scale}.",
         style="dim",
     )
     if way:
         out.print(printable(way), style="dim")
     if plan:
         out.print(f"Plan: {hits.plan.method} ({hits.plan.reason}).", style="dim")
-
-
-def _value_shown(value: object) -> str:
-    """Return a metadata value as text, or as JSON if it is not text."""
-    return printable(value) if isinstance(value, str) else json.dumps(value)
 
 
 def marked(passage: Snippet) -> Text:

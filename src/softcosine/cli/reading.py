@@ -103,6 +103,14 @@ class Types:
         return f"Types of columns: {', '.join(shown[:20])}{more}; others are text." if shown else ""
 
 
+def lines_in(path: str, encoding: str = "utf-8", advice: str = ADVICE) -> Iterator[str]:
+    """Yield the lines of a file, or of standard input, that are not blank."""
+    with opened(path, encoding, advice=advice) as text:
+        for _, line in text.lines():
+            if line.strip():
+                yield line.rstrip("\n")
+
+
 def each_document(
     inputs: Sequence[str],
     *,
@@ -175,7 +183,8 @@ def each_document(
                 progress(n_read)
             yield Document(id, text, reader.metadata(record))
     if not n_read:
-        raise InvalidInputError(f"{', '.join(map(_shown, inputs))}: no documents found.")
+        shown = ("standard input" if path == STANDARD_INPUT else path for path in inputs)
+        raise InvalidInputError(f"{', '.join(shown)}: no documents found.")
     reader.check_all_seen()
 
 
@@ -283,10 +292,6 @@ _PARTS = {
 }
 
 
-def _shown(path: str) -> str:
-    return "standard input" if path == STANDARD_INPUT else path
-
-
 # Text files if no pattern is given.
 _TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex")
 
@@ -324,7 +329,11 @@ def read_folder(
     chosen = [
         name
         for name in visible
-        if (_is_text_name(name) if pattern is None else name.match(pattern.removeprefix("**/")))
+        if (
+            name.name.lower().removesuffix(".gz").endswith(_TEXT_SUFFIXES)
+            if pattern is None
+            else name.match(pattern.removeprefix("**/"))
+        )
     ]
     if not chosen:
         *most, last = (f"*{suffix}" for suffix in _TEXT_SUFFIXES)
@@ -352,8 +361,3 @@ def _visible(root: Path) -> Iterator[Path]:
             path = Path(parent, name)
             if not name.startswith(".") and path.is_file():
                 yield path.relative_to(root)
-
-
-def _is_text_name(name: Path) -> bool:
-    plain = name.with_suffix("") if name.suffix.lower() == ".gz" else name
-    return plain.suffix.lower() in _TEXT_SUFFIXES

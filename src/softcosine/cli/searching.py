@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -52,7 +52,7 @@ from softcosine.cli.output import (
 )
 from softcosine.cli.pictures import Picture
 from softcosine.cli.progress import Reporter
-from softcosine.cli.reading import ADVICE, fields_named
+from softcosine.cli.reading import ADVICE, fields_named, lines_in
 from softcosine.cli.saved_matrix import SavedMatrix
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import ExplainRequest, SearchOptions, SimilarRequest
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from softcosine.index.search.searchable import Searchable
 
 
+_UTF8 = "convert it: iconv -f latin-1 -t utf-8"
 _Search = Annotated[dict[str, Any], FromRequest(SearchOptions)]
 Explained = Annotated[bool, flag("--explain -e", "Show the pairs of words behind each score.")]
 
@@ -99,9 +100,12 @@ def search(
         answers = Answers(opened, options, explain, plan, encoder, picture, as_json)
         names = set(ExplainRequest.__struct_fields__) & set(options)
         why = {name: options[name] for name in names}
-        for number, query in enumerate(_queries(words)):
-            if words == ["-"] and not as_json:
-                _show_query(query, first=number == 0)
+        many = words == ["-"]
+        queries = lines_in("-", advice=_UTF8) if many else [" ".join(words)]
+        for number, query in enumerate(queries):
+            if many and not as_json:
+                blank = "\n" if number else ""
+                console().print(f"{blank}{printable(query)}", style="bold")
             answers.show(
                 partial(opened.search, query, **options), partial(opened.explain, query, **why),
                 notes=_signs(query, options.get("syntax")),
@@ -313,18 +317,6 @@ class Answers:
         )  # fmt: skip
 
 
-def _queries(words: list[str]) -> Iterator[str]:
-    if words != ["-"]:
-        yield " ".join(words)
-        return
-    from softcosine.files import STANDARD_INPUT, opened
-
-    with opened(STANDARD_INPUT, "utf-8", advice="convert it: iconv -f latin-1 -t utf-8") as text:
-        for _, line in text.lines():
-            if line.strip():
-                yield line.rstrip("\n")
-
-
 def _unknown_keys(index: Searchable | RemoteIndex, options: dict[str, Any]) -> list[str]:
     """Return a note for each key of ``--sort`` and ``--facet`` that no document has."""
     from softcosine.index.query.filters import key_path, spelled_path
@@ -337,13 +329,6 @@ def _unknown_keys(index: Searchable | RemoteIndex, options: dict[str, Any]) -> l
         for option, path in paths
         if not index.count({spelled_path(path): {"exists": True}})
     ]
-
-
-def _show_query(query: str, *, first: bool) -> None:
-    """Print one of several queries as a heading above its results."""
-    if not first:
-        console().print()
-    console().print(printable(query), style="bold")
 
 
 def _signs(query: str, syntax: bool | None) -> list[str]:

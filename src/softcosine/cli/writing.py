@@ -40,7 +40,7 @@ from softcosine.cli.options import (
 )
 from softcosine.cli.output import counted, duration, print_result, size
 from softcosine.cli.progress import Reporter
-from softcosine.cli.reading import ADVICE, Types, fields_named, types_named
+from softcosine.cli.reading import Types, fields_named, lines_in, types_named
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.requests import FilterRequest
 from softcosine.index.writer.lock import WRITER_TIMEOUT
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 
 _MEMORY = "1G"
+_NO_SOURCE = "The index has no stored source, so new terms have no similar terms."
 _LEAST_RATED = 100  # documents; loading the encoder takes as long as reading fewer
 
 
@@ -103,12 +104,13 @@ def add(
         report("committing", 0, None)
         changed = writer.commit(refresh)
         facts, n_terms = written(opened, index, started), opened.info()["terms"]
-        note = "" if is_served(index) else _note(opened, n_terms - before["terms"])
+        unknown = not is_served(index) and opened.source is None and n_terms > before["terms"]
+        plain = unknown and opened.snapshot.settings.plain
     new = getattr(changed, "added", facts["documents"] - before["documents"])
     replaced = getattr(changed, "replaced", n_read - new)
     facts |= {
         "new": new, "replaced": replaced, "terms": n_terms, "new_terms": n_terms - before["terms"],
-        "types": columns.found, "note": note,
+        "types": columns.found, "note": _NO_SOURCE if unknown and not plain else "",
     }  # fmt: skip
     done = (
         f"Added {counted(new, 'new document')}{f', and replaced {replaced:,}' if replaced else ''}"
@@ -147,7 +149,7 @@ def delete(
             "there is nothing to delete; give ids, --from FILE with one id per line, or a filter "
             "by --where."
         )
-    wanted = dict.fromkeys([*(ids or ()), *(_ids_in(source, encoding) if source else ())])
+    wanted = dict.fromkeys([*(ids or ()), *(lines_in(source, encoding) if source else ())])
     with Reporter() as report, changing(index, wait) as (opened, writer):
         n_deleted = 0
         for done, id in enumerate(wanted):
@@ -342,12 +344,6 @@ def changing(
         yield opened, writer
 
 
-def _note(opened: EitherIndex, n_new_terms: int) -> str:
-    if n_new_terms and opened.source is None and not opened.snapshot.settings.plain:
-        return "The index has no stored source, so new terms have no similar terms."
-    return ""
-
-
 def _fields(names: list[str], reading: Records) -> Fields:
     """Return the record fields that hold the texts of the index's fields."""
     if len(names) == 1:
@@ -380,15 +376,6 @@ def _next_number(opened: EitherIndex | RemoteIndex) -> int:
         if id.isascii() and id.isdecimal() and len(id) < 20
     )
     return max(numbers, default=0) + 1
-
-
-def _ids_in(source: str, encoding: str) -> Iterator[str]:
-    from softcosine.files import opened
-
-    with opened(source, encoding, advice=ADVICE) as text:
-        for _, line in text.lines():
-            if id := line.rstrip("\n"):
-                yield id
 
 
 def written(opened: Any, path: Path, started: float) -> dict[str, Any]:
