@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -372,6 +373,20 @@ def test_progress_shows_on_a_terminal_only(monkeypatch, capsys):
         report("reading", 1, 2)
         report("writing", 0, None)
     assert "writing" in capsys.readouterr().err
+
+
+def test_progress_has_the_rate_and_the_time_left_of_encoding(monkeypatch):
+    monkeypatch.setattr(progress, "_SLOW", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.Reporter() as report:
+        for done in range(1, 5):
+            report("encoding texts", done, 8)
+        report("encoding texts", 5, 8)
+        (task,) = report._progress.tasks
+        assert re.fullmatch(r"5 of 8, [\d,]+ a second, about .* left", task.fields["far"])
+        report("encoding texts", 1, 8)  # another pass
+        (task,) = report._progress.tasks
+        assert task.fields["far"] == "1 of 8"
 
 
 def test_without_options_similarities_come_from_the_vectors_and_the_texts(run, tmp_path):

@@ -84,9 +84,7 @@ class Shards:
         "--engine NAME", "Search the shards of a sharded index in actors of 'ray' [threads].",
         None, "ray", more=True,
     )  # fmt: skip
-    replicas: int | None = option(
-        "--replicas N", "Actors for each shard [1].", None, min=1, more=True
-    )
+    replicas: int = option("--replicas N", "Actors for each shard.", 1, min=1, more=True)
     shard_timeout: float | None = option(
         "--shard-timeout SECONDS",
         "Answer without shards that take longer in a step of the search, and name them.",
@@ -99,14 +97,14 @@ class Shards:
 
         if self.engine is not None:
             check_choice("--engine", self.engine, ("ray",))
-        elif (self.replicas or 1) > 1:
+        elif self.replicas > 1:
             raise InvalidInputError("--replicas needs --engine ray: threads have no replicas.")
         if self != Shards() and not any(map(is_sharded, paths)):
             raise InvalidInputError(
                 "--engine ray, --replicas and --shard-timeout need a sharded index, as 'shards "
                 "build' makes it, and there is none here; leave them out."
             )
-        return ShardOptions(cast("Any", self.engine), self.replicas or 1, self.shard_timeout)
+        return ShardOptions(cast("Any", self.engine), self.replicas, self.shard_timeout)
 
 
 def serve(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from softcosine.cli.output import console, duration
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 
 _SLOW = 0.6  # seconds of work before progress is shown
@@ -28,9 +28,6 @@ class Reporter:
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._progress: Progress | None = None
-        self._tasks: dict[str, TaskID] = {}
-        # The first report of the step, time and items done, and the items of the last one.
-        self._first, self._last = (self._started, 0), 0
         self._terminal = sys.stderr.isatty()
 
     def __enter__(self) -> Self:
@@ -52,22 +49,18 @@ class Reporter:
         if self._progress is None:
             self._progress = _progress_bars()
             self._progress.start()
-        now = time.monotonic()
-        if what not in self._tasks or done < self._last:
-            self._first = now, done
-        self._last = done
-        if what not in self._tasks:
-            for task in self._tasks.values():
-                self._progress.remove_task(task)
-            self._tasks = {what: self._progress.add_task(what, total=total, far="")}
+        tasks = self._progress.tasks
+        if not tasks or tasks[0].description != what or done < tasks[0].completed:
+            for task in tasks:
+                self._progress.remove_task(task.id)
+            self._progress.add_task(what, total=total, far="")
+        (task,) = self._progress.tasks
         far = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-        since, first = self._first
-        if what in _RATED and now - since > _SLOW and (rate := (done - first) / (now - since)):
-            far += f", {rate:,.0f} a second"
-            far += "" if total is None else f", about {duration((total - done) / rate)} left"
-        self._progress.update(
-            self._tasks[what], completed=done, total=total, far=far if done else ""
-        )
+        if what in _RATED and task.speed:
+            far += f", {task.speed:,.0f} a second"
+            left = task.time_remaining
+            far += "" if left is None else f", about {duration(left)} left"
+        self._progress.update(task.id, completed=done, total=total, far=far if done else "")
 
 
 @contextmanager
