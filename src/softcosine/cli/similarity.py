@@ -201,23 +201,15 @@ def show(matrix: Matrix, as_json: Json = False) -> None:
         return
     figures, settings = facts["statistics"], S.settings
     kind, note = _definiteness(figures)
-    limits = {
-        f"at most {settings.get('max_neighbors')}": settings.get("max_neighbors"),
-        f"at least {settings.get('min_similarity')}": settings.get("min_similarity"),
-        "balanced": S.scales is not None,
-        f"all times {settings.get('shrunk', 1.0):.3f}": settings.get("shrunk", 1.0) < 1,
-    }
-    recipe = settings.get("recipe")
-    sources = [] if recipe is None else recipe["sources"] or ["default"]
+    names = ("max_neighbors", "min_similarity", "shrunk", "order", "source")
+    recipe = settings.get("recipe", {"sources": (), "combine": ""})
     show_facts(str(matrix), {
         "terms": f"{figures['n_terms']:,}",
         "neighbours": f"{figures['n_neighbors']:,}: {neighbors_told(figures)}",
-        "kind": kind,
-        "limits": ", ".join(limit for limit, holds in limits.items() if holds),
-        "order": str(settings.get("order", "")).replace("_", " "),
-        "sources": ", ".join(sources),
-        "combined by": recipe["combine"] if recipe and len(sources) > 1 else "",
-        "made from": settings.get("source", ""),
+        "kind": kind if S.scales is None else f"{kind}; balanced",
+        **{name: str(settings[name]) for name in names if settings.get(name, 0) not in (0, 1)},
+        "sources": ", ".join(recipe["sources"] or ["default"]),
+        "combined by": recipe["combine"],
         "words": ", ".join(settings.get("vocabulary", ())),
         "extended": ", ".join(f"by {one['terms']:,} terms" for one in settings.get("extended", ())),
         "on disk": size(facts["bytes"]),
