@@ -86,7 +86,7 @@ def test_info_adds_the_shards_up(run, both):
     sharded, one = (json.loads(run("info", path, "--json")) for path in both)
     for name in ("documents", "postings", "terms", "epoch", "meaning", "ranking", "deleted"):
         assert sharded[name] == one[name]
-    assert sum(shard["documents"] for shard in sharded["shards"]) == 25
+    assert sum(shard["n_docs"] for shard in sharded["shards"]) == 25
     assert "3, of " in run("info", both[0])
 
 

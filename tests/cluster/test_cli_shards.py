@@ -56,7 +56,7 @@ def test_shards_have_the_epoch_of_the_index_by_the_same_options(tmp_path, docume
     told = json.loads(run("info", folder, "--json"))
     manifest = ShardsManifest.read(folder)
     assert (told["epoch"], told["documents"]) == (manifest.epoch, 60)
-    assert [shard["documents"] for shard in told["shards"]] == [s.n_docs for s in manifest.shards]
+    assert [shard["n_docs"] for shard in told["shards"]] == [s.n_docs for s in manifest.shards]
     assert 0 < built["bytes"] == told["bytes"]
 
 

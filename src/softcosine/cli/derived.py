@@ -108,7 +108,7 @@ _FLAGS = {
         read_where,
     ),
 }  # fmt: skip
-_SHOWN = {
+_SHOWN = {  # by --help; the others by --help-all
     "k", "offset", "min_score", "min_similarity", "where", "sort", "facets", "correct", "ranking",
     "meaning", "by", "method", "to", "field", "max_terms",
 }  # fmt: skip
@@ -125,15 +125,12 @@ class FromRequest:
         Fields that are no options of the command, or those that are.
     defaults : mapping
         Where the default of the command differs.
-    shown : set of str
-        Options that ``--help`` shows; the others are shown by ``--help-all``.
     """
 
     request: type[Request]
     without: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    shown: frozenset[str] = frozenset(_SHOWN)
 
     @cached_property
     def parameters(self) -> list[inspect.Parameter]:
@@ -168,7 +165,7 @@ class FromRequest:
             text = f"{text.removesuffix('.')} [0: all]."
         declaration = flag(
             f"{declared} {own.metavar}", own.help or text, *own.names, *choices,
-            more=name not in self.shown,
+            more=name not in _SHOWN,
         )  # fmt: skip
         annotation = kind if required or default is not None else kind | None
         return _parameter(

@@ -47,7 +47,7 @@ def info(index: AnyIndex, as_json: Json = False) -> None:
     Of an index of a server also name and aliases; of one in a folder also bytes, and list_use (null
     without synonym lists): n_entries, n_used, n_in_queries (with one word in no document), reasons,
     and the first hundred unused, of left, right and reason; of a sharded index also shards, of
-    folder and documents.
+    folder, checksum and n_docs.
     """
     from softcosine.cluster.manifest import ShardsManifest, is_sharded
     from softcosine.index.search.searchable import Searchable
@@ -60,10 +60,7 @@ def info(index: AnyIndex, as_json: Json = False) -> None:
             if (folder := Path(opened.path or index)).is_dir():
                 facts["bytes"] = bytes_of(folder)
             if is_sharded(index):
-                shards = ShardsManifest.read(index).shards
-                facts["shards"] = [
-                    {"folder": one.folder, "documents": one.n_docs} for one in shards
-                ]
+                facts["shards"] = wire(ShardsManifest.read(index).shards)
     if as_json:
         print_json(facts)
     else:
@@ -213,7 +210,7 @@ def _show(facts: dict[str, Any], use: ListUse | None) -> None:
         on_disk += f", commit {facts['commit']}"
     deleted = facts["deleted"]
     more = f", and {deleted:,} deleted, which take space until a merge" if deleted else ""
-    sizes = [one["documents"] for one in facts.get("shards", [])] or [0]
+    sizes = [one["n_docs"] for one in facts.get("shards", [])] or [0]
     texts = "texts" if facts["texts"] else "no texts"
     weights = ("k1", "b") if facts["ranking"].endswith("bm25") else ("tf", "idf")
     older = f", computed for {counted(facts['counted'], 'document')}"
