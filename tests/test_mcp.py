@@ -389,11 +389,7 @@ def test_the_configuration_starts_a_process_that_answers(run, folder):
     config = json.loads(run("mcp", folder, "--config"))
     entry = config["mcpServers"]["softcosine"]
     assert entry["args"][-2:] == ["mcp", f"faq={folder}"]
-    process = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "softcosine", *entry["args"][-2:]],
-        env=dict(os.environ),
-    )
+    process = StdioServerParameters(**entry, env=dict(os.environ))
 
     async def conversation(client):
         assert [tool.name for tool in (await client.list_tools()).tools] == READING

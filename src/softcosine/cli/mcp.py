@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,11 +74,13 @@ def mcp(
         if encoder is not None and Path(encoder).exists():
             encoder = str(Path(encoder).absolute())
         given = {"max-characters": max_characters, "encoder": encoder, **options}
-        arguments = ["--writable"] if writable else []
+        arguments = ["-m", "softcosine", "mcp"]
+        arguments += [f"{name}={folder.absolute()}" for name, folder in folders.items()]
+        arguments += ["--writable"] if writable else []
         for option, value in given.items():
             arguments += [] if value is None else [f"--{option}", str(value)]
-        entry = {"mcpServers": {"softcosine": _entry(folders, arguments)}}
-        sys.stdout.write(f"{json.dumps(entry, indent=2)}\n")
+        entry = {"softcosine": {"command": sys.executable, "args": arguments}}
+        sys.stdout.write(f"{json.dumps({'mcpServers': entry}, indent=2)}\n")
         return
     server = mcp_server(
         opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS, **options
@@ -114,14 +115,3 @@ def _named(given: list[str]) -> dict[str, Path]:
             )
         named[name] = in_a_folder(Path(folder))
     return named
-
-
-def _entry(folders: dict[str, Path], options: list[str]) -> dict[str, Any]:
-    """Return how a client starts this command, from any folder."""
-    called = shutil.which(sys.argv[0]) or shutil.which("softcosine")
-    if called is None:
-        command, before = sys.executable, ["-m", "softcosine"]
-    else:
-        command, before = str(Path(called).absolute()), []
-    paths = [f"{name}={folder.absolute()}" for name, folder in folders.items()]
-    return {"command": command, "args": [*before, "mcp", *paths, *options]}
