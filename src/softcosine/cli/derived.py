@@ -110,7 +110,7 @@ _FLAGS = {
 }  # fmt: skip
 _SHOWN = {  # by --help; the others by --help-all
     "k", "offset", "min_score", "min_similarity", "where", "sort", "facets", "correct", "ranking",
-    "meaning", "by", "method", "to", "field", "max_terms",
+    "meaning", "by", "method", "to", "field", "max_terms", "words",
 }  # fmt: skip
 
 

@@ -240,18 +240,16 @@ def _show(facts: dict[str, Any], use: ListUse | None) -> None:
 
 
 def _words(analyzer: dict[str, Any]) -> str:
-    words = [f"stemmed ({analyzer['stemmer']})" if analyzer["stemmer"] else "not stemmed"]
-    if analyzer["stop_words"]:
-        words.append(f"without {analyzer['stop_words']} stop words")
-    if analyzer["segmenter"]:
-        words.append(f"segmented ({analyzer['segmenter']})")
-    if analyzer["max_ngram"] > 1:
-        words.append(f"up to {analyzer['max_ngram']} words per term")
-    if analyzer.get("lemmas"):
-        words.append(counted(analyzer["lemmas"], "lemma"))
-    if analyzer.get("phrases"):
-        words.append(f"{counted(len(analyzer['phrases']), 'phrase')} from your lists")
-    return ", ".join(words)
+    n_lemmas, phrases = analyzer.get("lemmas") or 0, analyzer.get("phrases") or ()
+    words = {
+        f"stemmed ({analyzer['stemmer']})" if analyzer["stemmer"] else "not stemmed": True,
+        f"without {analyzer['stop_words']} stop words": analyzer["stop_words"],
+        f"segmented ({analyzer['segmenter']})": analyzer["segmenter"],
+        f"up to {analyzer['max_ngram']} words per term": analyzer["max_ngram"] > 1,
+        counted(n_lemmas, "lemma"): n_lemmas,
+        f"{counted(len(phrases), 'phrase')} from your lists": phrases,
+    }
+    return ", ".join(text for text, applies in words.items() if applies)
 
 
 def _meaning(facts: dict[str, Any]) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine._validation import check_choice
 from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.opening import any_index, one_index, open_searchable
 from softcosine.cli.options import AnyIndex, Index, Json, Language, Overwrites, Summary
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 12  # words that differ
-_WORDS = ("terms", "forms", "analyzed")
-
 Url = Annotated[
     str,
     typer.Argument(
@@ -76,12 +73,7 @@ def search(
             "first_stage",
         )),
     ],
-    words: str = option(
-        "--words KIND",
-        "Send terms, forms (of stems) or analyzed (forms that the server analyzes); 'server "
-        "compare' says which.",
-        "terms", *_WORDS,
-    ),
+    sent: Annotated[dict[str, Any], FromRequest(ExpandRequest, only=("words",))],
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Search a text field of Elasticsearch or OpenSearch, and score the hits by an index.
@@ -96,8 +88,7 @@ def search(
     from softcosine.servers.text_field import TextField
 
     opened = one_index(open_searchable(index))
-    check_choice("--words", words, _WORDS)
-    options["words"] = words
+    options |= sent
     found = TextField.open(url, field)
     Answers(opened, {**options, "ask": "words"}, plan=True, as_json=as_json).show(
         partial(search_field, opened, found, " ".join(query), **options),

@@ -64,13 +64,6 @@ class Recipe(Sources):
         False,
     )
 
-    def of(self, sources: list[str] | None) -> SimilarityRecipe:
-        """Return the recipe of these sources."""
-        return self.recipe(
-            sources, threshold=self.threshold, exponent=self.exponent,
-            scaling="definite" if self.definite else "auto",
-        )  # fmt: skip
-
 
 def build(
     recipe: Recipe,
@@ -114,7 +107,11 @@ def build(
     from softcosine.storage import check_target
 
     check_target(output, "matrix", overwrite=overwrite)
-    started, made = time.perf_counter(), recipe.of(sources or None)
+    started = time.perf_counter()
+    made = recipe.recipe(
+        sources or None, threshold=recipe.threshold, exponent=recipe.exponent,
+        scaling="definite" if recipe.definite else "auto",
+    )  # fmt: skip
     with Reporter() as report:
         corpus = terms.corpus(made, reading, report)
         built = made.build(
