@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from softcosine.cli.derived import flag, option
+from softcosine.cli.derived import option
 from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
@@ -287,7 +287,6 @@ _Inputs = Annotated[
         metavar="FILE", help="Files of records with ids, or URLs that fsspec reads (s3://...)."
     ),
 ]
-_DocsPerShard = Annotated[int, flag("--docs-per-shard N", "Documents in a shard, about.", min=1)]
 
 
 def build_shards(
@@ -295,7 +294,9 @@ def build_shards(
     reading: Records,
     making: Making,
     output: Path = option("--output -o SHARDS", "The folder to write.", ...),
-    docs_per_shard: _DocsPerShard = 1_000_000,
+    docs_per_shard: int = option(
+        "--docs-per-shard N", "Documents in a shard, about.", 1_000_000, min=1
+    ),
     jobs: int | None = option("--jobs N", "Number of workers [all processors].", None, min=1),
     memory: str = option("--memory SIZE", "Approximate memory of a worker: 512M, 2G.", "1G"),
     as_json: Summary = False,
