@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,32 +184,8 @@ def hits_record(
     return record
 
 
-def show_hits(
-    hits: Hits,
-    n_docs: int,
-    seconds: float,
-    explanations: Sequence[Explanation],
-    *,
-    note: str = "",
-    plan: bool = False,
-    more: Iterable[str] = (),
-    way: str = "",
-) -> None:
-    """Print hits with rank, score, id and passage, then facets and notes on the query.
-
-    Parameters
-    ----------
-    hits, n_docs, seconds, explanations
-    note : str
-        Why nothing was found.
-    plan : bool
-        Whether to print the plan.
-    more : iterable of str
-        Notes on the query besides those of the hits.
-    way : str
-        Why meaning was not found as one would expect.
-    """
-    from rich.padding import Padding
+def show_hits(hits: Hits, explanations: Sequence[Explanation]) -> None:
+    """Print hits with rank, score, id and passage, and the facets."""
     from rich.text import Text
 
     out = console()
@@ -235,8 +211,6 @@ def show_hits(
             table.add_row("", "", "", _Unbroken(pairs_shown(why.parts), "dim"))
     if len(hits):
         print_table(table)
-    elif note or not any(hits.facets.values()):  # facets count documents where k is 0
-        out.print(f"Nothing found. {note}".rstrip())
     for key, counts in hits.facets.items():
         values = [
             f"{one.value if isinstance(one.value, str) else json.dumps(one.value)} {one.n_docs:,}"
@@ -245,21 +219,6 @@ def show_hits(
         if len(counts) > _SHOWN_VALUES:
             values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
         out.print(printable(f"{key}: {', '.join(values) or 'no values'}"))
-    notes = [note.replace("correct=False", "--no-correct") for note in hits.notes]
-    if "no coordinates" in hits.plan.reason:
-        notes.append("Words alone are compared, as the document has no coordinates of meaning.")
-    for line in (*notes, *more):
-        out.print(Padding.indent(printable(line), 0), style="yellow")
-    scale = "" if "bm25" in hits.ranking else f", {RANKINGS[hits.ranking].partition(',')[0]}"
-    out.print(
-        f"{len(hits)} of {n_docs:,} documents in {duration(seconds)}, loading included; "
-        f"ranked by {hits.plan.ranks}{scale}.",
-        style="dim",
-    )
-    if way:
-        out.print(printable(way), style="dim")
-    if plan:
-        out.print(f"Plan: {hits.plan.method} ({hits.plan.reason}).", style="dim")
 
 
 def marked(passage: Snippet) -> Text:

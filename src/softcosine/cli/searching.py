@@ -39,6 +39,7 @@ from softcosine.cli.options import (
     Threads,
 )
 from softcosine.cli.output import (
+    RANKINGS,
     console,
     counted,
     duration,
@@ -307,14 +308,26 @@ class Answers:
         if self.as_json:
             print_json(hits_record(hits, seconds, explanations, used))
             return
-        note = f"There are at most {counted(hits.offset, 'result')}." if hits.offset else ""
-        if not hits.hits and not note:
-            note = why_none_passes(self.opened, self.options.get("where"))
-        missing = missing_encoder(self.opened, self.encoder, hits.ranking, self.options)
-        show_hits(
-            hits, len(self.opened), seconds, explanations, note=note, plan=self.plan,
-            more=(*self._notes, *notes), way=missing,
-        )  # fmt: skip
+        reason = f"There are at most {counted(hits.offset, 'result')}." if hits.offset else ""
+        if not len(hits):
+            reason = reason or why_none_passes(self.opened, self.options.get("where"))
+            if reason or not any(hits.facets.values()):  # facets count documents where k is 0
+                console().print(f"Nothing found. {reason}".rstrip())
+        show_hits(hits, explanations)
+        notes = [note.replace("correct=False", "--no-correct") for note in hits.notes] + [*notes]
+        if "no coordinates" in hits.plan.reason:
+            notes.append("Words alone are compared, as the document has no coordinates of meaning.")
+        for note in (*notes, *self._notes):
+            console().print(printable(note), style="yellow")
+        scale = "" if "bm25" in hits.ranking else f", {RANKINGS[hits.ranking].partition(',')[0]}"
+        for line in (
+            f"{len(hits)} of {len(self.opened):,} documents in {duration(seconds)}, loading "
+            f"included; ranked by {hits.plan.ranks}{scale}.",
+            missing_encoder(self.opened, self.encoder, hits.ranking, self.options),
+            f"Plan: {hits.plan.method} ({hits.plan.reason})." if self.plan else "",
+        ):
+            if line:
+                console().print(printable(line), style="dim")
 
 
 def _unknown_keys(index: Searchable | RemoteIndex, options: dict[str, Any]) -> list[str]:
