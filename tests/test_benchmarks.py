@@ -257,7 +257,7 @@ def test_startup(benchmark, tmp_path):
     script = benchmark("startup")
     (tmp_path / "kernels").symlink_to(os.environ["NUMBA_CACHE_DIR"])  # compiled already
     assert "cat" in script.run(script.DEMO, tmp_path)
-    assert script.hits(script.run((*script.DEMO, "--json"), tmp_path))
+    assert len(script.hits(script.run(script.DEMO, tmp_path))) >= 3
     assert set(script.contestants(tmp_path)) >= {"demo, later", "demo, the first time"}
 
 
