@@ -285,35 +285,32 @@ def _short(contribution: float) -> str:
     return shown.replace("0.", ".", 1) if shown.lstrip("-").startswith("0.") else shown
 
 
-def show_explanation(
-    explanation: Explanation, text: str, *, pairs: bool = False, way: str = ""
-) -> None:
+def show_explanation(explanation: Explanation, text: str, *, pairs: bool = False) -> None:
     """Print what each word of the query adds to a score, and perhaps all pairs of words."""
     from rich.table import Table
 
     out = console()
     out.print(printable(explanation.id), style="green", end="  ")
     out.print(text)
-    if not explanation.parts:
-        out.print("No word of the document is similar to a word of the query.")
-    else:
-        out.print(sums_shown(explanation))
+    nothing = "No word of the document is similar to a word of the query."
+    out.print(sums_shown(explanation) if explanation.parts else nothing)
     columns = ("query", "", "document", "similarity") if pairs else ("query", "in the document")
+    rows: list[tuple[str, ...]] = [
+        (one.query_word, one.sign, one.document_word, f"{one.similarity:.3f}",
+         f"{one.contribution:.4f}")
+        for one in explanation.parts
+    ] if pairs else [
+        (one.word, one.place, f"{one.contribution:.4f}") for one in explanation.words
+    ]  # fmt: skip
     table = Table(box=None, padding=(0, 2, 0, 0), show_footer=True, header_style="dim")
     for column in columns:
         table.add_column(column, "score" if column == "query" else "")
     table.add_column("adds", f"{explanation.score:.4f}", justify="right", footer_style="bold cyan")
-    for part in explanation.parts if pairs else ():
-        own = (printable(part.query_word), part.sign, printable(part.document_word))
-        table.add_row(*own, f"{part.similarity:.3f}", f"{part.contribution:.4f}")
-    for share in () if pairs else explanation.words:
-        row = (printable(share.word), printable(share.place), f"{share.contribution:.4f}")
-        table.add_row(*row)
+    for row in rows:
+        table.add_row(*map(printable, row))
     print_table(table)
     if explanation.passage:
         out.print(f"Nearest sentence: {printable(explanation.passage)}", style="dim")
-    if way:
-        out.print(printable(way), style="dim")
 
 
 def show_neighbors(record: dict[str, Any], origins: bool, as_json: bool) -> None:

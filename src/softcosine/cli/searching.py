@@ -171,9 +171,10 @@ def explain(
         else:
             (document,) = opened.get([id])
             line = " ".join(document.text.split())
-            note = missing_encoder(opened, encoder, found.ranking, options)
             text = printable(line if len(line) <= 240 else f"{line[:239]}…")
-            show_explanation(found, text, pairs=pairs, way=note)
+            show_explanation(found, text, pairs=pairs)
+            if note := missing_encoder(opened, encoder, found.ranking, options):
+                console().print(printable(note), style="dim")
     if picture.plot is not None:
         picture.draw("explanation", found)
 
