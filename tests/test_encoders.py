@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from softcosine._progress import silent
 from softcosine.encoders import loading
 from softcosine.encoders.encoder import card_languages
 from softcosine.encoders.encoding import encode_texts
@@ -31,6 +32,7 @@ from softcosine.errors import (
     MissingDependencyError,
     SoftCosineWarning,
 )
+from softcosine.index.encoding import IndexEncoder
 
 LONG = "a long text, whose key in the cache is a digest " * 3
 TEXTS = ["tyre", "", "a flat tyre", LONG, " \t", "tyre", "\ud800", LONG + "x"]
@@ -321,12 +323,26 @@ def test_minilm_is_for_english() -> None:
     assert OnnxFolder.read(data).languages == ("en",)
 
 
+PROMPTS = "config_sentence_transformers.json"
+
 MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "model": ({"model.onnx": None}, "no ONNX model; needed is model.onnx or onnx/model.onnx"),
     "tokenizer": ({"tokenizer.json": None}, "tokenizer.json: the file does not exist"),
     "config": ({"config.json": "{"}, "config.json: not readable as JSON"),
     "dimensions": ({"config.json": {}}, "config.json: dimensions, max_tokens or normalize"),
     "module": ({"modules.json": modules("Dense")}, "a module Dense; only Transformer, Pooling"),
+    "prompts": ({PROMPTS: {"prompts": {"query": 3}}}, "prompts is {'query': 3}; needed are texts"),
+    "default prompt": (
+        {PROMPTS: {"prompts": {"query": "q: "}, "default_prompt_name": "passage"}},
+        "the default prompt is 'passage'; prompts has query",
+    ),
+    "prompts left out": (
+        {
+            PROMPTS: {"prompts": {"query": "q: "}},
+            "1_Pooling/config.json": {"pooling_mode_mean_tokens": True, "include_prompt": False},
+        },
+        "leaves prompts out of the mean",
+    ),
     "pooling": (
         {"1_Pooling/config.json": {"pooling_mode_max_tokens": True}},
         "pooling is 'pooling_mode_max_tokens'; it must be mean or cls",
@@ -418,3 +434,38 @@ def test_a_folder_of_sentence_transformers_gives_the_same_vectors(
     other = load_encoder(tmp_path)
     assert other.name == tmp_path.name
     assert other.encode(SENTENCES).tobytes() == minilm.encode(SENTENCES).tobytes()  # type: ignore[attr-defined]
+
+
+def test_queries_and_documents_begin_with_the_prompts_of_the_model(
+    minilm: OnnxEncoder, tmp_path: Path
+) -> None:
+    folder = sys.modules["softcosine_minilm"].folder()
+    prompts = {"prompts": {"query": "question: ", "passage": "answer: "}}
+    onnx_folder(
+        tmp_path, **{"config.json": {"hidden_size": 384}, "model.onnx": None, PROMPTS: prompts}
+    )
+    for file in ("model.onnx", "tokenizer.json"):
+        shutil.copy(folder / file, tmp_path)
+    encoder = IndexEncoder.of(str(tmp_path), tmp_path / "cache")
+    assert encoder.prompts == ("question: ", "answer: ")
+    space = encoder.space()
+    query = encoder.query(space, "tyre")
+    assert query.tolist() == space.unit(minilm.encode(["question: tyre"])[0]).tolist()
+    for _ in range(2):  # the second time by the cache
+        own = encoder.documents(space, ["tyre", " "], "english", silent)
+        expected = space.coordinates(minilm.encode(["answer: tyre"]))
+        assert own.tolist() == [expected[0].tolist(), [0] * 384]
+
+
+def test_a_default_prompt_is_added_once() -> None:
+    class Model:
+        name, prompts, default_prompt_name = "prompted", {"document": "d: ", "any": "a: "}, "any"
+
+        def encode(self, texts: list[str], prompt: str = "a: ") -> NDArray[np.float64]:
+            return np.array([vector(prompt + text) for text in texts])
+
+    encoder = IndexEncoder.of(Model())
+    assert encoder.prompts == ("a: ", "d: ")
+    space = encoder.space()
+    expected = space.unit(np.array(vector("a: tyre"), np.float32))
+    assert encoder.query(space, "tyre").tolist() == expected.tolist()

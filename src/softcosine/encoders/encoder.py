@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, Self
 
 from numpy.typing import ArrayLike
 
 Encode = Callable[[list[str]], ArrayLike]
+
+
+class Prompts(NamedTuple):
+    """What a model wants before the text of a query and of a document; empty for nothing."""
+
+    query: str = ""
+    document: str = ""
+
+    @classmethod
+    def of(cls, prompts: Mapping[str, str] | None, default: str | None = None) -> Self:
+        """Return those of a model of sentence-transformers: its prompts by name, and its default.
+
+        Examples
+        --------
+        >>> Prompts.of({"query": "query: ", "passage": "passage: "})
+        Prompts(query='query: ', document='passage: ')
+        """
+        known = prompts or {}
+        other = known.get(default or "", "")
+        document = next(filter(known.get, ("document", "passage", "corpus")), "")
+        return cls(known.get("query") or other, known.get(document) or other)
 
 
 class Encoder(Protocol):
@@ -24,7 +45,8 @@ class NamedEncoder(Encoder, Protocol):
 
     Two precisions of one model have the same name. Query tables can be fitted for an encoder with
     an attribute ``tokenizer``: the content of its ``tokenizer.json``, as a mapping. An attribute
-    ``languages`` holds the codes of the languages that the model was trained on, if known.
+    ``languages`` holds the codes of the languages that the model was trained on, if known, and
+    ``prompts`` what queries and documents must begin with (`Prompts`).
     """
 
     @property

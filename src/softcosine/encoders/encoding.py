@@ -23,6 +23,7 @@ def encode_texts(
     progress: Progress | None = None,
     batch_size: int = 256,
     zeros: bool = False,
+    prompt: str = "",
 ) -> NDArray[np.float32]:
     """Return the vector of each text, shape (n_texts, dimensions).
 
@@ -42,6 +43,8 @@ def encode_texts(
         Number of texts per call of the encoder and per write to the cache.
     zeros : bool, default False
         Whether zero vectors are allowed.
+    prompt : str, default ""
+        What every text is to begin with, see `Prompts`.
 
     Raises
     ------
@@ -55,7 +58,7 @@ def encode_texts(
         If texts are longer than the encoder reads.
     """
     check_whole("batch_size", batch_size)
-    rows = {text: row for row, text in enumerate(dict.fromkeys(filter(str.strip, texts)))}
+    rows = dict.fromkeys(prompt + text for text in texts if text.strip())
     vectors = {} if cache is None else cache.get(list(rows))
     dimensions = encoder.dimensions or 0
     lacking = [text for text in rows if text not in vectors or not vectors[text].any()]
@@ -82,8 +85,8 @@ def encode_texts(
         dimensions = len(next(iter(vectors.values())))
     encoded = np.zeros((len(texts), dimensions), np.float32)
     for row, text in enumerate(texts):
-        if text in rows:
-            encoded[row] = vectors[text]
+        if text.strip():
+            encoded[row] = vectors[prompt + text]
     return encoded
 
 

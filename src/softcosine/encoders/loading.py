@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
 from softcosine._validation import check_whole
-from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder
+from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder, Prompts
 from softcosine.encoders.hub import hub_folder
 from softcosine.encoders.onnx_encoder import OnnxEncoder
 from softcosine.encoders.onnx_folder import HUB_FILES, has_onnx_model
@@ -142,6 +143,7 @@ class _GivenEncoder:
     dimensions: int | None = None
     max_tokens: int | None = None
     tokenizer: Mapping[str, Any] | None = None
+    prompts: Prompts | None = None
 
     def n_truncated(self, texts: list[str]) -> int:
         return 0
@@ -158,9 +160,15 @@ def _named(model: object, name: str | None) -> NamedEncoder:
         check_whole(f"{size} of the encoder {name!r}", getattr(model, size, None), optional=True)
     if getattr(model, "name", None) == name and hasattr(model, "n_truncated"):
         return cast("NamedEncoder", model)
+    prompts, default = getattr(model, "prompts", None), getattr(model, "default_prompt_name", None)
+    if not isinstance(prompts, Prompts):
+        prompts = Prompts.of(prompts, default)
+    if default is not None:  # a model of sentence-transformers, which would add it once more
+        encode = partial(cast("Any", encode), prompt="")
     return _GivenEncoder(
-        encode, name, getattr(model, "dimensions", None), tokenizer=parsed_tokenizer(model)
-    )
+        encode, name, getattr(model, "dimensions", None), tokenizer=parsed_tokenizer(model),
+        prompts=prompts,
+    )  # fmt: skip
 
 
 def _is_missing(package: str) -> bool:

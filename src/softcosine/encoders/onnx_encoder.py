@@ -47,7 +47,7 @@ class OnnxEncoder:
 
     __slots__ = (
         "_constants", "_files", "_session", "_threads", "_tokenizer", "dimensions",
-        "languages", "max_tokens", "name",
+        "languages", "max_tokens", "name", "prompts",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +56,7 @@ class OnnxEncoder:
         self._files = files = OnnxFolder.read(folder)
         self.name = files.name if name is None else name
         self.dimensions, self.max_tokens = files.dimensions, files.max_tokens
-        self.languages = files.languages
+        self.languages, self.prompts = files.languages, files.prompts
         self._threads = threads
         try:
             import onnxruntime

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from softcosine.encoders.encoder import card_languages
+from softcosine.encoders.encoder import Prompts, card_languages
 from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
@@ -16,7 +16,8 @@ _MODELS = ("model.onnx", "onnx/model.onnx")
 # The files of an encoder on the hub. Large weights are in a file beside the model.
 HUB_FILES = (
     *_MODELS, *(f"{model}_data" for model in _MODELS), "tokenizer.json", "config.json",
-    "modules.json", "sentence_bert_config.json", "1_Pooling/config.json", "README.md",
+    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+    "1_Pooling/config.json", "README.md",
 )  # fmt: skip
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
@@ -41,6 +42,8 @@ class OnnxFolder:
         Whether vectors are scaled to unit length.
     languages : tuple of str
         Codes of the languages in ``README.md``, the model's card; empty if unknown.
+    prompts : Prompts
+        As in ``config_sentence_transformers.json``.
     """
 
     path: Path
@@ -52,6 +55,7 @@ class OnnxFolder:
     pooling: str
     normalize: bool
     languages: tuple[str, ...]
+    prompts: Prompts
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> OnnxFolder:
@@ -84,8 +88,9 @@ class OnnxFolder:
         card = path / "README.md"
         languages = card_languages(card.read_text("utf-8", "replace")) if card.is_file() else ()
         return cls(
-            path, model, tokenizer, name, dimensions, max_tokens, pooling, normalize, languages
-        )
+            path, model, tokenizer, name, dimensions, max_tokens, pooling, normalize, languages,
+            _prompts(path),
+        )  # fmt: skip
 
 
 def has_onnx_model(folder: str | PathLike[str]) -> bool:
@@ -121,6 +126,25 @@ def _of_sentence_transformers(path: Path, config: dict[str, Any]) -> dict[str, A
         "pooling": " and ".join(_POOLINGS.get(mode, mode) for mode in modes),
         "normalize": not modules or "Normalize" in modules,
     }
+
+
+def _prompts(path: Path) -> Prompts:
+    """Return what queries and documents must begin with."""
+    file = path / "config_sentence_transformers.json"
+    config = _json(file)
+    prompts, default = config.get("prompts") or {}, config.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
+        raise MalformedFileError(file, f"prompts is {prompts!r:.80}; needed are texts by name.")
+    if default is not None and default not in prompts:
+        raise MalformedFileError(
+            file, f"the default prompt is {default!r}; prompts has {', '.join(prompts) or 'none'}."
+        )
+    found = Prompts.of(prompts, default)
+    if any(found) and not _json(path / "1_Pooling" / "config.json").get("include_prompt", True):
+        raise MalformedFileError(
+            path, "the model leaves prompts out of the mean of tokens, which cannot be run here."
+        )
+    return found
 
 
 def _json(path: Path, absent: Any = None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.encoders.encoder import card_languages
+from softcosine.encoders.encoder import Prompts, card_languages
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
 _BATCH = 32  # texts padded together
@@ -95,6 +95,13 @@ class SentenceTransformersEncoder:
         return card_languages(getattr(self._transformer, "_model_card_text", None) or "")
 
     @property
+    def prompts(self) -> Prompts:
+        """What queries and documents must begin with."""
+        model = self._transformer
+        default = getattr(model, "default_prompt_name", None)
+        return Prompts.of(getattr(model, "prompts", None), default)
+
+    @property
     def tokenizer(self) -> Mapping[str, Any] | None:
         """Tokenizer in the format of ``tokenizer.json``; None for one written in Python."""
         return parsed_tokenizer(self._transformer)
@@ -108,8 +115,11 @@ class SentenceTransformersEncoder:
 
     def encode(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return the vectors of some texts, (n_texts, dimensions)."""
+        # The caller adds a prompt, so that the model must not add its default one.
+        default = getattr(self._transformer, "default_prompt_name", None)
+        own = {} if default is None else {"prompt": ""}
         vectors = self._transformer.encode(
-            list(texts), batch_size=_BATCH, convert_to_numpy=True, show_progress_bar=False
+            list(texts), batch_size=_BATCH, convert_to_numpy=True, show_progress_bar=False, **own
         )
         return np.asarray(vectors, np.float32)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Report
 from softcosine._threads import usable_cpus
 from softcosine._validation import check_number
+from softcosine.encoders.encoder import Prompts
 from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS
@@ -62,6 +63,12 @@ class IndexEncoder:
             return self
         return replace(self, cache=VectorCache(cache, self.encoder.name))
 
+    @property
+    def prompts(self) -> Prompts:
+        """What the encoder wants before queries and documents."""
+        found = getattr(self.encoder, "prompts", None)
+        return found if isinstance(found, Prompts) else Prompts.of(found)
+
     def documents(
         self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report
     ) -> NDArray[np.int8]:
@@ -84,6 +91,7 @@ class IndexEncoder:
         vectors = encode_texts(
             self.encoder, texts, cache=self.cache,
             progress=lambda done, total: report("encoding texts", done, total),
+            prompt=self.prompts.document,
         )  # fmt: skip
         if not vectors.shape[1]:  # all texts are blank
             return np.zeros((len(texts), meaning.dimensions), np.int8)
@@ -99,7 +107,8 @@ class IndexEncoder:
         self.check(meaning)
         if not text.strip():
             return np.zeros(meaning.dimensions)
-        return meaning.unit(encode_texts(self.encoder, [text], zeros=True)[0])
+        encoded = encode_texts(self.encoder, [text], zeros=True, prompt=self.prompts.query)
+        return meaning.unit(encoded[0])
 
     def space(self, given: MeaningSpace | str | Path | None = None) -> MeaningSpace:
         """Return the given space or that of a file, or the encoder's: bundled, or its dimensions.
