@@ -357,6 +357,11 @@ def test_a_malformed_folder_is_refused(name: str, tmp_path: Path) -> None:
         OnnxEncoder(onnx_folder(tmp_path, **files))
 
 
+def test_a_folder_that_was_downloaded_in_half_is_no_model_for_torch(tmp_path: Path) -> None:
+    with pytest.raises(MalformedFileError, match=r"tokenizer\.json: the file does not exist"):
+        load_encoder(onnx_folder(tmp_path, **{"tokenizer.json": None}))
+
+
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingDependencyError, match=r"onnxruntime.*'\.\[encoder\]'"):

@@ -94,9 +94,8 @@ class OnnxFolder:
 
 
 def has_onnx_model(folder: str | PathLike[str]) -> bool:
-    """Whether the path is a folder with an ONNX model and a tokenizer."""
-    path = checked_path(folder)
-    return _onnx_model(path) is not None and (path / "tokenizer.json").is_file()
+    """Whether the path is a folder with an ONNX model."""
+    return _onnx_model(checked_path(folder)) is not None
 
 
 def _onnx_model(path: Path) -> Path | None:
