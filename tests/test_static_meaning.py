@@ -217,7 +217,7 @@ def test_the_command_line_indexes_without_an_encoder(run, tmp_path):
         "index", file, "-o", path, "--encoder", "static"
     )
     shown = " ".join(run("info", path).split())
-    assert "static, 256 dimensions; all documents by the query table; weight 10 in" in shown
+    assert "static, 256 dimensions; 2 of 2 documents by the query table; weight 10 in" in shown
     found = json.loads(run("search", path, "automobile", "--json"))
     assert (found["plan"]["ask"], found["hits"][0]["id"]) == ("static", "car")
     assert "not installed" not in run("search", path, "automobile", "--explain")

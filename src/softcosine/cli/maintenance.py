@@ -259,6 +259,7 @@ def _meaning(facts: dict[str, Any]) -> str:
     return (
         f"{meaning['encoder']}, {meaning['dimensions']} dimensions"
         f"{'' if meaning['query_table'] else ' (no query table)'}; {meaning['encoded']:,} of "
-        f"{counted(facts['documents'], 'document')} encoded; weight "
+        f"{counted(facts['documents'], 'document')} "
+        f"{'by the query table' if meaning['encoder'] == 'static' else 'encoded'}; weight "
         f"{meaning['weights'].get(facts['ranking'], 0):g} in {facts['ranking']}"
     )
