@@ -106,7 +106,7 @@ def test_a_folder_gives_its_text_files_by_path_and_leaves_out_the_others(tmp_pat
     assert documents.ids == ["b.md", "sub/a.txt"]
     assert documents.texts == ["# red\nblue", "green"]
     assert read_documents([str(tmp_path)], pattern="*.md").ids == ["b.md"]
-    for pattern in ("sub/*.txt", "**/*.txt"):
+    for pattern in ("sub/*.txt", "**/*.txt", "sub/**/a.txt", "sub/**"):
         assert read_documents([str(tmp_path)], pattern=pattern).ids == ["sub/a.txt"]
 
 
@@ -115,7 +115,7 @@ def test_a_folder_without_text_files_says_what_it_holds(tmp_path):
     with pytest.raises(InvalidInputError, match=r"such as c\.png\. Choose.*--glob"):
         read_documents([str(tmp_path)])
     written(tmp_path / "d.png", b"\x89PNG\0")
-    named = r"named \*\.txt, \*\.text, .*, \*\.org or \*\.tex; of other names are files, such as c"
+    named = r"named \*\.txt, \*\.text, .*, \*\.org or \*\.tex; it holds others, such as c"
     with pytest.raises(InvalidInputError, match=named):
         read_documents([str(tmp_path)])
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
@@ -332,16 +333,16 @@ def read_folder(
         if (
             name.name.lower().removesuffix(".gz").endswith(_TEXT_SUFFIXES)
             if pattern is None
-            else name.match(pattern.removeprefix("**/"))
+            else _matches(name.parts, Path(pattern).parts)
         )
     ]
     if not chosen:
         *most, last = (f"*{suffix}" for suffix in _TEXT_SUFFIXES)
         wanted = pattern or f"{', '.join(most)} or {last}"
-        others = f"files, such as {visible[0]}" if visible else "none"
+        held = f"others, such as {visible[0]}" if visible else "none"
         raise InvalidInputError(
-            f"{folder}: no file there is named {wanted}; of other names are {others}. Choose files "
-            "by --glob, or give files of records by their names."
+            f"{folder}: no file there is named {wanted}; it holds {held}. Choose files by --glob, or "
+            "give files of records by their names."
         )
     for name in chosen:
         with opened(root / name, encoding, advice=advice) as text:
@@ -361,3 +362,17 @@ def _visible(root: Path) -> Iterator[Path]:
             path = Path(parent, name)
             if not name.startswith(".") and path.is_file():
                 yield path.relative_to(root)
+
+
+def _matches(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    """Whether the end of a path matches a pattern; ``**`` matches any number of folders."""
+    return any(_matches_whole(name[start:], pattern) for start in range(len(name) + 1))
+
+
+def _matches_whole(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    if not pattern:
+        return not name
+    if pattern[0] == "**":
+        # A final ** matches a file of any name, too.
+        return any(_matches_whole(name[start:], pattern[1:]) for start in range(len(name) + 1))
+    return bool(name) and fnmatch(name[0], pattern[0]) and _matches_whole(name[1:], pattern[1:])
