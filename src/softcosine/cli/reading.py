@@ -341,8 +341,8 @@ def read_folder(
         wanted = pattern or f"{', '.join(most)} or {last}"
         held = f"others, such as {visible[0]}" if visible else "none"
         raise InvalidInputError(
-            f"{folder}: no file there is named {wanted}; it holds {held}. Choose files by --glob, or "
-            "give files of records by their names."
+            f"{folder}: no file there is named {wanted}; it holds {held}. Choose files by --glob, "
+            "or give files of records by their names."
         )
     for name in chosen:
         with opened(root / name, encoding, advice=advice) as text:

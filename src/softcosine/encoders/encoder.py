@@ -18,6 +18,14 @@ class Prompts(NamedTuple):
     document: str = ""
 
     @classmethod
+    def of_model(cls, model: object) -> Self:
+        """Return the prompts of a model, which may be one of sentence-transformers."""
+        known = getattr(model, "prompts", None)
+        if isinstance(known, cls):
+            return known
+        return cls.of(known, getattr(model, "default_prompt_name", None))
+
+    @classmethod
     def of(cls, prompts: Mapping[str, str] | None, default: str | None = None) -> Self:
         """Return those of a model of sentence-transformers: its prompts by name, and its default.
 

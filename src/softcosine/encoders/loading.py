@@ -160,14 +160,12 @@ def _named(model: object, name: str | None) -> NamedEncoder:
         check_whole(f"{size} of the encoder {name!r}", getattr(model, size, None), optional=True)
     if getattr(model, "name", None) == name and hasattr(model, "n_truncated"):
         return cast("NamedEncoder", model)
-    prompts, default = getattr(model, "prompts", None), getattr(model, "default_prompt_name", None)
-    if not isinstance(prompts, Prompts):
-        prompts = Prompts.of(prompts, default)
-    if default is not None:  # a model of sentence-transformers, which would add it once more
+    if getattr(model, "default_prompt_name", None) is not None:
+        # A model of sentence-transformers, which would add its default prompt once more.
         encode = partial(cast("Any", encode), prompt="")
     return _GivenEncoder(
         encode, name, getattr(model, "dimensions", None), tokenizer=parsed_tokenizer(model),
-        prompts=prompts,
+        prompts=Prompts.of_model(model),
     )  # fmt: skip
 
 

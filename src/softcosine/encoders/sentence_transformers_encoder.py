@@ -97,9 +97,7 @@ class SentenceTransformersEncoder:
     @property
     def prompts(self) -> Prompts:
         """What queries and documents must begin with."""
-        model = self._transformer
-        default = getattr(model, "default_prompt_name", None)
-        return Prompts.of(getattr(model, "prompts", None), default)
+        return Prompts.of_model(self._transformer)
 
     @property
     def tokenizer(self) -> Mapping[str, Any] | None:

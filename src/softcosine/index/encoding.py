@@ -66,8 +66,7 @@ class IndexEncoder:
     @property
     def prompts(self) -> Prompts:
         """What the encoder wants before queries and documents."""
-        found = getattr(self.encoder, "prompts", None)
-        return found if isinstance(found, Prompts) else Prompts.of(found)
+        return Prompts.of_model(self.encoder)
 
     def documents(
         self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report
