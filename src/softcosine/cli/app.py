@@ -99,7 +99,7 @@ app.callback(help=_help(_softcosine))(_softcosine)
 
 
 def _similarity() -> None:
-    """Build, inspect and check term similarity matrices.
+    """Build and inspect term similarity matrices.
 
       softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
       softcosine terms faq.matrix tyre
@@ -194,8 +194,7 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
     )),
     ("similarity", _similarity, "Term similarity matrices: build, show, set.", (
         ("build", similarity.build, "Build a matrix from sources of term similarity."),
-        ("show", similarity.show, "Show the size and settings of a matrix."),
-
+        ("show", similarity.show, "Show size, settings and definiteness of a matrix."),
         ("set", similarity.exchange, "Replace the matrix of an index."),
     )),
     ("shards", _shards, "Several indexes that answer as one: build.", (

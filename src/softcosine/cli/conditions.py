@@ -58,8 +58,9 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
 def why_none_passes(opened: Searchable | RemoteIndex, where: dict[str, Any] | None) -> str:
     """Return why no document passes a filter; an empty string if some do or there is no filter."""
     from softcosine.index.query.filters import Where
+    from softcosine.index.search.searchable import Searchable
 
-    if where is None or not hasattr(opened, "snapshot") or opened.count(where):
+    if where is None or not isinstance(opened, Searchable) or opened.count(where):
         return ""
     told = ["No document passes --where."]
     for alone, path, values in Where.parse(where).required():

@@ -25,10 +25,10 @@ from softcosine.errors import (
 )
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
-# What errors of Python advise, and the options for it.
+# What Python advises, and the options for it.
 _OPTIONS = {
     "pass overwrite=True": "pass --overwrite", 'encoder="minilm"': "--encoder minilm",
-    "encoder=.": "--encoder.",
+    "encoder=.": "--encoder.", "correct=False": "--no-correct",
 }  # fmt: skip
 _LONGEST = 1200  # characters of a message
 # Commands with words as arguments.
@@ -85,6 +85,13 @@ def saying_how_to_go_on(checkpoint: Path | None) -> Iterator[None]:
         raise
 
 
+def in_options(advice: str) -> str:
+    """Return what Python advises in the options of the command line."""
+    for python, option in _OPTIONS.items():
+        advice = advice.replace(python, option)
+    return advice
+
+
 def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         # Errors of files have a file name; those of standard output have none.
@@ -94,10 +101,7 @@ def _message(error: Exception) -> str:
     if isinstance(error, IndexLockedError) and "timeout=" in str(error):
         return f"{str(error).rpartition(';')[0]}; try again when that writer has finished."
     if isinstance(error, SoftCosineError | OSError):
-        message = str(error)
-        for python, option in _OPTIONS.items():
-            message = message.replace(python, option)
-        return message
+        return in_options(str(error))
     if isinstance(error, MemoryError):
         return f"not enough memory ({error or 'no details'})."
     return (

@@ -16,6 +16,7 @@ import typer
 from softcosine.cli.completing import stored_kind
 from softcosine.cli.conditions import why_none_passes
 from softcosine.cli.derived import FromRequest, flag, option
+from softcosine.cli.failures import in_options
 from softcosine.cli.opening import (
     any_index,
     facts_of,
@@ -315,7 +316,7 @@ class Answers:
             if reason or not any(hits.facets.values()):  # facets count documents where k is 0
                 console().print(f"Nothing found. {reason}".rstrip())
         show_hits(hits, explanations)
-        notes = [note.replace("correct=False", "--no-correct") for note in hits.notes] + [*notes]
+        notes = [*map(in_options, hits.notes), *notes]
         if "no coordinates" in hits.plan.reason:
             notes.append("Words alone are compared, as the document has no coordinates of meaning.")
         for note in (*notes, *self._notes):

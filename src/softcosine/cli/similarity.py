@@ -204,7 +204,7 @@ def show(matrix: Matrix, as_json: Json = False) -> None:
         "terms": f"{figures['n_terms']:,}",
         "neighbours": f"{figures['n_neighbors']:,}: {neighbors_told(figures)}",
         "kind": kind if S.scales is None else f"{kind}; balanced",
-        **{name: str(settings[name]) for name in names if settings.get(name, 0) not in (0, 1)},
+        **{name: str(settings[name]) for name in names if settings.get(name)},
         "sources": ", ".join(recipe["sources"] or ["default"]),
         "combined by": recipe["combine"],
         "words": ", ".join(settings.get("vocabulary", ())),
